@@ -1,23 +1,23 @@
-//! Which adapters a text is read and written with.
+//! The adapters that a text is read and written with.
 
 use super::run::generate::Engine;
 use super::session::Session;
 use crate::model::Adapter;
 use crate::{Error, Result};
 
-/// An adapter in a text.
+/// An adapter at work in a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdapterUse {
-    /// Which.
+    /// Number of the adapter.
     pub id: u32,
-    /// How much of it; never 0.
+    /// Factor of what the adapter adds to the model; never 0.
     pub scale: f32,
-    /// The first position at which it is at work.
+    /// The first position at which the adapter works.
     pub from: usize,
 }
 
-/// So many tokens of a text that was read with the one can stay where it goes on with the other: those before the
-/// first that an adapter has changed otherwise.
+/// Number of tokens that a text read with adapters `one` can keep where it goes on with `other`: those before the first
+/// position at which the two differ.
 fn positions_kept(one: &[AdapterUse], other: &[AdapterUse]) -> usize {
     let differ = |a: &'_ [AdapterUse], b: &[AdapterUse]| {
         a.iter().filter(|of| !b.contains(of)).map(|of| of.from).min().unwrap_or(usize::MAX)
@@ -26,24 +26,25 @@ fn positions_kept(one: &[AdapterUse], other: &[AdapterUse]) -> usize {
 }
 
 impl<S: Session> Engine<S> {
-    /// Makes an adapter known by this number, which no other may have had.
+    /// Registers an adapter under this number, which no other may have had.
     ///
     /// # Errors
-    /// `bad_file` and others of [`Adapter::read`]; `limit_exceeded`, `out_of_memory`, `unsupported_architecture`.
+    /// The errors of [`Adapter::read`]; `limit_exceeded` for one adapter too many, `unsupported_architecture` for one
+    /// that changes experts; `out_of_memory`, `device_lost`.
     pub async fn add_adapter(&mut self, id: u32, file: &[u8]) -> Result<()> {
         let adapter = Adapter::read(self.session.config(), file)?;
         self.session.add_adapter(id, adapter).await
     }
 
-    /// Forgets an adapter, once no text is written with it any more; false where there is none of this number.
+    /// Removes an adapter; texts that are being written with it go on. False where none has this number.
     pub fn remove_adapter(&mut self, id: u32) -> bool {
         self.session.remove_adapter(id)
     }
 
-    /// The adapters of a text that begins with `ids`, from their numbers and scales.
+    /// The adapters of a text that begins with `ids`, given their numbers and scales.
     ///
     /// # Errors
-    /// `invalid_argument` for a number that no adapter has or that occurs twice, and for a scale that is no number.
+    /// `invalid_argument` for a number that no adapter has or that occurs twice, and for a scale that is not finite.
     pub fn adapters_of(&self, adapters: &[(u32, f32)], ids: &[u32]) -> Result<Vec<AdapterUse>> {
         let mut uses: Vec<AdapterUse> = Vec::new();
         for (at, &(id, scale)) in adapters.iter().enumerate() {
@@ -61,7 +62,7 @@ impl<S: Session> Engine<S> {
                 count => ids.windows(count).rposition(|window| window == invocation),
             };
             if let Some(from) = from.filter(|_| scale != 0.0) {
-                // In any order they are the same.
+                // Sorted by number, so that the order in a request makes no difference.
                 let at = uses.partition_point(|of| of.id < id);
                 uses.insert(at, AdapterUse { id, scale, from });
             }
@@ -69,13 +70,13 @@ impl<S: Session> Engine<S> {
         Ok(uses)
     }
 
-    /// How many tokens of `ids`, from the first on, are cached as these adapters read them.
+    /// Number of tokens of `ids`, from the first on, that are cached as these adapters would read them.
     pub fn cached_of(&self, ids: &[u32], adapters: &[AdapterUse]) -> usize {
         let same = self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count();
         same.min(positions_kept(&self.cached_with, adapters))
     }
 
-    /// What is read from now on has these adapters.
+    /// Sets the adapters with which tokens are read and written from now on.
     pub(in crate::runtime) fn read_with(&mut self, adapters: Vec<AdapterUse>) {
         self.session.set_adapters(&adapters);
         self.cached_with = adapters;

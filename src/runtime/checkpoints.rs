@@ -1,29 +1,29 @@
-//! Which recurrent states of the past a session keeps.
+//! Which past recurrent states a session keeps as checkpoints.
 //!
-//! A KV cache can be taken up again anywhere; a recurrent state is only where it is. So a session copies it now and
-//! then into one of a few slots, and goes back to the newest copy at or before where a text is to go on; the tokens
-//! from
-//! there on are read again, many at a time.
+//! A KV cache can be continued from any position; a recurrent state only from the one it has reached. So a session
+//! copies the state now and then into one of a few slots. To go back to a position, it takes the newest copy at or
+//! before that, and reads the tokens from there on again, many at a time.
 
-/// Tokens of an answer between two copies.
+/// Tokens of an answer between two checkpoints.
 const EVERY: usize = 64;
 
-/// Positions: of the state itself, and of its copies. Whoever owns the state does the copying.
+/// The positions of the state itself and of its copies. The owner of the state does the copying.
 #[derive(Debug, Clone)]
 pub struct Checkpoints {
-    /// Tokens that the state has seen; `None` after a pass that was given up half-way.
+    /// Number of tokens that the state has seen; `None` after a pass that was given up half-way.
     live: Option<usize>,
-    /// The same of each slot's copy.
+    /// Number of tokens that the copy in each slot has seen; `None` for an empty slot.
     copies: Vec<Option<usize>>,
 }
 
 impl Checkpoints {
-    /// No copies yet, and a state that nothing is known of.
+    /// No copies yet, and a state whose position is not known.
     pub fn new(slots: usize) -> Self {
         Self { live: None, copies: vec![None; slots] }
     }
 
-    /// Takes note of copies that a saved session has brought, in the first slots; of the state itself nothing is known.
+    /// Sets the positions of the copies that a saved session has put into the first slots. That of the state itself is
+    /// not known then.
     #[cfg(any(target_arch = "wasm32", test))]
     pub fn restore(&mut self, copies: &[u32]) {
         self.live = None;
@@ -38,18 +38,18 @@ impl Checkpoints {
         &self.copies
     }
 
-    /// Takes note that the state has seen the tokens before `position`; `None` after a pass that was given up half-way.
+    /// Notes that the state has seen the tokens before `position`; `None` after a pass that was given up half-way.
     pub fn set_live(&mut self, position: Option<usize>) {
         self.live = position;
     }
 
-    /// Whether an answer has gone on so far that the state should be copied.
+    /// Whether the answer has grown so far since the newest copy that the state should be copied.
     pub fn is_due(&self) -> bool {
         let newest = self.copies.iter().flatten().max().copied().unwrap_or(0);
         self.live.is_some_and(|live| live >= newest + EVERY)
     }
 
-    /// The slot that the state is to be copied to now; `None` where there is such a copy.
+    /// The slot that the state is to be copied to now; `None` where such a copy exists, or nothing is worth copying.
     pub fn keep(&mut self) -> Option<usize> {
         let live = self.live?;
         if live == 0 || self.copies.contains(&Some(live)) {
@@ -60,7 +60,7 @@ impl Checkpoints {
         Some(slot)
     }
 
-    /// The copy whose neighbours, with the start and the state itself, lie closest together.
+    /// The slot whose neighbours in the text, counting the start and the state itself, lie closest together.
     fn least(&self, live: usize) -> Option<usize> {
         let gap = |&slot: &usize| {
             let at = self.copies[slot];
@@ -71,8 +71,9 @@ impl Checkpoints {
         (0..self.copies.len()).min_by_key(gap)
     }
 
-    /// Forgets what lies past `position`. Returns the position from which tokens are to be read again, and the slot to
-    /// copy from, if any: at position 0 every state starts from zeros.
+    /// Forgets copies past `position`. Returns the position from which tokens are to be read again, and the slot to
+    /// restore the state from. There is none where the state is at `position` already, or starts from zeros at position
+    /// 0.
     pub fn rewind(&mut self, position: usize) -> (usize, Option<usize>) {
         self.copies.iter_mut().for_each(|copy| *copy = copy.filter(|&at| at <= position));
         if self.live == Some(position) {
@@ -90,7 +91,7 @@ impl Checkpoints {
 mod tests {
     use super::*;
 
-    /// Copies at these positions, in order.
+    /// Checkpoints made at these positions, in order.
     fn kept(slots: usize, positions: &[usize]) -> Checkpoints {
         let mut checkpoints = Checkpoints::new(slots);
         for &position in positions {

@@ -15,39 +15,39 @@ use crate::model::{Adapter, ModelConfig};
 use crate::sampler::{Counts, SamplingOptions, add_biases, count_answer, counts_of_prompt, sample_allowed};
 use crate::time_slice::TimeSlice;
 
-/// An adapter by its number.
+/// An adapter with its number.
 type Numbered = (u32, Rc<Adapter>);
 
 /// A model on the CPU with its cache and sampler. A clone shares the weights.
 #[derive(Clone)]
 pub struct CpuSession {
     model: CpuModel,
-    /// Of all clones.
+    /// Adapters that are loaded, shared by all clones.
     adapters: Rc<RefCell<Vec<Numbered>>>,
     options: SamplingOptions,
     ends: Vec<u32>,
-    /// Of the prompt, without the answer.
+    /// Token counts at the start of the answer, from the prompt and the suppressed ids.
     prompt_counts: Counts,
     counts: Counts,
     biases: Vec<(u32, f32)>,
-    /// Whether the run wants logits, and those of the token that came out last.
+    /// Whether the run wants logits, and the logits of the token that came out last.
     logits: (bool, Option<Vec<f32>>),
     mask: Option<Vec<u32>>,
-    /// Of the last token that was read; no token was chosen from them yet.
+    /// Logits after the last token that was read, from which no token was chosen yet.
     pending: Option<Vec<f32>>,
     steps: u32,
-    /// Sampled and not yet handed out.
+    /// The token that is sampled and not handed out yet.
     sampled: Option<Token>,
-    /// Sampled last.
+    /// Id of the token that was sampled last.
     last: u32,
-    /// Of the recurrent states, and their copies by slot, where the model has any.
+    /// Positions of the checkpoints, and the copied states by slot; `None` where the model has no recurrent states.
     checkpoints: Option<(Checkpoints, Vec<Vec<Vec<f32>>>)>,
-    /// Lasts over many tokens: one of a small model takes less than a slice, and the page would never get to run.
+    /// Spans many tokens: one token of a small model takes less than a slice, so the page would never get to run.
     time_slice: TimeSlice,
 }
 
 impl CpuSession {
-    /// A session of `model`, with nothing cached.
+    /// Makes a session of `model` with nothing cached.
     pub fn new(model: CpuModel) -> Self {
         let options = SamplingOptions::default();
         let time_slice = TimeSlice::new();
@@ -77,12 +77,12 @@ impl CpuSession {
         self.adapters.borrow().iter().find(|(other, _)| *other == id).map(|(_, adapter)| adapter.clone())
     }
 
-    /// What it runs.
+    /// The model that the session runs.
     pub(super) fn model(&self) -> &CpuModel {
         &self.model
     }
 
-    /// The logits asked for, or `None` where `stop` was set meanwhile.
+    /// Runs tokens and returns the logits asked for; `None` where `stop` was set meanwhile.
     async fn run(
         &mut self,
         ids: &[u32],
@@ -99,7 +99,7 @@ impl CpuSession {
         Ok(Some(pass.into_logits()))
     }
 
-    /// Copies the recurrent states into a slot, where there is no copy of them yet.
+    /// Copies the recurrent states into a slot, if there is no such copy yet.
     fn keep_states(&mut self) {
         let Some((checkpoints, copies)) = &mut self.checkpoints else { return };
         checkpoints.set_live(self.model.states_at());
@@ -201,7 +201,7 @@ impl Session for CpuSession {
 
     async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
         (self.sampled, self.pending) = (None, None);
-        // A checkpoint before the last id: the same prompt starts from there again.
+        // There is a checkpoint before the last id, from which the same prompt can start again.
         let sizes = Sizes { most: CHUNK, single: usize::from(self.checkpoints.is_some()) };
         let reading = Reading::new(ids, position);
         let images = self.model.input_rows().whole_images(self.model.config(), ids);
@@ -241,7 +241,7 @@ impl Session for CpuSession {
         self.logits.1.take()
     }
 
-    /// Nothing runs ahead on the CPU, but a token is chosen where its logits are there.
+    /// Chooses a token if its logits are there. Nothing runs ahead on the CPU.
     fn step(&mut self) -> Result<bool> {
         let pending = self.pending.take();
         let chosen = pending.is_some();

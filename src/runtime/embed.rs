@@ -1,4 +1,4 @@
-//! Texts in, vectors or scores out: embedders and rerankers on either device.
+//! Embedders and rerankers on either device: texts in, vectors or scores out. Encoders of images run here, too.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,21 +16,21 @@ use crate::{Error, ErrorCode, Result};
 /// How vectors are handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// Whether they are divided by their length.
+    /// Whether vectors are divided by their length, after they were shortened.
     pub normalize: bool,
-    /// How many values of each are kept, the first, before that (Kusupati et al. 2022,
+    /// How many values of each vector are kept, from the first on; `None` keeps all (Kusupati et al. 2022,
     /// <https://arxiv.org/abs/2205.13147>).
     pub dimensions: Option<usize>,
 }
 
-/// A model on the CPU that gives something for each input as a whole.
+/// A model on the CPU that gives one result for each input as a whole.
 pub struct CpuEmbedder {
     model: CpuModel,
     time_slice: TimeSlice,
 }
 
 impl CpuEmbedder {
-    /// An embedder of this model.
+    /// Makes an embedder of this model.
     pub fn new(model: CpuModel) -> Self {
         Self { model, time_slice: TimeSlice::new() }
     }
@@ -59,7 +59,7 @@ pub enum AnyEmbedder {
 }
 
 impl AnyEmbedder {
-    /// The model's numbers.
+    /// The model's configuration.
     pub fn config(&self) -> &ModelConfig {
         match self {
             #[cfg(target_arch = "wasm32")]
@@ -68,7 +68,7 @@ impl AnyEmbedder {
         }
     }
 
-    /// Tokens of an input, at most.
+    /// Maximum number of tokens of an input.
     pub fn context_length(&self) -> usize {
         match self {
             #[cfg(target_arch = "wasm32")]
@@ -77,11 +77,11 @@ impl AnyEmbedder {
         }
     }
 
-    /// The rows that become of an image or a tile, `[outputs, width]`; `None` where `stop` was set before all of it
-    /// ran.
+    /// Encodes an image or a tile to rows `[outputs, width]`, followed by as many for each deeper layer that takes
+    /// rows; `None` where `stop` was set before it was done.
     ///
     /// # Errors
-    /// Those of [`EncoderInput::check`], and of the device.
+    /// The errors of [`EncoderInput::check`], and errors of the device.
     pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         match self {
             #[cfg(target_arch = "wasm32")]
@@ -106,22 +106,22 @@ impl AnyEmbedder {
 pub struct EmbedEngine {
     /// Where the model runs.
     pub embedder: AnyEmbedder,
-    /// Text ↔ ids.
+    /// Converts between text and ids.
     pub tokenizer: Rc<Tokenizer>,
-    /// Set by whoever wants the call to end.
+    /// Set this flag to end the running call.
     pub stop: Rc<Cell<bool>>,
     output: Output,
 }
 
 impl EmbedEngine {
-    /// An embedder with its tokenizer.
+    /// Makes an embedder with its tokenizer.
     pub fn new(embedder: AnyEmbedder, tokenizer: Tokenizer) -> Self {
         let output = crate::model::program(embedder.config()).output;
         Self { embedder, tokenizer: Rc::new(tokenizer), stop: Rc::default(), output }
     }
 
-    /// The ids of a text, with the special tokens that the model wants. With `truncate` those past the context are
-    /// left out, the last special token stays.
+    /// The ids of a text, with the special tokens that the model wants. With `truncate`, ids past the context are left
+    /// out, but a special token at the end stays.
     pub fn encode(&self, text: &str, truncate: bool) -> Vec<u32> {
         let mut ids = self.tokenizer.encode(text, true, true);
         let most = self.embedder.context_length();
@@ -131,7 +131,7 @@ impl EmbedEngine {
         ids
     }
 
-    /// The ids of a query and a document. With `truncate` the end of a document that does not fit is left out.
+    /// The ids of a query and a document. With `truncate`, the end of a document that does not fit is left out.
     pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Vec<u32> {
         match truncate {
             true => self.tokenizer.encode_pair_within(query, document, self.embedder.context_length()),
@@ -142,8 +142,8 @@ impl EmbedEngine {
     /// The vectors of the inputs, `[inputs, dimensions]`; `None` where the call was stopped.
     ///
     /// # Errors
-    /// `invalid_argument` for an input without ids, an id outside the vocabulary, for more dimensions than there are
-    /// and for a reranker; `context_full` where an input does not fit; those of the device.
+    /// `invalid_argument` for an input without ids, for an id outside the vocabulary, for more dimensions than the
+    /// model has, and for a reranker; `context_full` where an input does not fit; errors of the device.
     pub async fn embed(&mut self, inputs: &[&[u32]], options: &EmbedOptions) -> Result<Option<Vec<f32>>> {
         if self.output != Output::Embedding {
             return Err(Error::invalid_argument("embed: the model scores documents: use rank"));
@@ -163,10 +163,10 @@ impl EmbedEngine {
         Ok(Some(found))
     }
 
-    /// The score of each input, by the first label; `None` where the call was stopped.
+    /// The score of each input, which is that of the first label; `None` where the call was stopped.
     ///
     /// # Errors
-    /// Those of [`Self::embed`]; `invalid_argument` for a model that is no reranker.
+    /// The errors of [`Self::embed`]; `invalid_argument` for a model that is no reranker.
     pub async fn scores(&mut self, inputs: &[&[u32]]) -> Result<Option<Vec<f32>>> {
         let Output::Scores { softmax: is_softmax } = self.output else {
             return Err(Error::invalid_argument("rank: the model is no reranker: use embed"));
@@ -179,7 +179,7 @@ impl EmbedEngine {
         Ok(Some(found.chunks_exact(width).map(|row| row[0]).collect()))
     }
 
-    /// Values that the model gives for each input.
+    /// Number of values that the model gives for each input.
     pub fn width(&self) -> usize {
         let program = crate::model::program(self.embedder.config());
         program.width(program.output_activation())
@@ -210,7 +210,7 @@ impl EmbedEngine {
     }
 }
 
-/// Divides by the length; zeros stay.
+/// Divides a row by its length; a row of zeros stays as it is.
 fn normalize(row: &mut [f32]) {
     let length = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
     if length > 0.0 {

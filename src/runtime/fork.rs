@@ -1,4 +1,4 @@
-//! Several sessions of one model: a new one, empty or with what another has read, without reading it again.
+//! Further sessions of one model: empty, or with a copy of another session's cache, so that nothing is read twice.
 
 use super::adapters::AdapterUse;
 use super::cpu::CpuSession;
@@ -23,7 +23,7 @@ use crate::kernels::spec::Slice;
 #[cfg(target_arch = "wasm32")]
 use crate::{Error, ErrorCode};
 
-/// Tokens that another session must be ahead by for its cache to be copied: reading so few takes less.
+/// Tokens by which another session must be ahead for its cache to be copied: fewer are read faster than copied.
 const WORTH: usize = 32;
 
 impl Engine {
@@ -48,16 +48,17 @@ impl Engine {
         self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count()
     }
 
-    /// Whether another session that has so many tokens of `ids`, read with these adapters, is worth copying.
+    /// How many tokens of `ids`, read with these adapters, `other` has cached; `None` where it is running, or too
+    /// little ahead of this session to be worth copying.
     pub fn gains_from(&self, other: &Self, ids: &[u32], adapters: &[AdapterUse]) -> Option<usize> {
         let theirs = other.run.is_none().then(|| other.cached_of(ids, adapters))?;
         (theirs >= self.cached_of(ids, adapters) + WORTH).then_some(theirs)
     }
 
-    /// Takes the place of this session's cache: a copy of what `other` has.
+    /// Replaces this session's cache with a copy of what `other` has.
     ///
     /// # Errors
-    /// Those of [`Engine::another`]; this session then is as it was.
+    /// The errors of [`Engine::another`]. This session is unchanged then, or empty if it is one of several lanes.
     pub async fn take_over(&mut self, other: &Self) -> Result<()> {
         #[cfg(target_arch = "wasm32")]
         if let Some(read) = other.read() {
@@ -70,7 +71,7 @@ impl Engine {
     }
 }
 
-/// What an engine has read in a lane, to be copied while others may use it.
+/// What an engine has cached in a lane: a handle to copy it by, while others may use the lane.
 #[cfg(target_arch = "wasm32")]
 pub struct Read {
     lane: ReadLane,
@@ -80,7 +81,8 @@ pub struct Read {
 
 #[cfg(target_arch = "wasm32")]
 impl Engine {
-    /// What it has read; `None` where no other lane could copy that.
+    /// What this engine has cached in its lane; `None` on the CPU and for the only lane of a session, which no other
+    /// lane can copy.
     pub fn read(&self) -> Option<Read> {
         let AnySession::Gpu(lane) = &self.session else { return None };
         if lane.is_alone() {
@@ -90,10 +92,10 @@ impl Engine {
         Some(Read { lane: lane.read_so_far(), cached, cached_with })
     }
 
-    /// As [`Engine::take_over`] among lanes; changes nothing where the other has gone on to something else.
+    /// [`Engine::take_over`] among lanes. Changes nothing where the other lane has gone on to another text meanwhile.
     ///
     /// # Errors
-    /// Those of [`Engine::another`]; this session then is empty.
+    /// The errors of [`Engine::another`]; this session is empty then.
     pub async fn take_over_lane(&mut self, Read { lane: other, cached, cached_with }: Read) -> Result<()> {
         let AnySession::Gpu(lane) = &self.session else { return Ok(()) };
         match lane.take_over(&other).await {
@@ -130,7 +132,8 @@ impl CpuSession {
 
 #[cfg(target_arch = "wasm32")]
 impl GpuSession {
-    /// With a cache it has as much room as this one has, so that buffers are copied whole, whatever is in them.
+    /// Makes another session of the model. With a cache it gets the same room as this one, so that buffers are copied
+    /// whole, whatever they hold.
     pub(super) async fn another(&self, with_cache: bool) -> Result<Self> {
         let room = self.buffers.room;
         let allocated = if with_cache { room.allocated } else { room.context.min(START_CONTEXT) };
@@ -148,7 +151,7 @@ impl GpuSession {
         Ok(made)
     }
 
-    /// Where memory is missing, nothing else on the device is any the worse for it.
+    /// Makes an empty session. Where memory is missing, the error leaves everything else on the device as it was.
     async fn with_the_same_model(&self, room: Room) -> Result<Self> {
         let (model, device) = (self.model.clone(), &self.model.device);
         let plan = SessionPlan::new(&model, room)?;
@@ -165,7 +168,7 @@ impl GpuSession {
 
 #[cfg(target_arch = "wasm32")]
 impl Buffers {
-    /// What lasts from one run to the next: keys, values, where positions lie, recurrent states and copies of these.
+    /// The buffers that outlast a run: keys, values, positions on several axes, recurrent states and their checkpoints.
     fn kept(&self) -> impl Iterator<Item = &Slice> {
         let caches = self.cache.iter().flat_map(|layer| [&layer.cache.k, &layer.cache.v]);
         let places = self.frequencies.iter().filter(|_| self.room.axes);

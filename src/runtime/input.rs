@@ -1,4 +1,4 @@
-//! Rows of embeddings in prompts: how they get there, and how a pass takes them in.
+//! Rows of embeddings in prompts, such as an encoder's output: adding them to a model, and copying them into a pass.
 
 use std::ops::Range;
 
@@ -21,11 +21,12 @@ use crate::model::{InputSource, Item, Places};
 use crate::{Error, Result};
 
 impl AnySession {
-    /// Gives the rows `[rows, hidden]` of a source ids for prompts: the same ones to the same source. Where deeper
-    /// layers take more of them, as many rows follow for each of these.
+    /// Registers the rows `[rows, hidden]` of a source, and returns their ids for prompts. The same source always gets
+    /// the same ids. Where deeper layers take rows, too, as many rows follow for each of these layers.
     ///
     /// # Errors
-    /// `invalid_argument` for another number of values than the source says; those of the device.
+    /// `invalid_argument` where the number of values does not match the source, for a source without rows, and where no
+    /// ids are left; errors of the device.
     pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
         check_values(source, rows.len() as u64, self.config().row_width())?;
         match self {
@@ -35,7 +36,8 @@ impl AnySession {
         }
     }
 
-    /// The position of a token that follows these ids: where positions have several axes, rows of an image share some.
+    /// The position of a token that follows these ids. It may be less than their number where positions have several
+    /// axes, since the rows of an image share positions.
     pub fn count_positions(&self, ids: &[u32]) -> u32 {
         if self.config().rope_sections.is_none() {
             return ids.len() as u32;
@@ -58,10 +60,10 @@ impl AnySession {
         }
     }
 
-    /// Saved ids, as they are here: rows may have other ids than where they were saved.
+    /// Translates the row ids of a saved session to the ids that the same rows have in this model.
     ///
     /// # Errors
-    /// `invalid_argument` where there are no ids left.
+    /// `invalid_argument` where no ids are left.
     pub(super) fn ids_of(&self, mut saved: Vec<u32>, sources: &[(InputSource, u32)]) -> Result<Vec<u32>> {
         let here: Result<Vec<u32>> = sources.iter().map(|(source, _)| Ok(self.know(*source)?.start)).collect();
         let here = here?;
@@ -74,7 +76,7 @@ impl AnySession {
         Ok(saved)
     }
 
-    /// The ids of the rows of a source, whether the rows are here or not.
+    /// Returns the ids of the rows of a source, without needing the rows themselves.
     pub(super) fn know(&self, source: InputSource) -> Result<Range<u32>> {
         match self {
             #[cfg(target_arch = "wasm32")]
@@ -95,17 +97,17 @@ fn check_values(source: InputSource, found: u64, hidden: usize) -> Result<()> {
 
 #[cfg(target_arch = "wasm32")]
 impl GpuModel {
-    /// As [`AnySession::add_rows`].
+    /// Does what [`AnySession::add_rows`] describes.
     pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
         let target = self.row_buffer(source)?;
         self.device.write(&target, 0, bytemuck::cast_slice(rows));
         self.input_rows.add(source, target)
     }
 
-    /// The same with rows that are on the GPU: the first of a buffer of the model's device.
+    /// Does the same with rows that are on the GPU already, at the start of a buffer of the model's device.
     ///
     /// # Errors
-    /// `invalid_argument` where the buffer is too small; those of the device.
+    /// `invalid_argument` where the buffer is too small; otherwise as for [`AnySession::add_rows`].
     pub fn add_rows_of(&self, source: InputSource, rows: &Buffer) -> Result<Range<u32>> {
         let target = self.row_buffer(source)?;
         let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
@@ -121,7 +123,7 @@ impl GpuModel {
         self.device.storage_buffer("rows of a prompt", bytes.max(16))
     }
 
-    /// Of a row of the residual stream.
+    /// Bytes of one row of the residual stream.
     fn row_bytes(&self) -> u64 {
         self.config.hidden as u64 * 4
     }
@@ -129,7 +131,7 @@ impl GpuModel {
 
 #[cfg(target_arch = "wasm32")]
 impl Forward<'_> {
-    /// Dispatches at the start of a list that write the embeddings of tokens.
+    /// Number of dispatches at the start of a command list that write the embeddings of tokens.
     pub(super) fn embeddings(&self) -> usize {
         let Some(Op::Embed { table, .. }) = self.program.embed.first() else { return 0 };
         let adapters = self.adapters.iter().flat_map(|of| of.all).filter(|adapter| adapter.group(*table).is_some());
@@ -143,21 +145,21 @@ impl Forward<'_> {
 
 #[cfg(target_arch = "wasm32")]
 impl GpuSession {
-    /// The tables of rotations whose pairs turn by several axes of a position, and where they are.
+    /// The RoPE tables whose pairs rotate by several axes of a position: layout, buffer slice and sections of each.
     fn axes(&self) -> Vec<(Axes, Slice, RopeSections)> {
         let tables = self.model.program.rope_tables.iter().zip(&self.buffers.frequencies);
         let tables = tables.filter(|_| self.buffers.room.axes);
         tables.filter_map(|(of, slice)| Some((Axes { pairs: of.dims / 2 }, *slice, of.sections?))).collect()
     }
 
-    /// Before any position is known.
+    /// Initialises the RoPE tables with several axes, before any position is known.
     pub(super) fn start_places(&self) {
         for (axes, slice, sections) in self.axes() {
             self.write_at(slice, axes.offset(), bytemuck::cast_slice(&axes.start(&sections)));
         }
     }
 
-    /// Where the ids of the next pass lie, where positions have several axes.
+    /// Writes where the ids of the next pass lie on each axis, if positions have several.
     pub(super) fn write_places(&self, ids: &[u32], position: usize) {
         let tables = self.axes();
         if tables.is_empty() {
@@ -177,7 +179,7 @@ impl GpuSession {
         self.write(Slice { offset: slice.offset + offset, ..slice }, bytes);
     }
 
-    /// Puts the parts of rows for deeper layers where these read them.
+    /// Copies the rows for deeper layers to where these layers read them.
     pub(super) fn enter_deep_rows(&self, runs: &[InputRun<Buffer>]) {
         let row = self.model.row_bytes();
         for (deep, x) in self.model.program.inputs().into_iter().enumerate() {
@@ -192,7 +194,7 @@ impl GpuSession {
         }
     }
 
-    /// Makes them zeros again, for the passes of tokens.
+    /// Overwrites the rows for deeper layers with zeros again, for decode passes.
     pub(super) fn clear_deep_rows(&self, runs: &[InputRun<Buffer>]) {
         let row = self.model.row_bytes();
         for x in self.model.program.inputs() {
@@ -204,8 +206,8 @@ impl GpuSession {
         }
     }
 
-    /// Runs the first dispatches of a list, over a pass of `tokens` rows, and puts rows in the places of embeddings.
-    /// Returns how many dispatches ran: none where the pass has no rows.
+    /// Runs the dispatches of a list that write embeddings, over a pass of `tokens` rows, and copies prompt rows over
+    /// those of their placeholders. Returns how many dispatches ran: 0 where the pass has no prompt rows.
     pub(super) fn enter_rows(&self, runs: &[InputRun<Buffer>], list: &CommandList, tokens: usize) -> usize {
         if runs.is_empty() {
             return 0;

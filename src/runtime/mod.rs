@@ -1,4 +1,4 @@
-//! Models at work: a model's weights on a device, sessions over them, and the loop from prompt to text.
+//! Models at work: a model's weights on a device, sessions that use them, and the loop from prompt to text.
 
 mod adapters;
 mod checkpoints;

@@ -1,18 +1,18 @@
-//! How a text is cut into passes. The GPU, its lanes and the CPU take their passes from [`Chunks`], and leave where it
-//! ends.
+//! How a text is cut into passes. The GPU, its lanes and the CPU all take the rows of each pass from [`Chunks`], and
+//! stop reading where it ends.
 
 use std::cell::Cell;
 use std::ops::Range;
 
 use crate::model::end_with_images;
 
-/// Tokens to read into the cache, and how many of them it holds.
+/// Tokens to read into the cache, and how many of them are in it.
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
     pub ids: &'a [u32],
-    /// Of the first id.
+    /// Position of the first id.
     pub position: usize,
-    /// Ids that whole passes have read.
+    /// Number of ids that complete passes have read.
     pub done: usize,
 }
 
@@ -36,26 +36,26 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The sizes of passes.
+/// The sizes of the passes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Rows of a pass, at most.
+    /// Maximum number of rows of a pass.
     pub most: usize,
-    /// Rows at the end that have a pass each.
+    /// Number of rows at the end of the text that get a pass of their own each.
     pub single: usize,
 }
 
-/// What ends a reading before its last pass. The first pass of a text always begins.
+/// What ends a reading before its last pass. The first pass of a text always begins, whatever these say.
 #[derive(Clone, Copy)]
 pub(super) struct Until<'a> {
-    /// The caller does not want the rest: a pass may be left half-way.
+    /// Set where the caller does not want the rest: a pass may then be left half-way.
     pub stop: &'a Cell<bool>,
-    /// Others want the device: the reading goes on later. At least one pass runs before.
+    /// Whether others want the device, so that the reading should go on later. At least one pass runs before.
     pub pause: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Until<'a> {
-    /// Nobody else wants the device.
+    /// Stops only by this flag; never pauses.
     pub fn stopped(stop: &'a Cell<bool>) -> Self {
         Self { stop, pause: &|| false }
     }
@@ -65,15 +65,15 @@ impl<'a> Until<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub rows: Range<usize>,
-    /// One of the rows that have a pass each.
+    /// Whether this is one of the rows that have a pass of their own.
     pub is_single: bool,
-    /// No row of the text comes after these.
+    /// Whether the text ends with these rows.
     pub is_last: bool,
 }
 
 /// The passes of a reading, in order.
 pub(super) struct Chunks<'a> {
-    /// Images that are not to be cut.
+    /// Index ranges of the images that must not be cut.
     images: Vec<Range<usize>>,
     first: usize,
     next: usize,
@@ -87,7 +87,7 @@ impl<'a> Chunks<'a> {
         Self { images: Vec::new(), first: reading.done, next: reading.done, len: reading.ids.len(), sizes, until }
     }
 
-    /// The same, with at most one of these images in a pass, and that whole.
+    /// Puts at most one of these images into a pass, and that one whole.
     pub fn with_whole(self, images: Vec<Range<usize>>) -> Self {
         Self { images, ..self }
     }
@@ -117,7 +117,7 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// Cuts inputs into batches of at most `rows` rows; each input has fewer.
+/// Cuts inputs into batches of at most `rows` rows; no input may have more.
 #[cfg(any(target_arch = "wasm32", test))]
 pub(super) fn batches<'a, 'i>(inputs: &'a [&'i [u32]], rows: usize) -> impl Iterator<Item = &'a [&'i [u32]]> {
     let mut rest = inputs;
@@ -141,7 +141,8 @@ mod tests {
         false
     }
 
-    /// The passes over `len` ids of which `done` are read: the rows of each, with ' for a single one, . for the last.
+    /// The passes over `len` ids, `done` of which are read: the rows of each, with ' for a single one and . for the
+    /// last.
     fn passes(len: usize, done: usize, sizes: Sizes, until: Until) -> String {
         let ids = vec![0; len];
         let reading = Reading { done, ..Reading::new(&ids, 0) };

@@ -1,61 +1,61 @@
-//! One text in the caches: how far it is written, and from where it can go on.
+//! One text in the caches: how far it is written, and from which positions it can go on.
 //!
-//! Attention over a whole cache goes on anywhere: what lies behind is overwritten before it is seen. A ring has lost
-//! what was written over. Recurrent states go back to a checkpoint.
+//! With whole caches, a text can go on from any position, since what lies behind is overwritten before it is seen. A
+//! ring has lost what was overwritten. Recurrent states can only go back to a checkpoint.
 
 use std::cell::{Cell, RefCell};
 
 use super::checkpoints::Checkpoints;
 use crate::model::Places;
 
-/// A text in the caches. Whoever owns the states does the copying.
+/// A text in the caches. The owner of the recurrent states does the copying.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Sequence {
     next: Cell<usize>,
     written: Cell<usize>,
-    /// Of the recurrent states, where the model has any.
+    /// Checkpoints of the recurrent states; `None` where the model has none.
     checkpoints: Option<RefCell<Checkpoints>>,
-    /// Of positions with several axes.
+    /// Where positions lie on each axis, for models whose positions have several.
     pub places: RefCell<Places>,
 }
 
 impl Sequence {
-    /// An empty one, with so many copies of recurrent states.
+    /// An empty text, with slots for this many checkpoints of recurrent states.
     pub fn new(copies: usize) -> Self {
         Self { checkpoints: (copies > 0).then(|| Checkpoints::new(copies).into()), ..Self::default() }
     }
 
-    /// The position that the next pass of decode writes.
+    /// The position that the next decode pass writes.
     pub fn next(&self) -> usize {
         self.next.get()
     }
 
-    /// Positions written since the caches were last empty, those of passes in flight included.
+    /// Number of positions written since the caches were last empty, including those of passes in flight.
     pub fn written(&self) -> usize {
         self.written.get()
     }
 
-    /// A pass writes the positions before `next`.
+    /// Notes that a pass writes the positions before `next`.
     pub fn advance_to(&self, next: usize) {
         self.next.set(next);
         self.written.set(self.written.get().max(next));
     }
 
-    /// The passes in flight did nothing from `next` on.
+    /// Notes that the passes in flight did nothing from `next` on.
     pub fn stay_at(&self, next: usize) {
         self.next.set(next);
     }
 
-    /// Goes on from where a text was saved, with the positions of its checkpoints.
+    /// Continues a saved text, whose checkpoints have these positions.
     pub fn restore(&self, next: usize, written: usize, copies: &[u32]) {
         self.next.set(next);
         self.written.set(written);
         self.change_states(|states| states.restore(copies));
     }
 
-    /// Drops what is written from `position` on. `rewindable`: positions that rings can lose. Returns the position at
-    /// which the text goes on, before `position` where it cannot be cut there, and the checkpoint that its states are
-    /// to be copied from, if any.
+    /// Drops what is written from `position` on. `rewindable`: how many positions back a ring can go. Returns the
+    /// position at which the text goes on, which is less than `position` where it cannot be cut there, and the
+    /// checkpoint that its states must be restored from, if any.
     pub fn rewind(&self, position: usize, rewindable: usize) -> (usize, Option<usize>) {
         let (reached, slot) = self.rewind_states(position);
         if reached > 0 && self.written().saturating_sub(reached) <= rewindable {
@@ -65,17 +65,17 @@ impl Sequence {
         self.rewind_states(0)
     }
 
-    /// The same for the recurrent states alone.
+    /// Rewinds the recurrent states alone, with the same result.
     pub fn rewind_states(&self, position: usize) -> (usize, Option<usize>) {
         self.change_states(|states| states.rewind(position)).unwrap_or((position, None))
     }
 
-    /// Whether there are recurrent states.
+    /// Whether the model has recurrent states.
     pub fn has_states(&self) -> bool {
         self.checkpoints.is_some()
     }
 
-    /// The states have seen the tokens before `position`; `None` after a pass that was given up half-way.
+    /// Notes that the states have seen the tokens before `position`; `None` after a pass that was given up half-way.
     pub fn moved_states(&self, position: Option<usize>) {
         self.change_states(|states| states.set_live(position));
     }
@@ -85,12 +85,12 @@ impl Sequence {
         self.change_states(Checkpoints::keep).flatten()
     }
 
-    /// Whether an answer has gone on so far that the states should be copied.
+    /// Whether the answer has grown so far since the newest copy that the states should be copied.
     pub fn is_copy_due(&self) -> bool {
         self.change_states(|states| states.is_due()).unwrap_or(false)
     }
 
-    /// The position of each slot's copy.
+    /// The position of the copy in each slot; `None` for an empty slot.
     pub fn copies(&self) -> Vec<Option<usize>> {
         self.change_states(|states| states.copies().to_vec()).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ impl Sequence {
 mod tests {
     use super::*;
 
-    /// A text of so many positions, with checkpoints at some.
+    /// A text of `written` positions, with these checkpoints.
     fn text(written: usize, checkpoints: &[usize]) -> Sequence {
         let sequence = Sequence::new(checkpoints.len());
         for &at in checkpoints {

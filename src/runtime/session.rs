@@ -1,4 +1,4 @@
-//! What the loop in `generate` asks of a session: a KV cache and a sampler on the GPU or on the CPU.
+//! The interface between the loop in `generate` and a session: a KV cache and a sampler, on the GPU or on the CPU.
 
 use std::cell::Cell;
 
@@ -18,151 +18,153 @@ use crate::{Error, Result};
 /// A sampled token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// Its id, or [`NO_TOKEN`].
+    /// Id of the token, or [`NO_TOKEN`].
     pub id: u32,
-    /// Whether it ends the run.
+    /// Whether the token ends the run.
     pub end: bool,
 }
 
-/// Ids with a meaning of their own in a run.
+/// What a run says about the choice of its tokens, beside the sampling options.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct RunIds<'a> {
-    /// They end it.
+    /// Ids that end the run.
     pub ends: &'a [u32],
-    /// They are never chosen.
+    /// Ids that are never chosen.
     pub suppressed: &'a [u32],
-    /// (id, bias): added to the logits of the id.
+    /// Pairs of an id and the bias that is added to its logit.
     pub biases: &'a [(u32, f32)],
-    /// Whether [`Session::take_logits`] is to have the logits of each token.
+    /// Whether [`Session::take_logits`] should give the logits of each token.
     pub logits: bool,
-    /// Where drafts of its tokens come from ...
+    /// Whether and when drafts of the next tokens are taken from the text.
     pub drafting: Drafting,
-    /// ... besides the text: from these ids.
+    /// Ids of a predicted text, from which drafts may come, too.
     pub prediction: &'a [u32],
 }
 
-/// What choosing the tokens of a pass takes.
+/// The kernels that choosing the tokens of a pass needs.
 #[cfg(any(target_arch = "wasm32", test))]
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choosing {
-    /// The largest logits, whatever came before.
+    /// Whether the token with the largest logit is chosen, whatever came before.
     pub greedy: bool,
-    /// There are biases.
+    /// Whether there are biases.
     pub biased: bool,
-    /// The logits are wanted, too.
+    /// Whether the logits are read back, too.
     pub logits: bool,
 }
 
 #[cfg(target_arch = "wasm32")]
 impl Choosing {
-    /// For the tokens of a run.
+    /// What choosing the tokens of a run needs.
     pub fn of_run(options: &SamplingOptions, ids: &RunIds) -> Self {
-        // The kernels of sampling alone know suppressed tokens, also with a temperature of 0.
+        // Only the sampling kernels leave out suppressed tokens, so they run at temperature 0, too.
         let greedy = options.is_plain_greedy() && ids.suppressed.is_empty();
         Self { greedy, biased: !ids.biases.is_empty(), logits: ids.logits }
     }
 }
 
-/// The id that sampling returns where every logit is NaN. The shaders write the same.
+/// The id that sampling returns where every logit is NaN. The shaders use the same value.
 pub const NO_TOKEN: u32 = u32::MAX;
 
-/// Tokens that [`Session::read`] takes one by one, by the path of decode: as fast as prefill, for so few.
+/// Up to this many tokens, [`Session::read`] on the GPU runs one decode pass for each, which takes no longer than
+/// prefill.
 pub(super) const FEW: usize = 4;
 
 /// A KV cache and a sampler over a model.
 #[allow(async_fn_in_trait, reason = "the page has one thread: no future has to be Send")]
 pub trait Session {
-    /// The model's numbers.
+    /// The model's configuration.
     fn config(&self) -> &ModelConfig;
 
-    /// Positions of the KV cache.
+    /// Number of positions of the KV cache.
     fn context_length(&self) -> usize;
 
-    /// What keys and values are in it.
+    /// The type in which the cache stores keys and values.
     fn kv_type(&self) -> KvType;
 
-    /// Whether an id of a prompt is that of a row that is here.
+    /// Whether an id is that of a prompt row which the model holds.
     fn holds_row(&self, _id: u32) -> bool {
         false
     }
 
-    /// Sets how the tokens of the next run are chosen, any of them at first. `prompt` counts for penalties.
+    /// Sets how the tokens of the next run are chosen, and allows all ids. `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
 
-    /// Makes an adapter of the model known by this number.
+    /// Registers an adapter of the model under this number.
     ///
     /// # Errors
-    /// `limit_exceeded`, `unsupported_architecture`, `out_of_memory`, `device_lost`.
+    /// `limit_exceeded` for one adapter too many, `unsupported_architecture` for one that changes experts;
+    /// `out_of_memory`, `device_lost`.
     async fn add_adapter(&mut self, _id: u32, _adapter: Adapter) -> Result<()> {
         Err(Error::invalid_argument("the session takes no adapters"))
     }
 
-    /// Forgets an adapter: texts that are on go on with it. False where there is none of this number.
+    /// Removes an adapter; texts that are being written with it go on. False where none has this number.
     fn remove_adapter(&mut self, _id: u32) -> bool {
         false
     }
 
-    /// The tokens from which on the adapter of this number is at work, none for one that always is; `None` where there
+    /// The tokens from which on the adapter with this number works, empty for one that always does; `None` where there
     /// is no such adapter.
     fn invocation(&self, _id: u32) -> Option<Vec<u32>> {
         None
     }
 
-    /// What is read and written from now on has these adapters.
+    /// Sets the adapters with which tokens are read and written from now on.
     fn set_adapters(&mut self, _adapters: &[AdapterUse]) {}
 
-    /// Drops the cache from `position` on, which must not be past its end. Returns the position at which
-    /// [`Session::feed`] continues: before `position` where the cache cannot be cut there.
+    /// Drops the cache from `position` on, which must not be past its end. Returns the position from which
+    /// [`Session::feed`] must continue: less than `position` where the cache cannot be cut there.
     fn rewind(&mut self, position: usize) -> usize;
 
-    /// Runs `ids` as the tokens at `position` and after; the next token then comes out of [`Session::next`]. Tokens in
-    /// flight before are dropped: they belong to an earlier run. Returns how many of the ids are in the cache: fewer
-    /// where `stop` was set in the meantime, and then there is no next token.
+    /// Runs `ids` as the tokens at `position` and after; [`Session::next`] then gives the token that follows. Drops
+    /// tokens in flight, which belong to an earlier run. Returns how many of the ids are in the cache: fewer where
+    /// `stop` was set meanwhile, and then no token follows.
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize>;
 
-    /// As [`Session::feed`] without choosing a token: that is what the next [`Session::step`] does.
+    /// Does what [`Session::feed`] does, but leaves choosing a token to the next [`Session::step`].
     async fn read(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize>;
 
-    /// Takes note of the answer so far, where not every token of it was chosen by a pass before: the next is number
-    /// `answer.len()` for the random generator. With `recount` its tokens are counted anew for penalties.
+    /// Sets the answer so far, where some of its tokens were not chosen by passes. The next token is number
+    /// `answer.len()` for the random generator. With `recount`, the answer's tokens are counted anew for penalties.
     fn resume(&mut self, answer: &[u32], recount: bool);
 
-    /// Only ids of this mask, a bit for each and 32 to a word, may be chosen by passes submitted from now on; `None`
-    /// allows all.
+    /// Lets passes submitted from now on choose only ids of this mask, which has one bit for each id, 32 to a word;
+    /// `None` allows all.
     fn allow(&mut self, mask: Option<&[u32]>);
 
-    /// Whether tokens in flight can be dropped and others put in their place at no cost.
+    /// Whether tokens in flight can be dropped and replaced by others at no cost.
     fn draws_ahead(&self) -> bool;
 
-    /// Whether many tokens at once are read with more rounding than one after the other.
+    /// Whether many tokens read at once are rounded more than tokens read one by one.
     fn rounds(&self) -> bool;
 
-    /// The model's logits for the token that came out last, where the run wants them.
+    /// Takes the model's logits for the token that came out last, if the run wants them.
     fn take_logits(&mut self) -> Option<Vec<f32>>;
 
-    /// Submits the pass of the next token, ahead of reading the last; false where no more may be in flight.
+    /// Submits the pass of the next token before the last one is read; false where no more passes may be in flight.
     fn step(&mut self) -> Result<bool>;
 
-    /// Tokens submitted and not yet read.
+    /// Number of tokens submitted and not read yet.
     fn in_flight(&self) -> usize;
 
-    /// The oldest token in flight, once it is there; `None` where none is in flight.
+    /// Waits for the oldest token in flight; `None` where none is in flight.
     async fn next(&mut self) -> Result<Option<Token>>;
 
-    /// The oldest token in flight, if it is there.
+    /// The oldest token in flight, if it can be had without waiting.
     fn next_if_ready(&mut self) -> Result<Option<Token>>;
 
-    /// Tokens of the run that were drafted, and those of them that were right.
+    /// Number of draft tokens of the run, and how many of them were right.
     fn drafts(&self) -> [usize; 2] {
         [0; 2]
     }
 
-    /// A run is over: its tokens in flight are of no use. Returns how many tokens its cache holds, at most.
+    /// Ends a run and drops its tokens in flight. Returns the maximum number of tokens that its cache holds.
     fn rest(&mut self) -> usize {
         usize::MAX
     }
 
-    /// Makes room for so many tokens before they are there. The caches of the CPU grow by themselves.
+    /// Makes room for this many tokens in advance. The caches of the CPU grow by themselves.
     ///
     /// # Errors
     /// `out_of_memory`, `device_lost`.
@@ -170,7 +172,7 @@ pub trait Session {
         Ok(())
     }
 
-    /// The head of a saved session with what is to be known of the caches, where these can be saved.
+    /// Adds to the head of a saved session what must be known of the caches, if these can be saved.
     ///
     /// # Errors
     /// `device_lost`.
@@ -178,16 +180,16 @@ pub trait Session {
         Ok(head)
     }
 
-    /// Takes on the state of the session that was saved, but for what is in its caches; false where these are none of
-    /// this session's.
+    /// Takes on the state of a saved session, except for the contents of its caches, which follow in parts. False where
+    /// the saved caches do not fit this session.
     ///
     /// # Errors
-    /// `bad_file`, `device_lost`.
+    /// `bad_file` where the saved caches have another size than this session's; `device_lost`.
     async fn restore(&mut self, _head: &Head) -> Result<bool> {
         Ok(false)
     }
 
-    /// The bytes of a part of the caches, which hold so many tokens; `None` after the last.
+    /// The bytes of a part of the caches, which hold `tokens` tokens; `None` after the last part.
     ///
     /// # Errors
     /// `out_of_memory`, `device_lost`.
@@ -195,17 +197,17 @@ pub trait Session {
         Ok(None)
     }
 
-    /// Writes a part with its digest into the caches.
+    /// Writes a part, followed by its digest in `file`, into the caches.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`, `device_lost`.
+    /// `bad_file` for a part of another length, `integrity_failed` for one that has changed; `device_lost`.
     async fn write_part(&self, _tokens: usize, _number: u32, _file: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    /// Logits `[rows, vocab]` of `ids` at `position` and after, handed to `each` a few rows at a time: (index of the
-    /// first row's id, rows). Activations are not rounded. Returns how many of the ids are in the cache: fewer where
-    /// `stop` was set meanwhile.
+    /// Computes the logits of `ids` at `position` and after, without rounding activations, and hands them to `each` a
+    /// few rows at a time: (index of the first row's id, logits `[rows, vocab]`). Returns how many of the ids are in
+    /// the cache: fewer where `stop` was set meanwhile.
     async fn evaluate(
         &mut self,
         ids: &[u32],
@@ -215,9 +217,9 @@ pub trait Session {
     ) -> Result<usize>;
 }
 
-/// A session on either device: chosen when the model is loaded.
+/// A session on either device, which is chosen when the model is loaded.
 pub enum AnySession {
-    /// On WebGPU, alone or with others in one session.
+    /// On WebGPU: a lane, alone or beside others of its session.
     #[cfg(target_arch = "wasm32")]
     Gpu(Box<GpuLane>),
     /// On the CPU.

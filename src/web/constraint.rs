@@ -1,5 +1,5 @@
-//! Grammars: a matcher of the WebAssembly module `grammar`, behind its JavaScript object, and what that module wants
-//! to know of the vocabulary.
+//! Grammars: wraps the JavaScript object of a matcher in the WebAssembly module `grammar`, and lists the vocabulary for
+//! that module.
 
 use js_sys::{Object, Promise, Reflect, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -11,7 +11,7 @@ use crate::{Error, ErrorCode};
 
 #[wasm_bindgen]
 extern "C" {
-    /// `Matcher` of `js/grammar/webgguf_grammar.d.ts`.
+    /// The class `Matcher` of `js/grammar/webgguf_grammar.d.ts`.
     type Matcher;
     #[wasm_bindgen(method, catch)]
     fn mask(this: &Matcher) -> Result<Vec<u32>, JsValue>;
@@ -51,7 +51,7 @@ impl Constraint for Owned {
     }
 }
 
-/// What went wrong in the middle of a text: the grammar takes more work than it may.
+/// Makes an error in the middle of a text: the grammar takes more work than it may.
 fn failed(error: &JsValue) -> Error {
     Error::new(ErrorCode::LimitExceeded, format!("the grammar cannot be followed further: {}", message(error)))
 }
@@ -61,7 +61,7 @@ fn message(error: &JsValue) -> String {
     text.unwrap_or_else(|| format!("{error:?}"))
 }
 
-/// The matcher of a promise. What that rejects with has a message, and may have a code.
+/// Awaits the promise of a matcher. If it rejects, its reason has a message and may have a code.
 pub fn compiling(matcher: Promise) -> Compiling {
     Box::pin(async move {
         match JsFuture::from(matcher).await {
@@ -78,7 +78,7 @@ pub fn compiling(matcher: Promise) -> Compiling {
     })
 }
 
-/// `{ bytes, ends, kinds, endOfGeneration }`: see `Tokens` of the crate `grammar`.
+/// The vocabulary as `{ bytes, ends, kinds, endOfGeneration }`: see `Tokens` of the crate `grammar`.
 pub fn tokens(tokenizer: &Tokenizer) -> Result<JsValue, JsValue> {
     let count = tokenizer.vocab_size() as u32;
     let (mut bytes, mut ends, mut kinds) = (Vec::new(), Vec::new(), Vec::new());

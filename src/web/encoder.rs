@@ -16,10 +16,10 @@ use crate::Error;
 use crate::model::{EncoderInput, Fold, TableWidths};
 use crate::runtime::AnyEmbedder;
 
-/// Stands for a row of zeros among the taps of a fold.
+/// Index that stands for a row of zeros among the taps of a fold.
 const NOTHING: u32 = u32::MAX;
 
-/// An encoder that JavaScript holds.
+/// The encoder that JavaScript holds.
 #[wasm_bindgen]
 pub struct WasmEncoder {
     encoder: Rc<RefCell<AnyEmbedder>>,
@@ -31,19 +31,19 @@ pub struct WasmEncoder {
 #[serde(rename_all = "camelCase")]
 struct Info {
     projector: &'static str,
-    /// Values of a row that it gives, those for deeper layers too.
+    /// Number of values of a row that the encoder gives, including those for deeper layers.
     width: usize,
-    /// Parts of a row: one, and one for each of the deeper layers.
+    /// Number of parts of a row: one, and one for each of the deeper layers.
     parts: usize,
-    /// Rows of a pass, at most.
+    /// Maximum number of rows of a pass.
     most_rows: usize,
     /// Whether a row stands between the lines of an image.
     has_breaks: bool,
-    /// Whether it reads sounds.
+    /// Whether this is an encoder of sounds.
     hears: bool,
-    /// Whether its file has an encoder of sounds besides.
+    /// Whether the file has an encoder of sounds, too.
     hears_too: bool,
-    /// As `Picture` or `Sound` of the module `media` takes them, without what the caller chooses.
+    /// Arguments for `Picture` or `Sound` of the module `media`, without those that the caller chooses.
     numbers: Vec<f64>,
 }
 
@@ -80,7 +80,7 @@ impl Info {
 
 #[wasm_bindgen]
 impl WasmEncoder {
-    /// Loads an encoder; `js/wasm/webgguf.d.ts` says what the arguments are.
+    /// Loads an encoder; `js/wasm/webgguf.d.ts` describes the arguments.
     pub fn load(
         sources: Vec<ByteSource>,
         options: JsValue,
@@ -94,12 +94,12 @@ impl WasmEncoder {
         })
     }
 
-    /// What it is.
+    /// Properties of the encoder.
     pub fn info(&self) -> Result<JsValue, JsValue> {
         to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
     }
 
-    /// The rows of an image or a tile, `[parts, outputs, width / parts]`; `undefined` where it was cancelled.
+    /// The rows of an image or a tile, `[parts, outputs, width / parts]`; `undefined` where the call was cancelled.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail with a clear error")]
     #[allow(clippy::too_many_arguments, reason = "arrays cross to JavaScript one by one")]
     pub fn encode(
@@ -137,13 +137,14 @@ impl WasmEncoder {
         })
     }
 
-    /// Makes an `encode` that runs end soon.
+    /// Makes a running `encode` end soon.
     pub fn cancel(&self) {
         self.stop.set(true);
     }
 }
 
-/// Behind rows and outputs `counts` has, for each fold, the rows before it and how many of `rows` are its taps.
+/// The folds of an input. After rows and outputs, `counts` has for each fold the number of rows before it, and how many
+/// of `rows` are its taps.
 fn folds_of(counts: &[u32], mut rows: &[u32]) -> Vec<Fold> {
     let fold = |pair: &[u32]| {
         let (own, others) = rows.split_at((pair[1] as usize).min(rows.len()));

@@ -1,4 +1,4 @@
-//! The class that `js/model/model.ts` wraps. Calls that overlap are refused rather than queued.
+//! The class that `js/model/model.ts` wraps. Overlapping calls are refused rather than queued.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -28,25 +28,25 @@ use crate::tokenizer::Tokenizer;
 pub struct WasmModel {
     pub(super) engine: Rc<RefCell<Loaded>>,
     tokenizer: Rc<Tokenizer>,
-    /// The engine's own flag, reachable while a generation borrows the engine.
+    /// The engine's stop flag, which can be set while a generation borrows the engine.
     stop: Rc<Cell<bool>>,
     pub(super) siblings: Siblings,
 }
 
-/// Mirrors `WasmGenerateOptions` in `js/wasm/webgguf.d.ts`, without the options of the sampler.
+/// Mirrors `WasmGenerateOptions` in `js/wasm/webgguf.d.ts`, without the sampler's options.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct JsGenerateOptions {
     max_tokens: Option<u32>,
     stop: Vec<String>,
     ignore_eos: bool,
-    /// [id, bias]
+    /// `[id, bias]` pairs.
     biases: Vec<(u32, f32)>,
     logprobs: Option<u32>,
     show_special: Vec<String>,
     draft: Draft,
     prediction: String,
-    /// [number, scale]
+    /// `[number, scale]` pairs.
     adapters: Vec<(u32, f32)>,
 }
 
@@ -95,7 +95,7 @@ struct Started {
 
 #[wasm_bindgen]
 impl WasmModel {
-    /// Loads a model; `js/wasm/webgguf.d.ts` says what the arguments are.
+    /// Loads a model; `js/wasm/webgguf.d.ts` describes the arguments.
     pub fn load(
         sources: Vec<ByteSource>,
         options: JsValue,
@@ -114,30 +114,30 @@ impl WasmModel {
         to_value(&Info::of(&*self.engine.try_borrow().map_err(|_| busy())?))
     }
 
-    /// Token ids of `text`.
+    /// Converts `text` to token ids.
     pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         self.tokenizer.encode(text, add_special, parse_special)
     }
 
-    /// Text of `ids`.
+    /// Converts `ids` to text.
     pub fn detokenize(&self, ids: &[u32], show_special: bool) -> String {
         self.tokenizer.decode(ids, show_special)
     }
 
-    /// The chat template and what it is given of the vocabulary.
+    /// The chat template, and the names of tokens that it is given.
     #[wasm_bindgen(js_name = chatTemplate)]
     pub fn chat_template(&self) -> Result<JsValue, JsValue> {
         to_value(&ChatTemplate::of(&self.tokenizer))
     }
 
-    /// A text for a prompt in which control tokens are text. `of_model`: what the model has written itself, in which
-    /// the marks of thoughts and calls are tokens.
+    /// Changes a text for a prompt so that the names of control tokens in it stay text. `of_model`: the model has
+    /// written the text, so that the marks of thoughts and calls in it are tokens.
     pub fn protect(&self, text: &str, of_model: bool) -> String {
         self.tokenizer.protect(text, |name| of_model && is_mark(name))
     }
 
-    /// Token ids of a prompt: special tokens are parsed; BOS is added where the file asks for it and the text does not
-    /// begin with it.
+    /// Converts a prompt to token ids. Special tokens are parsed; BOS is added where the file asks for it and the text
+    /// does not begin with it.
     #[wasm_bindgen(js_name = encodePrompt)]
     pub fn encode_prompt(&self, text: &str) -> Vec<u32> {
         self.tokenizer.encode_prompt(text)
@@ -153,18 +153,18 @@ impl WasmModel {
         to_value(&Started { prompt_tokens, cached_tokens })
     }
 
-    /// Makes the generation that was started follow a grammar: a promise of a matcher of the module `grammar`.
+    /// Makes the started generation follow a grammar, given the promise of a matcher of the module `grammar`.
     pub fn constrain(&self, matcher: js_sys::Promise) -> Result<(), JsValue> {
         self.borrow()?.constrain(super::constraint::compiling(matcher));
         Ok(())
     }
 
-    /// What the module `grammar` wants to know of the tokens: `{ bytes, ends, kinds, endOfGeneration }`.
+    /// The vocabulary for the module `grammar`: `{ bytes, ends, kinds, endOfGeneration }`.
     pub fn tokens(&self) -> Result<JsValue, JsValue> {
         super::constraint::tokens(&self.tokenizer)
     }
 
-    /// Token ids of a text in the middle of an answer.
+    /// Converts a text in the middle of an answer to token ids.
     #[wasm_bindgen(js_name = tokenizeInside)]
     pub fn tokenize_inside(&self, text: &str) -> Vec<u32> {
         self.tokenizer.encode_inside(text)
@@ -187,25 +187,26 @@ impl WasmModel {
         })
     }
 
-    /// Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`.
+    /// Makes a running generation end soon, even within a long prompt: `next` then resolves to `undefined`.
     pub fn cancel(&self) {
         self.stop.set(true);
     }
 
-    /// Ends the generation and gives its result.
+    /// Ends the generation and returns its result.
     pub fn finish(&self) -> Promise {
         let engine = self.engine.clone();
         promise(async move { result(&borrow(&engine)?.finish().map_err(to_js)?) })
     }
 
-    /// Values of a row of a prompt.
+    /// Number of values of a prompt row.
     #[wasm_bindgen(js_name = rowWidth)]
     pub fn row_width(&self) -> Result<usize, JsValue> {
         Ok(self.borrow()?.session.config().row_width())
     }
 
-    /// Ids for rows `[rows, width of the model]` of an image in prompts: the first. The same `digest`, 16 hexadecimal
-    /// digits, always has the same. `columns`: rows side by side, 0 for rows that follow each other as tokens do.
+    /// Registers rows `[rows, width of the model]` of an image for prompts, and returns the id of the first. The same
+    /// `digest`, 16 hexadecimal digits, always gets the same ids. `columns`: number of rows side by side, 0 for rows
+    /// that follow each other as tokens do.
     #[wasm_bindgen(js_name = addRows)]
     pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<u32, JsValue> {
         let engine = self.borrow()?;
@@ -221,9 +222,9 @@ impl WasmModel {
         Ok(self.borrow()?.session.count_positions(ids))
     }
 
-    /// Forced decoding: per position the most likely id, and the log-probability of the id that follows. `logits` is
-    /// filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
-    /// be an exception inside WebAssembly. `undefined` where it was cancelled.
+    /// Forced decoding: for each position the most likely id, and the log-probability of the id that follows. `logits`
+    /// is filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
+    /// be an exception inside WebAssembly. `undefined` where the call was cancelled.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>, adapters: JsValue) -> Promise {
         let engine = self.engine.clone();
@@ -234,8 +235,8 @@ impl WasmModel {
         })
     }
 
-    /// Reads `ids` and leaves the hidden states behind the last layer in a tensor `[ids, hidden]` of `tensors`;
-    /// `undefined` where it was cancelled.
+    /// Reads `ids` and leaves the hidden states of the last layer in a tensor `[ids, hidden]` of `tensors`; `undefined`
+    /// where the call was cancelled.
     #[wasm_bindgen(js_name = hiddenStates)]
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn hidden_states(&self, ids: Vec<u32>, tensors: &TensorEngine) -> Promise {
@@ -244,8 +245,8 @@ impl WasmModel {
         promise(async move { hidden_states(&mut *borrow(&engine)?, &ids, &tensors).await })
     }
 
-    /// The vectors of inputs, one after the other in `ids`, of these lengths: `[inputs, dimensions]`; `undefined` where
-    /// it was cancelled.
+    /// The vectors of inputs, `[inputs, dimensions]`; `undefined` where the call was cancelled. `ids` has the inputs
+    /// one after the other, `lengths` the number of ids of each.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn embed(&self, ids: Vec<u32>, lengths: Vec<u32>, normalize: bool, dimensions: Option<u32>) -> Promise {
         let engine = self.engine.clone();
@@ -257,7 +258,7 @@ impl WasmModel {
         })
     }
 
-    /// The scores of such inputs.
+    /// The scores of inputs, which are given as for [`Self::embed`].
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn rank(&self, ids: Vec<u32>, lengths: Vec<u32>) -> Promise {
         let engine = self.engine.clone();
@@ -268,7 +269,7 @@ impl WasmModel {
         })
     }
 
-    /// Makes an adapter known by this number: the bytes of a GGUF file.
+    /// Registers an adapter under this number, given the bytes of a GGUF file.
     #[wasm_bindgen(js_name = addAdapter)]
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn add_adapter(&self, id: u32, file: Vec<u8>) -> Promise {
@@ -279,25 +280,25 @@ impl WasmModel {
         })
     }
 
-    /// Forgets an adapter; false where there is none of this number.
+    /// Removes an adapter; false where none has this number.
     #[wasm_bindgen(js_name = removeAdapter)]
     pub fn remove_adapter(&self, id: u32) -> Result<bool, JsValue> {
         Ok(self.borrow()?.remove_adapter(id))
     }
 
-    /// Token ids of a text for `embed`.
+    /// Converts a text for `embed` to token ids.
     #[wasm_bindgen(js_name = encodeInput)]
     pub fn encode_input(&self, text: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
         Ok(borrow_embedder(&self.engine)?.encode(text, truncate))
     }
 
-    /// Token ids of a query and a document for `rank`.
+    /// Converts a query and a document for `rank` to token ids.
     #[wasm_bindgen(js_name = encodePair)]
     pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
         Ok(borrow_embedder(&self.engine)?.encode_pair(query, document, truncate))
     }
 
-    /// Forgets the KV cache.
+    /// Forgets the KV cache and any generation.
     pub fn reset(&self) -> Result<(), JsValue> {
         if let Loaded::Text(engine) = &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
             engine.reset();
@@ -305,13 +306,13 @@ impl WasmModel {
         Ok(())
     }
 
-    /// How many tokens of `ids` are cached, from the first on.
+    /// Number of tokens of `ids` that are cached, from the first on.
     #[wasm_bindgen(js_name = commonPrefix)]
     pub fn common_prefix(&self, ids: &[u32]) -> usize {
         self.borrow().map_or(0, |engine| engine.common_prefix(ids))
     }
 
-    /// Bytes of WebAssembly memory.
+    /// Size of the WebAssembly memory in bytes.
     #[wasm_bindgen(js_name = wasmMemoryBytes)]
     pub fn wasm_memory_bytes(&self) -> f64 {
         core::arch::wasm32::memory_size::<0>() as f64 * 65_536.0
@@ -323,7 +324,7 @@ impl WasmModel {
 }
 
 impl WasmModel {
-    /// A handle for a model or a session of one, which joins its `siblings`.
+    /// Makes a handle for a model or a session of one, and adds it to its `siblings`.
     pub(super) fn new(loaded: Loaded, siblings: Siblings) -> Self {
         let (tokenizer, stop) = match &loaded {
             Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
@@ -339,7 +340,7 @@ pub(super) fn busy() -> JsValue {
     to_js(Error::invalid_argument("the model is busy with another call: await that first"))
 }
 
-/// The engine of a model that writes text.
+/// Borrows the engine of a model that writes text.
 pub(super) fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsValue> {
     let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
     RefMut::filter_map(loaded, |loaded| match loaded {
@@ -349,7 +350,7 @@ pub(super) fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsV
     .map_err(|_| to_js(Error::invalid_argument("the model writes no text: use embed or rank")))
 }
 
-/// The engine of an embedder or a reranker.
+/// Borrows the engine of an embedder or a reranker.
 pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
     let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
     RefMut::filter_map(loaded, |loaded| match loaded {
@@ -362,7 +363,7 @@ pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Emb
     })
 }
 
-/// What [`WasmModel::hidden_states`] gives.
+/// Does the work of [`WasmModel::hidden_states`].
 async fn hidden_states(engine: &mut Engine, ids: &[u32], tensors: &TensorEngine) -> Result<JsValue, JsValue> {
     let shape = [ids.len() as u32, engine.session.config().hidden as u32];
     let target = tensors.output(&shape).map_err(to_js)?;
@@ -370,7 +371,7 @@ async fn hidden_states(engine: &mut Engine, ids: &[u32], tensors: &TensorEngine)
     tensors.filled(target, outcome)
 }
 
-/// What [`WasmModel::evaluate`] gives.
+/// Does the work of [`WasmModel::evaluate`].
 async fn evaluation(
     engine: &mut Engine,
     ids: &[u32],
@@ -406,7 +407,7 @@ async fn evaluation(
     Ok(made.into())
 }
 
-/// Inputs one after the other, of these lengths.
+/// Splits `ids` into inputs of these lengths.
 fn split<'i>(ids: &'i [u32], lengths: &[u32]) -> Vec<&'i [u32]> {
     let mut rest = ids;
     let part = |&length: &u32| {

@@ -1,4 +1,4 @@
-//! The class behind `www/kernels.html`: every kernel case, run one at a time. Only in builds with the feature
+//! The class behind `www/kernels.html`, which runs kernel cases one at a time. Only in builds with the feature
 //! `harness`.
 
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub struct Harness {
     cases: Vec<Case>,
 }
 
-/// A case by its names.
+/// The names of a case.
 #[derive(Serialize)]
 struct Entry<'a> {
     kernel: &'a str,
@@ -26,7 +26,7 @@ struct Entry<'a> {
     case: &'a str,
 }
 
-/// How a case came out.
+/// The result of a case.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -50,7 +50,7 @@ struct Limit {
     rel: f32,
 }
 
-/// What a rule table chooses on this device.
+/// The choice of a rule table on this device.
 #[derive(Serialize)]
 struct Rule<'a> {
     kernel: &'a str,
@@ -58,7 +58,7 @@ struct Rule<'a> {
     choice: &'a str,
 }
 
-/// The first element that is wrong.
+/// The first wrong element.
 #[derive(Serialize)]
 struct First {
     index: usize,
@@ -66,13 +66,13 @@ struct First {
     found: String,
 }
 
-/// Runs in the timed submit: enough that the wait does not matter on a fast GPU.
+/// Number of runs in the timed submit: enough for the wait not to matter on a fast GPU.
 const REPEATS: u32 = 32;
 
-/// A single run that takes longer than this is its own measurement.
+/// Duration in milliseconds above which a single run is the measurement.
 const SLOW_MS: f64 = 8.0;
 
-/// A first run that takes longer than this is not repeated.
+/// Duration in milliseconds above which the first run is not repeated.
 const MAX_MS: f64 = 500.0;
 
 #[wasm_bindgen]
@@ -84,26 +84,26 @@ impl Harness {
         Ok(Self { device, cases })
     }
 
-    /// What the device is.
+    /// The properties of the device.
     pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
         to_value(&DeviceFacts::of(&self.device))
     }
 
-    /// What the rule tables choose on this device.
+    /// The choices of the rule tables on this device.
     pub fn rules(&self) -> std::result::Result<JsValue, JsValue> {
         let choices = choices(&self.device.caps);
         let rules = choices.iter().map(|c| Rule { kernel: c.kernel, problem: &c.problem, choice: &c.choice });
         to_value(&rules.collect::<Vec<_>>())
     }
 
-    /// The cases, in the order of their numbers.
+    /// Lists the cases, in the order of their numbers.
     pub fn list(&self) -> std::result::Result<JsValue, JsValue> {
         let entries = self.cases.iter().map(|c| Entry { kernel: c.kernel_name, variant: &c.variant, case: &c.name });
         let entries: Vec<Entry> = entries.collect();
         to_value(&entries)
     }
 
-    /// Runs case `index`; with `timed`, measures it too.
+    /// Runs case `index`; with `timed`, measures it, too.
     pub async fn run(&self, index: usize, timed: bool) -> std::result::Result<JsValue, JsValue> {
         let missing = || to_js(Error::invalid_argument(format!("case {index} of {}", self.cases.len())));
         let case = self.cases.get(index).ok_or_else(missing)?;
@@ -122,7 +122,7 @@ impl Harness {
         }
     }
 
-    /// Runs a case on buffers of its own; how it came out, and milliseconds of a run.
+    /// Runs a case on its own buffers; returns the outcome, and the milliseconds of a run.
     async fn measure(&self, case: &Case, timed: bool) -> Result<(Outcome, f64)> {
         let start = now();
         let run = CaseRun::new(&self.device, case)?;
@@ -130,7 +130,8 @@ impl Harness {
         let found = run.output().await?;
         let mut ms = now() - start;
         if timed && ms < MAX_MS {
-            // The same list again: what it computes then does not matter, and takes as long, but for compiling.
+            // The same list runs again. Its results do not matter then, and it takes as long as before, but for
+            // compiling.
             let once = self.time(|| run.submit(1)).await?;
             ms = once;
             if once < SLOW_MS {

@@ -35,7 +35,7 @@ pub struct Info {
     self_check: SelfCheck,
 }
 
-/// What of it is on the GPU.
+/// The part of the info about the GPU.
 #[derive(Default)]
 struct OnGpu {
     bytes: u64,
@@ -56,7 +56,7 @@ impl OnGpu {
 }
 
 impl Info {
-    /// Of a loaded model.
+    /// The info about a loaded model.
     pub fn of(loaded: &Loaded) -> Self {
         match loaded {
             Loaded::Text(engine) => Self::of_text(engine),

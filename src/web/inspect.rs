@@ -65,7 +65,7 @@ impl From<Error> for Reason {
     }
 }
 
-/// The model on this machine's GPU.
+/// How the model would run on this machine's GPU.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Gpu {
@@ -78,8 +78,8 @@ struct Gpu {
     reason: Option<Reason>,
 }
 
-/// Reads the headers of all parts and says what is known without the weights. Rejects where a part cannot be read or is
-/// no GGUF; what does not run is said in the result.
+/// Reads the headers of all parts, and describes the model without reading its weights. Rejects where a part cannot be
+/// read or is no GGUF. For a model that does not run, the result has the reason.
 #[wasm_bindgen]
 pub fn inspect(sources: Vec<ByteSource>, options: JsValue) -> js_sys::Promise {
     promise(inspection(sources, options))
@@ -98,7 +98,7 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
             found.supported = true;
             let context = context_length(options.context_length, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
-            // No adapter is an answer too: the model runs on the CPU then.
+            // Without an adapter, the model runs on the CPU, which the result shows by having no `gpu`.
             if let Ok(device) = Device::open().await {
                 let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
                 let caps = Caps { per_layer_embeddings, ..device.caps.clone() };
@@ -127,7 +127,7 @@ fn summary(gguf: &Gguf) -> Inspection {
     }
 }
 
-/// The numbers of the model, once all that a load would check in the header is right.
+/// The model's configuration, after the checks that a load would make of the header.
 async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
     let config = crate::model::config(gguf)?;
     found.quantization = Some(config.quantization);
@@ -140,7 +140,7 @@ async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
     Ok(config)
 }
 
-/// Plans the model's buffers, and makes them for a moment: nothing else tells whether the memory is there.
+/// Plans the model's buffers, and makes them for a moment, since nothing else tells whether there is memory for them.
 async fn estimate((device, caps): (&Device, &Caps), model: (&ModelConfig, &[TensorInfo]), room: Room) -> Gpu {
     let mut gpu = Gpu {
         adapter: device.adapter.name.clone(),

@@ -1,4 +1,5 @@
-//! Loading: headers of all parts, then every tensor in file order to where it goes, through one slice of memory.
+//! Loading: reads the headers of all parts, then brings every tensor to its place in file order, through one slice of
+//! memory.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -26,19 +27,19 @@ use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode};
 
-/// The context where the caller names none: long enough for a conversation, small enough for a phone.
+/// Context length where the caller names none: long enough for a conversation, small enough for a phone.
 const DEFAULT_CONTEXT: usize = 4096;
 
-/// Bytes of a header between two yields to the page: about a millisecond.
+/// Bytes of a header between two yields to the page: about a millisecond of work.
 const HEADER_STEP: usize = 256 << 10;
 
-/// Bytes of a tensor between two yields to the page, on the CPU: a few milliseconds.
+/// Bytes of a tensor between two yields to the page, on the CPU: a few milliseconds of work.
 const TENSOR_STEP: usize = 4 << 20;
 
-/// Of a tensor in a file of unknown length so many bytes are reserved before they arrive.
+/// Maximum number of bytes that are reserved in advance for a tensor in a file of unknown length.
 const UNSEEN_BYTES: u64 = 64 << 20;
 
-/// What `load` takes besides the bytes.
+/// Options of `load`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadOptions {
@@ -54,26 +55,26 @@ pub struct LoadOptions {
     /// Whether prompts will hold images.
     #[serde(default)]
     has_images: bool,
-    /// Of a file with encoders of images and sounds: the latter.
+    /// Whether to load the encoder of sounds from a file that has one of images, too.
     #[serde(default)]
     of_sounds: bool,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
-    /// A function: the variants that a check has found wrong before, by what names device and kernels; `undefined`
-    /// where there was none. Without the function nothing is checked.
+    /// A function that takes a key of device and kernels, and returns the variants that an earlier check found to be
+    /// wrong, or `undefined` if there was no check. Without the function nothing is checked.
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     self_check: JsValue,
-    /// A function, where kernels are to be tuned: see [`tune()`].
+    /// A function that tunes kernels, if they are to be tuned: see [`tune()`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     tune: JsValue,
 }
 
-/// Requests that run at once where nothing is said.
+/// The default of `parallel`: one request at a time.
 pub fn one() -> usize {
     1
 }
 
-/// Where embeddings per layer are to lie: a word, or how many rows are to be on the GPU.
+/// Where embeddings per layer are stored: a word, or the number of rows on the GPU.
 pub fn per_layer_embeddings(choice: &JsValue) -> PerLayerEmbeddings {
     match (choice.as_string().as_deref(), choice.as_f64()) {
         (Some("gpu"), _) => PerLayerEmbeddings::Gpu,
@@ -91,7 +92,7 @@ enum Choice {
     Cpu,
 }
 
-/// Reports progress to the page. The page cancels loading by throwing.
+/// Reports progress to the page, which cancels loading by throwing.
 pub struct Progress {
     report: Function,
     total: u64,
@@ -103,14 +104,14 @@ impl Progress {
         self.report.call3(&JsValue::NULL, &stage.into(), &(loaded as f64).into(), &(total as f64).into()).map(drop)
     }
 
-    /// Takes note of bytes that came.
+    /// Reports bytes that were received.
     pub fn received(&mut self, bytes: u64) -> Result<(), JsValue> {
         self.loaded += bytes;
         self.stage("download", self.loaded, self.total)
     }
 }
 
-/// Reads the header of one part and leaves the reader behind it.
+/// Reads the header of one part, and leaves the reader right behind it.
 pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Result<Gguf, JsValue> {
     let mut header = HeaderReader::new(reader.size());
     if vocabulary_only {
@@ -138,10 +139,10 @@ pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, Error> {
     Tokenizer::yielding(&gguf.metadata, async || time_slice.yield_if_over().await).await
 }
 
-/// Something on its way. Boxed: models and encoders share its code.
+/// A future of something that is being loaded. It is boxed, so that models and encoders share its code.
 type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
 
-/// The headers of all parts of a file, and the readers behind them.
+/// The headers of all parts of a file, and the readers that stand behind them.
 struct Opened {
     gguf: Gguf,
     config: ModelConfig,
@@ -235,7 +236,7 @@ pub async fn load(
     let tune = options.tune.dyn_into::<Function>().ok();
     let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict, tune };
     let device = open(options.backend, device).await?;
-    // The first report above 0: the header is accepted and a device is there, and no weight takes memory yet.
+    // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
     let caps = device.as_ref().map(|device| {
@@ -244,7 +245,7 @@ pub async fn load(
     });
     let run = job.run(device.zip(caps), readers, &mut progress).await?;
     if let Run::Text(AnySession::Gpu(lane)) = &run {
-        // SentencePiece numbers single characters last, far from the merges that are used as often.
+        // SentencePiece gives single characters the last ids, far from those of merges that are used as often.
         let ids = (' '..='~').flat_map(|sign| tokenizer.encode(sign.encode_utf8(&mut [0; 4]), false, false));
         lane.model().expect(&ids.collect::<Vec<_>>()).await.map_err(to_js)?;
     }
@@ -265,7 +266,7 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
     }
 }
 
-/// The context for what the caller asks.
+/// The context length, given the one that the caller asks for.
 pub fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Error> {
     let Some(asked) = asked else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
     let max = config.context_length;
@@ -276,7 +277,7 @@ pub fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize,
     Ok(asked as usize)
 }
 
-/// The device, or `None` for the CPU. One that the caller gives is taken whatever it is.
+/// The device to load on, or `None` for the CPU. A device that the caller gives is always used.
 async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<Device>>, JsValue> {
     if let Some(DeviceHandle { device, .. }) = given {
         return Ok(Some(device));
@@ -293,19 +294,19 @@ async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<D
     }
 }
 
-/// A loaded model: it writes text, or gives vectors or scores.
+/// A loaded model, which writes text or gives vectors or scores.
 pub enum Loaded {
     Text(Engine),
     Embed(EmbedEngine),
 }
 
-/// A model without its tokenizer.
+/// A loaded model without its tokenizer.
 enum Run {
     Text(AnySession),
     Embed(AnyEmbedder),
 }
 
-/// A model whose header is read.
+/// A model whose header is read, to be loaded.
 struct Job<'a> {
     config: ModelConfig,
     tensors: &'a [TensorInfo],
@@ -318,7 +319,7 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Onto the device, or for the CPU.
+    /// Loads the model onto the device, or for the CPU where there is none.
     fn run<'f>(
         self,
         device: Option<(Rc<Device>, Caps)>,
@@ -378,7 +379,7 @@ impl<'a> Job<'a> {
             let reader = &mut readers[tensor.part];
             reader.skip_to(tensor.offset, &tensor.name).await?;
             let len = tensor.bytes as usize;
-            // Where nobody says how long the file is, its header may claim anything: memory is taken as bytes arrive.
+            // In a file of unknown length the header may claim anything, so memory is taken as bytes arrive.
             let at_once = if reader.size().is_some() { tensor.bytes } else { tensor.bytes.min(UNSEEN_BYTES) };
             let mut bytes = Vec::new();
             reserve(&mut bytes, at_once, tensor).map_err(to_js)?;
@@ -404,8 +405,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Memory for so many more bytes of a tensor, which is touched piece by piece: that of an embedding takes a tenth of a
-/// second.
+/// Reserves memory for `more` bytes of a tensor. It is touched piece by piece, since that of an embedding takes a tenth
+/// of a second.
 fn reserve(bytes: &mut Vec<u8>, more: u64, tensor: &TensorInfo) -> Result<(), Error> {
     let message = || format!("no memory for the {} bytes of tensor {}", tensor.bytes, tensor.name);
     let more = usize::try_from(more).map_err(|_| Error::new(ErrorCode::OutOfMemory, message()))?;

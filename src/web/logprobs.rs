@@ -1,4 +1,4 @@
-//! How likely tokens were, as pages see it.
+//! Log-probabilities of tokens, as pages see them.
 
 use js_sys::{Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;

@@ -32,6 +32,6 @@ pub use vocabulary::VocabularyHandle;
 
 #[wasm_bindgen(start)]
 fn start() {
-    // A panic is a bug; it must at least say where it was.
+    // A panic is a bug, and must at least say where it happened.
     console_error_panic_hook::set_once();
 }

@@ -10,7 +10,7 @@ use crate::harness::{Large, large};
 use crate::sort::sort_by;
 use crate::{Error, ErrorCode, Result};
 
-/// A product by its names.
+/// The names of a product.
 #[derive(Serialize)]
 struct Entry<'a> {
     variant: &'a str,
@@ -19,7 +19,7 @@ struct Entry<'a> {
     needs: Option<&'a str>,
 }
 
-/// How fast a product was.
+/// The measured speed of a product.
 #[derive(Serialize)]
 struct Reading {
     bytes: u64,
@@ -27,18 +27,18 @@ struct Reading {
     gbps: f64,
 }
 
-/// A submit that takes this long is long enough for the clock.
+/// Duration of a submit in milliseconds that is long enough for the clock.
 const ENOUGH_MS: f64 = 60.0;
 
-/// Runs of a submit at most.
+/// Maximum number of runs in a submit.
 const MAX_RUNS: u32 = 4096;
 
-/// Measurements, of which the median counts.
+/// Number of measurements, of which the median counts.
 const MEASUREMENTS: usize = 5;
 
 #[wasm_bindgen]
 impl Harness {
-    /// The products of large matrices, of `min_bytes` or 256 MiB.
+    /// Lists the products of large matrices, which have `min_bytes` or 256 MiB.
     pub fn large(&self, min_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
         let products = self.products(min_bytes);
         let entries = products.iter().map(|Large { variant, name, bytes, needs, .. }| Entry {
@@ -50,7 +50,7 @@ impl Harness {
         to_value(&entries.collect::<Vec<_>>())
     }
 
-    /// Measures product `index` of those that `large` lists.
+    /// Measures product `index` of the list that `large` returns.
     pub async fn read(&self, index: usize, min_bytes: Option<u32>) -> std::result::Result<JsValue, JsValue> {
         let products = self.products(min_bytes);
         let missing = || to_js(Error::invalid_argument(format!("product {index} of {}", products.len())));
@@ -65,8 +65,9 @@ impl Harness {
         large(&self.device.caps, min_bytes.unwrap_or(Large::MIN_BYTES))
     }
 
-    /// The difference between some runs and twice as many, so that launch and wait cancel out: as `readBandwidth` in
-    /// `www/bench/meter.js` measures, which this is compared with.
+    /// Milliseconds of a run. Measures the difference between some runs and twice as many, so that launch and wait
+    /// cancel out. `readBandwidth` in `www/bench/meter.js`, with which the result is compared, measures in the same
+    /// way.
     async fn ms_per_run(&self, product: &Large) -> Result<f64> {
         let run = LargeRun::new(&self.device, product)?;
         run.check().await?;

@@ -1,4 +1,4 @@
-//! Sessions of one model: handles like the model's own, each with its cache. They share weights and tokenizer.
+//! Sessions of one model: handles like the model's own, each with its own cache. They share weights and tokenizer.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -13,25 +13,25 @@ use super::promise::promise;
 use crate::runtime::{AdapterUse, Engine, Session};
 use crate::time_slice::now;
 
-/// The engines of a model and its sessions that are not freed.
+/// The engines of a model and its sessions, without those that are freed.
 #[derive(Clone, Default)]
 pub struct Siblings(Rc<RefCell<Vec<Weak<RefCell<Loaded>>>>>);
 
 impl Siblings {
-    /// Takes note of one more.
+    /// Adds an engine.
     pub fn join(&self, engine: &Rc<RefCell<Loaded>>) {
         let mut all = self.0.borrow_mut();
         all.retain(|sibling| sibling.strong_count() > 0);
         all.push(Rc::downgrade(engine));
     }
 
-    /// All but one.
+    /// All engines but one.
     fn others(&self, engine: &Rc<RefCell<Loaded>>) -> Vec<Rc<RefCell<Loaded>>> {
         let all = self.0.borrow();
         all.iter().filter_map(Weak::upgrade).filter(|sibling| !Rc::ptr_eq(sibling, engine)).collect()
     }
 
-    /// The one at rest that has most of `ids` cached, where that is worth a copy for `engine`.
+    /// The idle engine that has most of `ids` cached, if that is worth a copy for `engine`.
     fn best_for(&self, engine: &Engine, ids: &[u32], adapters: &[AdapterUse]) -> Option<Rc<RefCell<Loaded>>> {
         let gain = |sibling: &Rc<RefCell<Loaded>>| match &*sibling.try_borrow().ok()? {
             Loaded::Text(other) => engine.gains_from(other, ids, adapters),
@@ -45,8 +45,8 @@ impl Siblings {
 
 #[wasm_bindgen]
 impl WasmModel {
-    /// After the device was lost: this model and its sessions go on with `fresh`, the same model loaded again. What
-    /// they have read is read again when it is needed; a generation that is on goes on.
+    /// Recovers from a lost device: this model and its sessions go on with `fresh`, the same model loaded again. What
+    /// they had cached is read again when it is needed, and a running generation goes on.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn recover(&self, fresh: WasmModel) -> Promise {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
@@ -66,8 +66,8 @@ impl WasmModel {
         })
     }
 
-    /// Another session of the same model, `with_cache`: with a copy of what this one has read, and in any case with
-    /// room for so many tokens. No generation may be on.
+    /// Makes another session of the same model, with a copy of this one's cache (`with_cache`) or empty, and with room
+    /// for `tokens` tokens. No generation may be running.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn another(&self, with_cache: bool, tokens: u32) -> Promise {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
@@ -129,8 +129,8 @@ impl WasmModel {
         })
     }
 
-    /// Before a start: where another session of the model has read more of `ids` with these adapters, this one gets a
-    /// copy of that.
+    /// Copies the cache of another session of the model before a start, if that has read enough more of `ids` with
+    /// these adapters.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn adopt(&self, ids: Vec<u32>, adapters: JsValue) -> Promise {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
@@ -139,7 +139,7 @@ impl WasmModel {
             let mut engine = borrow(&engine)?;
             let adapters = engine.adapters_of(&adapters, &ids).map_err(to_js)?;
             let Some(best) = siblings.best_for(&engine, &ids, &adapters) else { return Ok(JsValue::UNDEFINED) };
-            // Another request may begin in that lane meanwhile.
+            // Only this handle stays borrowed: another request may begin in that lane meanwhile.
             let read = borrow(&best)?.read();
             match read {
                 Some(read) => engine.take_over_lane(read).await.map_err(to_js)?,

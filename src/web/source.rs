@@ -1,4 +1,4 @@
-//! Bytes that JavaScript hands over in pieces, in file order.
+//! Byte sources: JavaScript hands over the bytes of a file in pieces, in file order.
 
 use wasm_bindgen::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::{Error, ErrorCode};
 
 #[wasm_bindgen]
 extern "C" {
-    /// One part of a file; `js/wasm/webgguf.d.ts` says what its methods do.
+    /// One part of a file; `js/wasm/webgguf.d.ts` describes its methods.
     pub type ByteSource;
 
     #[wasm_bindgen(method, getter)]
@@ -24,11 +24,11 @@ extern "C" {
     fn read(this: &ByteSource, offset: f64, length: f64) -> Result<js_sys::Promise, JsValue>;
 }
 
-/// Reads one part to its end: whole ranges, of which only the current piece is in memory. Dropping it cancels.
+/// Reads one part in order, with only the current piece in memory. Dropping the reader cancels the source.
 pub struct PartReader {
     source: ByteSource,
     piece: Option<js_sys::Uint8Array>,
-    /// Bytes of `piece` that were read.
+    /// Number of bytes of `piece` that were read.
     used: u32,
     position: u64,
 }
@@ -40,27 +40,27 @@ impl Drop for PartReader {
 }
 
 impl PartReader {
-    /// A reader at the start of the part.
+    /// Makes a reader at the start of the part.
     pub fn new(source: ByteSource) -> Self {
         Self { source, piece: None, used: 0, position: 0 }
     }
 
-    /// Bytes of the part, where known.
+    /// Size of the part in bytes, if known.
     pub fn size(&self) -> Option<u64> {
         self.source.size().filter(|size| *size >= 0.0).map(|size| size as u64)
     }
 
-    /// Its name in messages.
+    /// Name of the part in messages.
     pub fn name(&self) -> String {
         self.source.name()
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The rest of the current piece, or the next one; `None` at the end.
+    /// The rest of the current piece, or the next piece; `None` at the end.
     async fn piece(&mut self) -> Result<Option<js_sys::Uint8Array>, JsValue> {
         loop {
             if let Some(piece) = &self.piece
@@ -82,21 +82,21 @@ impl PartReader {
         self.position += u64::from(bytes);
     }
 
-    /// The next bytes, as many as the current piece has; `None` at the end. [`PartReader::back`] takes back what was
-    /// too much.
+    /// Reads the rest of the current piece, or the next piece; `None` at the end. [`PartReader::back`] returns unused
+    /// bytes.
     pub async fn some(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
         let Some(piece) = self.piece().await? else { return Ok(None) };
         self.advance(piece.length());
         Ok(Some(piece.to_vec()))
     }
 
-    /// Returns the last `bytes` of what [`PartReader::some`] gave to the reader.
+    /// Returns the last `bytes` bytes that [`PartReader::some`] gave, so that they are read again.
     pub fn back(&mut self, bytes: u32) {
         self.used -= bytes;
         self.position -= u64::from(bytes);
     }
 
-    /// Fills `out`, or fails with `bad_file` naming `what`.
+    /// Fills `out`, or fails with `bad_file`; `what` names the contents in the message.
     pub async fn fill(&mut self, out: &mut [u8], what: &str) -> Result<(), JsValue> {
         let mut at = 0;
         while at < out.len() {
@@ -109,7 +109,7 @@ impl PartReader {
         Ok(())
     }
 
-    /// As [`PartReader::fill`], without a way through WebAssembly.
+    /// Fills `out` like [`PartReader::fill`], but without copying through WebAssembly memory.
     pub async fn fill_array(&mut self, out: &js_sys::Uint8Array, what: &str) -> Result<(), JsValue> {
         let mut at = 0;
         while at < out.length() {
@@ -122,7 +122,7 @@ impl PartReader {
         Ok(())
     }
 
-    /// Whether [`PartReader::ranges`] can read what was read before.
+    /// Whether [`PartReader::ranges`] can read bytes that were read before.
     pub fn reads_again(&self) -> bool {
         self.source.read_method().is_function()
     }
@@ -146,7 +146,7 @@ impl PartReader {
         }
     }
 
-    /// Skips bytes up to `position`.
+    /// Skips bytes up to `position`; `what` names in the message what follows there.
     pub async fn skip_to(&mut self, position: u64, what: &str) -> Result<(), JsValue> {
         while self.position < position {
             let left = position - self.position;

@@ -1,4 +1,4 @@
-//! The rows of a table that are not on the GPU: read from the source again, or kept in memory outside WebAssembly.
+//! Table rows that are not on the GPU: read from the source again, or kept in memory outside WebAssembly.
 
 use std::pin::Pin;
 
@@ -11,10 +11,10 @@ use crate::gguf::TensorInfo;
 use crate::runtime::RowSource;
 use crate::{Error, ErrorCode, Result};
 
-/// Bytes of a piece of memory, at least one row.
+/// Number of bytes of a piece of memory, unless one row has more.
 const PIECE: u64 = 4 << 20;
 
-/// Rows with at most so many bytes of others between them are read together.
+/// Rows with at most this many bytes of other rows between them are read together.
 const GAP: u64 = 16 << 10;
 
 type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>>> + 'a>>;
@@ -23,16 +23,16 @@ fn row_bytes(tensor: &TensorInfo) -> u64 {
     (tensor.bytes / tensor.dims.get(1).copied().unwrap_or(1).max(1)).max(1)
 }
 
-/// Rows that a source is asked for again; dropping it ends the source.
+/// Reads rows from their source again. Dropping it closes the source.
 pub struct ReadAgain {
     source: PartReader,
-    /// Of the table in the part.
+    /// Offset of the table in the part, in bytes.
     offset: u64,
     row_bytes: u64,
 }
 
 impl ReadAgain {
-    /// For the table `tensor`, which is in the part that `source` has read.
+    /// Makes a source of rows of the table `tensor`, which is in the part that `source` has read.
     pub fn new(source: PartReader, tensor: &TensorInfo) -> Self {
         Self { source, offset: tensor.offset, row_bytes: row_bytes(tensor) }
     }
@@ -64,14 +64,14 @@ impl RowSource for ReadAgain {
     }
 }
 
-/// A table in memory outside WebAssembly, as the file has it.
+/// A table in memory outside WebAssembly, with the bytes of the file.
 pub struct Kept {
     pieces: Vec<Uint8Array>,
     row_bytes: u64,
 }
 
 impl Kept {
-    /// Reads the whole table; `progress` hears how many bytes came.
+    /// Reads the whole table, and reports received bytes to `progress`.
     pub async fn read(
         source: &mut PartReader,
         tensor: &TensorInfo,
@@ -91,12 +91,12 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Whole rows.
+    /// Number of bytes of a piece, which has whole rows.
     fn piece_bytes(&self) -> u64 {
         (PIECE / self.row_bytes).max(1) * self.row_bytes
     }
 
-    /// The table's bytes from `offset` on.
+    /// Copies the table's bytes from `offset` on.
     pub fn copy_to(&self, mut offset: u64, mut out: &mut [u8]) {
         while !out.is_empty() {
             let (number, at) = (offset / self.piece_bytes(), (offset % self.piece_bytes()) as u32);
@@ -120,7 +120,7 @@ impl RowSource for Kept {
     }
 }
 
-/// Memory of the page; a failing constructor must not unwind through WebAssembly.
+/// Allocates memory of the page. Calls the constructor by reflection: an exception must not unwind through WebAssembly.
 fn memory(bytes: u64, tensor: &TensorInfo) -> Result<Uint8Array> {
     let constructor = Reflect::get(&js_sys::global(), &"Uint8Array".into()).unwrap_or_default();
     let made = Reflect::construct(constructor.unchecked_ref::<Function>(), &Array::of1(&(bytes as f64).into()));

@@ -1,4 +1,4 @@
-//! The class that `js/tensor/gpu.ts` wraps: tensors by number, operations by name.
+//! The class that `js/tensor/gpu.ts` wraps: tensors are known by number, operations by name.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -25,15 +25,15 @@ pub struct TensorEngine {
     engine: Rc<RefCell<Option<Tensors>>>,
 }
 
-/// A device that a model is to share with tensors.
+/// A device that a model shares with tensors, or that a model is tuned on.
 #[wasm_bindgen]
 pub struct DeviceHandle {
     pub(super) device: Rc<Device>,
-    /// A model on it whose kernels are being chosen.
+    /// A model on the device whose kernels are being chosen.
     pub(super) tuning: Option<Rc<Tuning>>,
 }
 
-/// A tensor that a model is to fill.
+/// A tensor for a model to fill.
 pub(super) struct Target {
     pub device: Rc<Device>,
     pub buffer: Rc<Buffer>,
@@ -53,7 +53,7 @@ struct Handle<'a> {
     shape: &'a [u32],
 }
 
-/// What the device is. Mirrors `DeviceFacts` in `js/wasm/webgguf.d.ts`.
+/// Properties of a device. Mirrors `DeviceFacts` in `js/wasm/webgguf.d.ts`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceFacts {
@@ -67,7 +67,7 @@ pub struct DeviceFacts {
     limits: Limits,
 }
 
-/// Those of WebGPU that pages may want to know.
+/// The WebGPU limits that pages may want to know.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Limits {
@@ -80,7 +80,7 @@ struct Limits {
 }
 
 impl DeviceFacts {
-    /// Of an open device.
+    /// The properties of an open device.
     pub fn of(device: &Device) -> Self {
         let (adapter, limits) = (&device.adapter, device.raw.limits());
         let Caps { subgroup_size: (min, max), dot4, .. } = device.caps;
@@ -106,7 +106,7 @@ impl DeviceFacts {
 
 #[wasm_bindgen]
 impl TensorEngine {
-    /// Opens a device. `texts` are those of [`FETCHED`](crate::kernels::shaders::FETCHED).
+    /// Opens a device. `texts` has the shaders of [`FETCHED`](crate::kernels::shaders::FETCHED).
     pub fn open(texts: String) -> js_sys::Promise {
         shaders::give(texts);
         promise(async {
@@ -117,17 +117,17 @@ impl TensorEngine {
         })
     }
 
-    /// The device, for a model to be loaded on it.
+    /// The device, for loading a model on it.
     pub fn device(&self) -> std::result::Result<DeviceHandle, JsValue> {
         Ok(DeviceHandle { device: self.tensors().map_err(to_js)?.gpu.device().clone(), tuning: None })
     }
 
-    /// What the device is.
+    /// The properties of the device.
     pub fn facts(&self) -> std::result::Result<JsValue, JsValue> {
         to_value(&DeviceFacts::of(self.tensors().map_err(to_js)?.gpu.device()))
     }
 
-    /// A tensor of these bytes.
+    /// Makes a tensor from these bytes.
     pub fn upload(&self, bytes: &[u8], dtype: &str, shape: JsValue) -> std::result::Result<JsValue, JsValue> {
         let shape: Vec<u32> = from_value(shape, "shape")?;
         let mut tensors = self.tensors().map_err(to_js)?;
@@ -135,7 +135,7 @@ impl TensorEngine {
         to_value(&tensors.keep(tensor))
     }
 
-    /// Queues an operation; the tensors it makes.
+    /// Queues an operation; returns the tensors that it makes.
     pub fn run(&self, name: &str, inputs: JsValue, options: JsValue) -> std::result::Result<JsValue, JsValue> {
         let inputs: Vec<Option<u32>> = from_value(inputs, name)?;
         let mut tensors = self.tensors().map_err(to_js)?;
@@ -144,7 +144,7 @@ impl TensorEngine {
         to_value(&handles)
     }
 
-    /// The number of a shader that comes as text: see [`number_of`](shader::number_of).
+    /// The number of a shader given as text: see [`number_of`](shader::number_of).
     pub fn shader(
         &self,
         label: &str,
@@ -156,7 +156,7 @@ impl TensorEngine {
         shader::number_of(&Text { label, code, names, inputs, outputs }).map_err(to_js)
     }
 
-    /// Queues the shader of that number; the tensors it makes. See [`shader`].
+    /// Queues the shader with this number; returns the tensors that it makes. See [`shader`].
     pub fn dispatch(
         &self,
         shader: u32,
@@ -181,7 +181,7 @@ impl TensorEngine {
         reading.await.map_err(to_js)
     }
 
-    /// Frees a tensor. A second time does nothing, as after `destroy`.
+    /// Frees a tensor. Does nothing if it is freed already, or after `destroy`.
     pub fn free_tensor(&self, id: u32) {
         let Ok(mut tensors) = self.tensors() else { return };
         if let Some(tensor) = tensors.live.remove(&id) {
@@ -189,19 +189,19 @@ impl TensorEngine {
         }
     }
 
-    /// Frees all tensors, and the device unless models are on it. A second time does nothing.
+    /// Frees all tensors, and the device unless models are on it. Does nothing the second time.
     pub fn destroy(&self) {
         self.engine.borrow_mut().take();
     }
 
-    /// A tensor of f32 for a model to fill.
+    /// Makes a tensor of f32 for a model to fill.
     pub(super) fn output(&self, shape: &[u32]) -> Result<Target> {
         let gpu = &mut self.tensors()?.gpu;
         let tensor = gpu.output(DType::F32, shape)?;
         Ok(Target { device: gpu.device().clone(), buffer: gpu.buffer(&tensor), tensor })
     }
 
-    /// What JavaScript gets of a tensor that a model was to fill; it is freed where that went wrong.
+    /// The handle of a tensor that a model was to fill. Where filling failed or was cancelled, the tensor is freed.
     pub(super) fn filled(&self, target: Target, outcome: Result<bool>) -> std::result::Result<JsValue, JsValue> {
         let mut tensors = self.tensors().map_err(to_js)?;
         if let Ok(true) = outcome {
@@ -245,10 +245,10 @@ impl Tensors {
     }
 }
 
-/// How deep options of options are read: steps of a chain and their arguments.
+/// Maximum depth to which nested options are read, such as steps of a chain and their arguments.
 const DEPTH: u32 = 4;
 
-/// What JavaScript gives as options.
+/// Converts options from JavaScript.
 fn value_of(value: &JsValue, depth: u32) -> Value {
     if let Some(flag) = value.as_bool() {
         return Value::Flag(flag);
@@ -260,7 +260,7 @@ fn value_of(value: &JsValue, depth: u32) -> Value {
         return Value::Text(text);
     }
     let Some(object) = value.dyn_ref::<js_sys::Object>().filter(|_| depth > 0) else { return Value::Nothing };
-    // Arrays, and arrays of numbers of one type.
+    // Arrays, and typed arrays.
     if let Ok(Some(values)) = js_sys::try_iter(value) {
         return Value::List(values.flatten().map(|value| value_of(&value, depth - 1)).collect());
     }

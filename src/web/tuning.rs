@@ -1,4 +1,4 @@
-//! What `js/tuning/index.ts` measures with: a model that is being loaded, and its device.
+//! What `js/tuning/index.ts` measures with: the device, and a model on it that is being loaded.
 
 use std::rc::Rc;
 
@@ -14,13 +14,14 @@ use crate::runtime::Tuning;
 
 #[wasm_bindgen]
 impl DeviceHandle {
-    /// The browser's object.
+    /// The browser's `GPUDevice`.
     pub fn raw(&self) -> JsValue {
         self.device.raw.as_webgpu().map_or(JsValue::UNDEFINED, |device| device.into())
     }
 
-    /// Sets the verdicts of tensors on it. Gives a line that they are remembered by, version and adapter, and what
-    /// tables were asked since the last call that had `listen`: see [`Tuned`](crate::kernels::tuned::Tuned).
+    /// Sets the tuning verdicts for tensors on the device. Returns the line under which these are remembered (version
+    /// and adapter), then what tables were asked since the last call with `listen`: see
+    /// [`Tuned`](crate::kernels::tuned::Tuned).
     pub fn tuned(&self, lines: &str, listen: bool) -> String {
         let tuned = &self.device.caps.tuned;
         let heard = tuned.heard();
@@ -54,8 +55,8 @@ impl DeviceHandle {
     }
 }
 
-/// Lets a function of JavaScript choose: it takes a [`DeviceHandle`] of the model and `key`, and gives a promise of the
-/// lines of its verdicts. Where it fails, no table changes.
+/// Lets the JavaScript function `choose` tune a model. It takes a [`DeviceHandle`] of the model and `key`, and returns
+/// a promise of the lines of its verdicts. Where it fails, there are no verdicts.
 pub async fn tune(choose: &Function, key: &JsValue, tuning: Tuning) -> String {
     let handle = DeviceHandle { device: tuning.device(), tuning: Some(Rc::new(tuning)) };
     let lines = choose.call2(&JsValue::NULL, &handle.into(), key).unwrap_or_default();

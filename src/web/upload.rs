@@ -1,4 +1,4 @@
-//! Tensors in file order from their parts to the GPU, through one slice of memory.
+//! Uploads tensors to the GPU in file order, through one slice of memory.
 
 use std::rc::Rc;
 
@@ -14,14 +14,14 @@ use crate::gpu::Device;
 use crate::runtime::{GpuModelBuilder, RowSource};
 use crate::time_slice::TimeSlice;
 
-/// Bytes uploaded between two looks at the GPU. It may be one such window behind: the browser holds two for us, and
-/// the GPU has one to work on while the next arrives.
+/// Number of bytes uploaded between two checks of the GPU, which may be one such window behind. So the browser holds
+/// two windows at most, and the GPU has one to work on while the next arrives.
 const WINDOW: u64 = 32 << 20;
 
-/// Bytes passed over between two reports of progress.
+/// Number of bytes skipped between two reports of progress.
 const SKIP: u64 = 8 << 20;
 
-/// An upload on its way.
+/// An upload of all tensors of a model.
 pub struct Upload<'a> {
     pub device: Rc<Device>,
     pub tensors: &'a [TensorInfo],
@@ -30,7 +30,8 @@ pub struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    /// Puts every tensor that the model uses. The parts are closed but for the one that rows are read from later.
+    /// Uploads every tensor that the model uses. Closes all parts but the one from which rows of a cached table are
+    /// read later.
     pub async fn run(mut self, builder: &mut GpuModelBuilder<'_>) -> Result<(), JsValue> {
         let table = builder.cached_tensor();
         let mut kept = None;
@@ -71,16 +72,16 @@ impl Upload<'_> {
         Ok(())
     }
 
-    /// Waits until the GPU has what was uploaded before.
+    /// Waits until the GPU has processed a window of the upload.
     async fn wait_for(&self, window: Option<Receiver<()>>) -> Result<(), JsValue> {
         if let Some(window) = window {
-            // A device that is lost drops the sender; `check` then says so.
+            // A lost device drops the sender; `check` then reports it.
             let _ = window.await;
         }
         self.device.check().map_err(to_js)
     }
 
-    /// The bytes of a tensor from `offset` on. What lies before, tensors that the model does not use, is passed over.
+    /// Reads a tensor's bytes from `offset` on, skipping what lies before, such as tensors that the model does not use.
     async fn fill(&mut self, tensor: &TensorInfo, offset: u64, bytes: &mut [u8]) -> Result<(), JsValue> {
         let reader = &mut self.readers[tensor.part];
         reader.skip_to(tensor.offset + offset, &tensor.name).await?;
@@ -88,7 +89,7 @@ impl Upload<'_> {
         self.progress.received(bytes.len() as u64)
     }
 
-    /// The whole table, where its source cannot be read again.
+    /// Keeps the whole table in memory, if its source cannot be read again.
     async fn keep(&mut self, table: &TensorInfo) -> Result<Option<Kept>, JsValue> {
         let Self { readers, progress, .. } = self;
         let reader = &mut readers[table.part];
@@ -98,7 +99,7 @@ impl Upload<'_> {
         Kept::read(reader, table, |bytes| progress.received(bytes)).await.map(Some)
     }
 
-    /// The rows of the table that are read where they are needed.
+    /// Skips the rest of the table, whose rows are read when they are needed.
     async fn pass_over_rest(&mut self, table: &TensorInfo) -> Result<(), JsValue> {
         let end = table.offset + table.bytes;
         let reader = &mut self.readers[table.part];

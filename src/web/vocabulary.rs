@@ -1,4 +1,4 @@
-//! Text ↔ ids without a model: what `Tokenizer.load` gives, and what the engine shares with it.
+//! Tokenizers without a model, for `Tokenizer.load`, and the chat template, which models have, too.
 
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
@@ -18,7 +18,7 @@ pub struct VocabularyHandle {
 
 #[wasm_bindgen]
 impl VocabularyHandle {
-    /// Reads the vocabulary of the first part and cancels all parts.
+    /// Reads the vocabulary from the first part, and cancels all parts.
     pub fn load(sources: Vec<ByteSource>) -> js_sys::Promise {
         promise(async move {
             let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
@@ -29,17 +29,17 @@ impl VocabularyHandle {
         })
     }
 
-    /// Token ids of `text`.
+    /// Converts `text` to token ids.
     pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         self.tokenizer.encode(text, add_special, parse_special)
     }
 
-    /// Text of `ids`.
+    /// Converts `ids` to text.
     pub fn detokenize(&self, ids: &[u32], show_special: bool) -> String {
         self.tokenizer.decode(ids, show_special)
     }
 
-    /// The chat template and what it is given of the vocabulary.
+    /// The chat template, and the names of tokens that it is given.
     #[wasm_bindgen(js_name = chatTemplate)]
     pub fn chat_template(&self) -> Result<JsValue, JsValue> {
         to_value(&ChatTemplate::of(&self.tokenizer))
@@ -57,7 +57,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Of a tokenizer.
+    /// The chat template of a tokenizer.
     pub fn of(tokenizer: &Tokenizer) -> Self {
         Self {
             source: tokenizer.conversation_template().map(str::to_owned),

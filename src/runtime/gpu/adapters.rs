@@ -1,7 +1,7 @@
-//! Adapters on the GPU: their matrices, and the lists of passes that have some at work.
+//! Adapters on the GPU: their matrices, and the lists for passes that use some.
 //!
-//! Passes without adapters run the lists of the model alone. For others a session records lists with the adapters of
-//! all sequences in them, at the first pass; how much of each a sequence has is in a buffer.
+//! Passes without adapters run the lists of the model alone. For others, a session records lists with the adapters of
+//! all sequences in the pass, at the first such pass. A buffer says how much of each adapter a sequence has.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -19,27 +19,27 @@ use crate::model::program::Program;
 use crate::model::{Adapter, WeightKey};
 use crate::{Error, ErrorCode, Result};
 
-/// Sets of lists that are kept beside those in use.
+/// Number of sets of lists that are kept beside the one in use.
 const SET_ASIDE: usize = 3;
 
-/// What buffers of one group begin at multiples of.
+/// Alignment in bytes of the parts of a group's buffer.
 const ALIGN: usize = 256;
 
-/// An adapter of a model on the GPU.
+/// An adapter of a model, on the GPU.
 pub(in crate::runtime) struct GpuAdapter {
-    /// Its number, which no other of the model has or had.
+    /// Number of the adapter, which no other adapter of the model has or had.
     pub id: u32,
-    /// Its scale among those of a sequence.
+    /// Index of its scale among those of a sequence.
     pub slot: usize,
-    /// Tokens from which on it is at work.
+    /// Tokens from which on the adapter is at work; empty for one that always is.
     pub invocation: Vec<u32>,
     groups: Vec<Group>,
 }
 
-/// A, B and the segments of a group, one after the other in one buffer.
+/// The matrices A and B and the segments of a group, one after the other in one buffer.
 struct Group {
     buffer: Rc<Buffer>,
-    /// The first byte and the size of each.
+    /// Offset and size in bytes of each of the three.
     parts: [(usize, usize); 3],
     of: WeightKey,
     place: GroupPlace,
@@ -62,7 +62,7 @@ impl Group {
         Ok(Self { buffer: buffer.into(), parts, of, place })
     }
 
-    /// The same under a number of a session's table.
+    /// The group's place in a session, whose table has its buffer under this number.
     fn place(&self, buffer: BufferId) -> GroupPlace {
         let [a, b, segments] =
             self.parts.map(|(offset, size)| Slice { buffer, offset: offset as u64, size: Some(size as u64) });
@@ -74,17 +74,17 @@ impl Group {
 #[derive(Default)]
 pub(in crate::runtime) struct GpuAdapters {
     loaded: RefCell<Vec<Rc<GpuAdapter>>>,
-    /// Also of those that are removed and still in use.
+    /// The adapter in each slot, including removed ones that are still in use.
     slots: RefCell<[Weak<GpuAdapter>; SLOTS]>,
 }
 
 impl GpuAdapters {
-    /// The adapter of this number.
+    /// The adapter with this number.
     pub fn get(&self, id: u32) -> Option<Rc<GpuAdapter>> {
         self.loaded.borrow().iter().find(|adapter| adapter.id == id).cloned()
     }
 
-    /// Forgets one; false where there is none of this number.
+    /// Removes an adapter from those that requests can name; false where none has this number.
     pub fn remove(&self, id: u32) -> bool {
         let mut loaded = self.loaded.borrow_mut();
         let count = loaded.len();
@@ -97,8 +97,8 @@ impl GpuModel {
     /// Puts an adapter on the GPU.
     ///
     /// # Errors
-    /// `limit_exceeded` for more adapters than a sequence has scales for, `unsupported_architecture` for changes of
-    /// experts; `out_of_memory`, `device_lost`.
+    /// `limit_exceeded` where all [`SLOTS`] scales of a sequence are taken, `unsupported_architecture` for an adapter
+    /// that changes experts; `out_of_memory`, `device_lost`.
     pub(in crate::runtime) async fn add_adapter(&self, id: u32, adapter: Adapter) -> Result<()> {
         let groups = adapter_groups(&self.program, &adapter)?;
         let free = self.adapters.slots.borrow().iter().position(|slot| slot.strong_count() == 0);
@@ -117,16 +117,16 @@ impl GpuModel {
     }
 }
 
-/// An adapter at work in a sequence: how much, and from which position on.
+/// An adapter at work in a sequence, its scale, and the first position at which it works.
 pub(in crate::runtime) type ActiveAdapter = (Rc<GpuAdapter>, f32, usize);
 
-/// What the lists in use have beside the model's.
+/// What lists with adapters have beside the model's own.
 pub(in crate::runtime) struct Adapted {
     all: Vec<Rc<GpuAdapter>>,
     program: Program,
     places: Vec<AdapterPlaces>,
     t: Slice,
-    /// Numbers in the session's table.
+    /// Numbers of the adapters' buffers in the session's table.
     buffers: Vec<BufferId>,
 }
 
@@ -151,7 +151,7 @@ impl Adapted {
     }
 }
 
-/// Lists of passes with the same adapters.
+/// The lists of passes with the same adapters.
 pub(in crate::runtime) struct ListSet {
     adapted: Option<Adapted>,
     pub lists: Lists,
@@ -165,7 +165,7 @@ fn numbers(adapted: Option<&Adapted>) -> Vec<u32> {
 }
 
 impl GpuSession {
-    /// What lists are written from, on a device that is said to be able to do what `caps` say.
+    /// What lists are recorded from, for a device with these capabilities.
     pub(in crate::runtime) fn forward<'a>(&'a self, caps: &'a Caps, buffers: &'a Buffers) -> Forward<'a> {
         let model = &self.model;
         match &self.adapted {
@@ -177,7 +177,7 @@ impl GpuSession {
         }
     }
 
-    /// The next passes have these adapters, in some of their sequences.
+    /// Prepares the lists for passes with these adapters, in any of their sequences.
     pub(in crate::runtime) async fn use_adapters(&mut self, wanted: Vec<Rc<GpuAdapter>>) -> Result<()> {
         let mut all: Vec<Rc<GpuAdapter>> = Vec::new();
         for adapter in wanted {
@@ -224,7 +224,7 @@ impl GpuSession {
         }
     }
 
-    /// Drops lists with adapters that the model has no more, but for those in use.
+    /// Drops lists with adapters that the model no longer has, except for the lists in use.
     pub(in crate::runtime) fn forget_removed(&mut self) {
         let is_removed = |id: &u32| self.model.adapters.get(*id).is_none();
         let (removed, kept) = std::mem::take(&mut self.set_aside)
@@ -250,14 +250,14 @@ impl GpuSession {
         }
     }
 
-    /// Drops all lists but those in use: the buffers have changed.
+    /// Drops all lists but those in use, since the buffers have changed.
     pub(in crate::runtime) fn forget_set_aside(&mut self) {
         for set in std::mem::take(&mut self.set_aside) {
             self.forget(set.adapted);
         }
     }
 
-    /// How much of the adapters a sequence has from the next pass on.
+    /// Writes how much of each adapter a sequence has from the next pass on.
     pub(in crate::runtime) fn write_scales(&self, sequence: usize, adapters: &[ActiveAdapter]) {
         let words = scale_words(adapters.iter().map(|(adapter, scale, from)| (adapter.slot, *scale, *from)));
         let part = self.buffers.scales;

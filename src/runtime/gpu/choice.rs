@@ -1,4 +1,4 @@
-//! How a session on the GPU chooses the tokens of the passes that it runs.
+//! How a session on the GPU chooses the tokens of its passes.
 
 use super::model::GpuModel;
 use super::session::MAX_DEPTH;
@@ -7,33 +7,33 @@ use crate::gpu::Ring;
 use crate::kernels::pass::Pass;
 use crate::runtime::session::Choosing;
 
-/// Passes of several rows in flight whose logits are read, at most: they are large.
+/// Maximum number of passes of several rows in flight whose logits are read back, since these are large.
 const LOGITS_AHEAD: usize = 4;
 
-/// What the passes over a text go on with.
+/// The state that the passes over a text go on from.
 #[derive(Default)]
 pub(in crate::runtime) struct Choice {
-    /// Which cache the tokens of the next passes go to.
+    /// Number of the sequence that the next passes work on.
     pub sequence: u32,
     /// How the token after the text is chosen.
     pub choosing: Choosing,
-    /// Tokens of the answer before that.
+    /// Number of answer tokens before that token.
     pub steps: u32,
-    /// The layers of the next pass are submitted: what chooses a token is not.
+    /// Whether the layers of the next pass are submitted already, without the kernels that choose a token.
     pub started: bool,
-    /// Read-backs of logits, made when a run wants the first.
+    /// Read-back buffers for logits, made when a run first wants some.
     pub logits: Option<Ring>,
 }
 
 impl Choice {
-    /// A pass over tokens that the host knows.
+    /// Makes a pass over tokens that the host knows.
     pub fn pass(&self, ids: &[u32], position: usize) -> Pass {
         let mut pass = Pass::chunk(self.sequence, position as u32, ids);
         pass.header.sequences[self.sequence as usize].steps = self.steps;
         pass
     }
 
-    /// Makes the read-backs of the logits of passes of up to `rows` rows.
+    /// Makes the read-back buffers for the logits of passes of up to `rows` rows.
     pub fn prepare_logits(&mut self, model: &GpuModel, rows: usize) -> Result<()> {
         if self.logits.is_none() {
             let depth = if rows > 1 { LOGITS_AHEAD } else { MAX_DEPTH };
@@ -42,7 +42,7 @@ impl Choice {
         Ok(())
     }
 
-    /// Bytes of read-backs.
+    /// Bytes of the read-back buffers.
     pub fn bytes(&self) -> u64 {
         self.logits.as_ref().map_or(0, Ring::bytes)
     }

@@ -1,8 +1,8 @@
-//! When the passes of a text have drafts.
+//! Decides when the passes of a text have drafts.
 //!
-//! The GPU finds them in the text, and a pass of a draft takes longer than one of a token. So the host looks first:
-//! once the text so far has foretold some tokens in a row, passes have drafts, as long as enough of these are right.
-//! Where a stay did not pay, the next takes more.
+//! The GPU finds drafts in the text, but a pass with a draft takes longer than one of a single token. So the host
+//! checks first: once the text has foretold some tokens in a row, passes have drafts, as long as enough of these are
+//! right. Where drafts did not pay off, more tokens must be foretold before they start again.
 
 use crate::kernels::accept_drafts::reference::{draft_after, place_after};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, words_of_text};
@@ -10,61 +10,61 @@ use crate::kernels::accept_drafts::{DRAFT_ROWS, words_of_text};
 /// Where drafts of the next tokens come from. They change how fast a text is written, and nothing else.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Drafting {
-    /// From the text so far, as long as that takes less time.
+    /// From the text so far, as long as that saves time.
     #[default]
     Automatic,
     /// From the text so far, as long as some are right.
     Prompt,
-    /// There are none.
+    /// No drafts.
     Off,
 }
 
-/// Tokens in a row that the text foretells before passes have drafts, at most.
+/// Upper limit of the number of tokens in a row that must be foretold before passes have drafts.
 const FORETOLD_MOST: u32 = 96;
 impl Drafting {
-    /// Tokens in a row that the text foretells before passes have drafts, at first.
+    /// Number of tokens in a row that must be foretold before passes have drafts for the first time.
     fn foretold(self) -> u32 {
         if self == Self::Prompt { 2 } else { 6 }
     }
 }
 
-/// Tokens of a pass on average below which drafts do not pay.
+/// Average number of tokens per pass below which drafts do not pay off.
 const LEAST_RATE: f32 = 1.3;
-/// Tokens that a stay must have gained to count as a good one.
+/// Number of tokens that drafts must have gained to count as having paid off.
 const GOOD_GAIN: usize = 16;
-/// Tokens that the host looks through; the GPU looks through all.
+/// Number of tokens at the end of the text in which the host looks; the GPU looks in all.
 const LOOK_BACK: usize = 1 << 14;
-/// Stands between a prediction and the text: no token.
+/// Separates a prediction from the text; it is the id of no token.
 const GAP: u32 = u32::MAX;
 
 /// The drafts of a run.
 #[derive(Debug)]
 pub(in crate::runtime) struct Drafts {
     drafting: Drafting,
-    /// A text that they may come from, too, and the run's.
+    /// Ids of the prediction, [`GAP`], and the text of the run.
     ids: Vec<u32>,
-    /// Where the run's begins.
+    /// Index in `ids` where the text of the run begins.
     start: usize,
-    /// Where in `ids` the next token stands, as far as it is foretold.
+    /// Index in `ids` of the token foretold to come next, if any.
     source: Option<usize>,
     foretold: u32,
     needed: u32,
     is_on: bool,
-    /// Tokens of a pass, on average over the last few.
+    /// Moving average of the number of tokens per pass with a draft.
     rate: f32,
-    /// Tokens that this stay has gained.
+    /// Number of tokens gained since passes last began to have drafts.
     gained: usize,
     alone: Clock,
     together: Clock,
-    /// Milliseconds of a token without drafts.
+    /// Milliseconds per token without drafts.
     alone_ms: Option<f64>,
-    /// Of all stays: tokens of drafts, and those that were right.
+    /// Number of draft tokens in the run, and how many of them were right.
     pub drafted: usize,
     pub accepted: usize,
 }
 
 impl Drafts {
-    /// For a run with this prompt. Of `prediction` up to `most` ids are used.
+    /// Makes the drafts of a run with this prompt. Up to `most` ids of `prediction` are used.
     pub fn new(drafting: Drafting, (prediction, most): (&[u32], usize), prompt: &[u32]) -> Self {
         let mut ids = prediction[..prediction.len().min(most)].to_vec();
         ids.push(GAP);
@@ -88,22 +88,22 @@ impl Drafts {
         }
     }
 
-    /// Whether passes are to have drafts.
+    /// Whether passes should have drafts now.
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Whether passes with drafts are to be made ready before the first.
+    /// Whether the lists for passes with drafts should be made before the first token.
     pub fn is_certain(&self) -> bool {
         self.drafting == Drafting::Prompt
     }
 
-    /// Tokens that a pass with a draft is likely to give.
+    /// Number of tokens that a pass with a draft is likely to give.
     pub fn likely(&self) -> usize {
         (self.rate as usize).clamp(1, DRAFT_ROWS)
     }
 
-    /// The tokens at `position` and after are these.
+    /// Records that the text has these tokens at `position` and after.
     pub fn read(&mut self, ids: &[u32], position: usize) {
         self.ids.resize(self.start + position, GAP);
         self.ids.extend_from_slice(ids);
@@ -112,7 +112,7 @@ impl Drafts {
         self.alone = Clock::default();
     }
 
-    /// The next token came without a draft.
+    /// Records a token that came without a draft. `now` is in milliseconds.
     pub fn took(&mut self, id: u32, now: f64) {
         let hit = self.source.filter(|&at| self.ids[at] == id);
         self.ids.push(id);
@@ -123,14 +123,14 @@ impl Drafts {
             return;
         }
         self.alone_ms = self.alone.of_token().or(self.alone_ms);
-        // Without that nothing would tell whether drafts pay.
+        // Without that time nothing would tell whether drafts pay off.
         if self.alone_ms.is_some() || self.drafting == Drafting::Prompt {
             (self.is_on, self.rate, self.gained) = (true, DRAFT_ROWS as f32 / 2.0, 0);
             self.together = Clock::default();
         }
     }
 
-    /// The next tokens came with a draft of `drafted`.
+    /// Records the tokens of a pass that had `drafted` draft tokens. `now` is in milliseconds.
     pub fn took_draft(&mut self, ids: &[u32], drafted: usize, now: f64) {
         let right = ids.len().saturating_sub(1);
         self.ids.extend_from_slice(ids);
@@ -148,24 +148,24 @@ impl Drafts {
         }
     }
 
-    /// Where in the last of `ids` the next token stands, if they foretell one.
+    /// Index in `ids` of the token that the last ids foretell, if any.
     fn foreseen(&self) -> Option<usize> {
         let from = self.ids.len().saturating_sub(LOOK_BACK);
         place_after(&self.ids[from..]).map(|at| from + at)
     }
 
-    /// What may follow now.
+    /// The tokens that may come next.
     pub fn next(&self) -> Vec<u32> {
         draft_after(&self.ids, DRAFT_ROWS - 1)
     }
 
-    /// What the GPU finds drafts in.
+    /// The text in which the GPU finds drafts, in the layout of its buffer.
     pub fn words(&self) -> Vec<u32> {
         words_of_text(self.start, &self.ids)
     }
 }
 
-/// How long tokens take, those after the first.
+/// Measures the time per token, not counting the first pass.
 #[derive(Debug, Default)]
 struct Clock {
     first: Option<f64>,
@@ -174,9 +174,9 @@ struct Clock {
 }
 
 impl Clock {
-    /// Tokens of which fewer say nothing.
+    /// Number of tokens below which a measurement says nothing.
     const ENOUGH: usize = 16;
-    /// Tokens after which it starts anew.
+    /// Number of tokens after which the measurement starts anew.
     const MOST: usize = 256;
 
     fn take(&mut self, tokens: usize, now: f64) {
@@ -220,7 +220,7 @@ mod tests {
     fn drafts_begin_once_the_text_foretells_tokens_in_a_row() {
         let prompt: Vec<u32> = (0..40).collect();
         let mut drafts = of(Drafting::Automatic, &prompt);
-        // Two tokens are there before anything is foretold.
+        // The first two tokens are read before anything is foretold.
         for id in 10..18 {
             assert!(!drafts.is_on(), "at {id}");
             drafts.took(id, 0.0);
@@ -231,7 +231,7 @@ mod tests {
         (10..14).for_each(|id| sure.took(id, 0.0));
         assert!(sure.is_on(), "where that is wanted, after two");
         let mut other = of(Drafting::Automatic, &prompt);
-        // Every third token is another one.
+        // Every third token differs from the prompt.
         (10..39).for_each(|id| other.took(if id % 3 == 0 { 100 + id } else { id }, 0.0));
         assert!(!other.is_on());
     }
@@ -245,7 +245,7 @@ mod tests {
                 drafts.is_on()
             })
         };
-        // Three tokens are there before anything is foretold.
+        // Three tokens are read before anything is foretold.
         assert_eq!(again(&mut drafts, 5), Some(3 + 6));
         drafts.took_draft(&[5; 8], 7, 0.0);
         assert!(drafts.is_on());

@@ -1,4 +1,5 @@
-//! An embedder on the GPU: batches of inputs, whose results stay there until a group of them is read at once.
+//! An embedder on the GPU. It runs batches of inputs, whose results stay on the GPU until a group of them is read at
+//! once.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,16 +14,17 @@ use crate::model::program::Op;
 use crate::model::{EncoderInput, ModelConfig};
 use crate::{Error, ErrorCode, Result};
 
-/// Rows of a batch, at most, unless one input has more.
+/// Maximum number of rows of a batch, unless one input has more.
 const BATCH_ROWS: usize = 4096;
 
-/// Rows of a small batch: a few short texts.
+/// Maximum number of rows of a small batch, such as a few short texts.
 pub(in crate::runtime) const SMALL_BATCH: usize = 256;
 
-/// Bytes of results that are read at once.
+/// Maximum size in bytes of the results that are read back at once.
 const RESULT_BYTES: u64 = 16 << 20;
 
-/// Rows of the batches of a model whose inputs have up to `context` tokens.
+/// Number of rows of the batches of a model whose inputs have up to `context` tokens. `widest`: values of its widest
+/// row.
 ///
 /// # Errors
 /// `limit_exceeded` where the activations of one input do not fit a binding.
@@ -36,16 +38,17 @@ pub(in crate::runtime) fn batch_rows(widest: usize, max_binding: u64, context: u
     Ok(BATCH_ROWS.max(context).min(most))
 }
 
-/// Patches of an image of an encoder that would take up to `context`: no more than the activations of fit a binding.
+/// Maximum number of patches of an image for an encoder that could take `context`: their activations must fit a
+/// binding.
 pub(in crate::runtime) fn image_rows(widest: usize, max_binding: u64, context: usize) -> usize {
     let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
     context.min(most).min(MAX_WORKGROUPS as usize).max(1)
 }
 
-/// A model on the GPU that gives something for each input as a whole.
+/// A model on the GPU that gives one result for each input as a whole.
 pub struct GpuEmbedder {
     pub(in crate::runtime) model: Rc<GpuModel>,
-    /// The model's buffers and its own.
+    /// The model's buffers and the embedder's own.
     pub(in crate::runtime) table: BufferTable,
     pub(in crate::runtime) plan: BatchPlan,
     lists: Vec<Lists>,
@@ -60,7 +63,7 @@ pub(in crate::runtime) struct Lists {
 }
 
 impl GpuEmbedder {
-    /// An embedder whose buffers are in `table`.
+    /// Makes an embedder whose buffers are in `table`.
     pub(in crate::runtime) fn assemble(model: Rc<GpuModel>, plan: BatchPlan, table: BufferTable) -> Result<Self> {
         let record = |dispatches: &[_]| CommandList::record(&model.device, dispatches, &table);
         let lists = plan.lists.iter();
@@ -76,27 +79,26 @@ impl GpuEmbedder {
         Ok(embedder)
     }
 
-    /// The model.
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }
 
-    /// The model's numbers.
+    /// The model's configuration.
     pub fn config(&self) -> &ModelConfig {
         &self.model.config
     }
 
-    /// Tokens of an input, at most.
+    /// Maximum number of tokens of an input.
     pub fn context_length(&self) -> usize {
         self.plan.context
     }
 
-    /// Bytes on the GPU of the embedder and its model.
+    /// Bytes that the embedder and its model take on the GPU.
     pub fn bytes(&self) -> u64 {
         self.table.bytes() + self.all_lists().map(CommandList::bytes).sum::<u64>()
     }
 
-    /// Ids of the variants of all kernels that it and its model run, sorted.
+    /// Sorted ids of all kernel variants that the embedder and its model run.
     pub fn variants(&self) -> Vec<String> {
         self.model.variants_with(self.all_lists())
     }
@@ -105,19 +107,19 @@ impl GpuEmbedder {
         self.lists.iter().flat_map(|lists| lists.stages.iter().chain([&lists.rows, &lists.inputs]))
     }
 
-    /// The lists for a batch of so many rows.
+    /// The lists for a batch of `rows` rows.
     pub(in crate::runtime) fn lists_for(&self, rows: usize) -> &Lists {
         let fitting = self.lists.iter().find(|lists| rows <= lists.most);
         fitting.unwrap_or(&self.lists[self.lists.len() - 1])
     }
 
-    /// Values that the model gives for each input.
+    /// Number of values that the model gives for each input.
     pub(in crate::runtime) fn width(&self) -> usize {
         self.model.program.width(self.model.program.output_activation())
     }
 
-    /// What the model gives for each input, `[inputs, width]`; `None` where `stop` was set before all was submitted.
-    /// No input has more tokens than [`Self::context_length`], and none has none.
+    /// Runs inputs; returns `[inputs, width]` values, or `None` where `stop` was set before all was submitted. Each
+    /// input must have between 1 and [`Self::context_length`] tokens.
     ///
     /// # Errors
     /// `device_lost` and `out_of_memory` as the browser reports them.
@@ -137,11 +139,11 @@ impl GpuEmbedder {
         Ok(Some(found))
     }
 
-    /// The rows that become of an image or a tile, `[outputs, width]`; `None` where `stop` was set before all was
-    /// submitted.
+    /// Encodes an image or a tile to rows `[outputs, width]`, followed by as many for each deeper layer that takes
+    /// rows; `None` where `stop` was set before all was submitted.
     ///
     /// # Errors
-    /// Those of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
+    /// The errors of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
     pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         input.check(&self.model.program, self.plan.context)?;
         let parts = 1 + self.model.program.sides.len() as u64;
@@ -155,7 +157,7 @@ impl GpuEmbedder {
         Ok(Some(bytemuck::pod_collect_to_vec::<u8, f32>(&values)))
     }
 
-    /// Writes what an encoder reads, behind the pass.
+    /// Writes the inputs of an encoder behind the pass.
     pub(in crate::runtime) fn write_image(&self, input: &EncoderInput) {
         let buffers = &self.plan.buffers;
         if let Some(Op::Input { y }) = self.model.program.embed.first() {
@@ -180,7 +182,7 @@ impl GpuEmbedder {
         }
     }
 
-    /// Measures how long a batch takes, so that long ones are cut into several submits.
+    /// Measures how long a batch takes, so that long ones can be cut into several submits.
     pub(in crate::runtime) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(self.plan.context);
         self.begin_batch(&[&vec![0; tokens]]);

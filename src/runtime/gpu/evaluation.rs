@@ -1,4 +1,4 @@
-//! What a session on the GPU gives of every token of a text: logits, or hidden states.
+//! Results for every token of a text on the GPU: logits and hidden states.
 
 use super::model::GpuModel;
 use super::session::GpuSession;
@@ -9,15 +9,15 @@ use crate::kernels::spec::BufferId;
 use crate::runtime::pass::Reading;
 use crate::{Error, ErrorCode, Result};
 
-/// Made at the first call of [`Session::evaluate`](crate::runtime::Session::evaluate).
+/// The lists of [`Session::evaluate`](crate::runtime::Session::evaluate), made at its first call.
 pub(in crate::runtime) struct Evaluation {
-    /// Prefill without rounding, where the model's own rounds.
+    /// Prefill without rounding, where the model's own prefill rounds.
     pub exact: Option<CommandList>,
     pub head: CommandList,
 }
 
 impl GpuModel {
-    /// Refuses a target that is too small, and ids that do not fit the context.
+    /// Checks that the target is large enough, and that the ids fit the context.
     pub(in crate::runtime) fn check_hidden(&self, reading: &Reading, context: usize, target: &Buffer) -> Result<()> {
         let count = reading.ids.len();
         let bytes = count as u64 * self.config.hidden as u64 * 4;
@@ -51,7 +51,7 @@ impl GpuSession {
         Ok(bytemuck::pod_collect_to_vec(&bytes))
     }
 
-    /// The buffer for all logits of a chunk.
+    /// The buffer for the logits of a chunk, `[EVALUATE_CHUNK, vocab]`, made at the first call.
     fn all_logits(&mut self) -> Result<BufferId> {
         if let Some(id) = self.all_logits {
             return Ok(id);

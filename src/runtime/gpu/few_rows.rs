@@ -1,5 +1,5 @@
-//! Passes of a few rows for tests of the kernels: of several sequences, each with a cache of its own, or of one, where
-//! each row sees those before it.
+//! Passes of a few rows, for tests of the kernels. The rows belong to several sequences, each with its own cache, or to
+//! one sequence, where each row sees those before it.
 
 use std::cell::Cell;
 
@@ -11,10 +11,10 @@ use crate::runtime::pass::{Reading, Until};
 use crate::{Error, Result};
 
 impl GpuSession {
-    /// Reads the tokens of a sequence at `position` and after into its cache.
+    /// Reads tokens into the cache of a sequence, at `position` and after.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
         self.select(sequence as usize);
         self.run(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
@@ -23,7 +23,7 @@ impl GpuSession {
     /// The logits `[rows, vocab]` of a pass. Rows of one sequence see those before them.
     ///
     /// # Errors
-    /// `invalid_argument` for more rows than the session has room for, and those of the device.
+    /// `invalid_argument` for more rows or sequences than the session has room for; errors of the device.
     pub async fn logits_of_rows(&mut self, rows: &[Row]) -> Result<Vec<f32>> {
         self.grow_to(end_of(rows)).await?;
         self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
@@ -35,10 +35,11 @@ impl GpuSession {
         Ok(bytemuck::pod_collect_to_vec(&bytes))
     }
 
-    /// Decodes greedily from one row of each of several sequences: after each of so many steps what the sequences have.
+    /// Decodes `steps` tokens greedily, with one row for each of several sequences. Returns the state of these
+    /// sequences after each step.
     ///
     /// # Errors
-    /// As [`GpuSession::logits_of_rows`].
+    /// The errors of [`GpuSession::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
         self.grow_to(end_of(rows) + steps).await?;
         let count = self.start_rows(rows).await?;
@@ -61,7 +62,7 @@ impl GpuSession {
         self.model.ensure_rows(&tokens.collect::<Vec<_>>()).await
     }
 
-    /// Writes the pass, and makes its lists where they are not made yet.
+    /// Writes the pass, and makes its lists if they are not made yet. Returns the number of rows.
     async fn start_rows(&mut self, rows: &[Row]) -> Result<u32> {
         let room = self.buffers.room;
         if rows.is_empty() || rows.len() > room.rows {
@@ -88,7 +89,7 @@ impl GpuSession {
     }
 }
 
-/// Positions that rows and those before them take.
+/// Number of positions up to and with those of the rows.
 fn end_of(rows: &[Row]) -> usize {
     rows.iter().map(|row| row.position as usize + 1).max().unwrap_or(0)
 }

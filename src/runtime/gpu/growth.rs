@@ -1,4 +1,4 @@
-//! Room for more positions in the caches of a session on the GPU.
+//! Growth of the caches of a session on the GPU.
 
 use super::lists::Lists;
 use super::session::GpuSession;
@@ -7,11 +7,11 @@ use crate::gpu::{BufferTable, Copy};
 use crate::{Error, ErrorCode, Result};
 
 impl GpuSession {
-    /// Makes room for so many positions, where the context has them. Tokens may be in flight: what was submitted
-    /// writes to the old caches, and is copied from there.
+    /// Makes room for this many positions, or as many as the context has. Tokens may be in flight: passes submitted
+    /// before write to the old caches, which are then copied.
     ///
     /// # Errors
-    /// `out_of_memory`: nothing has changed then. Those of the device.
+    /// `out_of_memory`, which leaves everything as it was; errors of the device.
     pub(in crate::runtime) async fn grow_to(&mut self, positions: usize) -> Result<()> {
         let room = self.buffers.room;
         let needed = positions.min(room.context);
@@ -33,7 +33,7 @@ impl GpuSession {
         Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
-    /// The table with the new caches beside the other buffers; `None` where the memory for them is missing.
+    /// A table with the new caches beside the other buffers; `None` where memory for them is missing.
     async fn make_caches(&self, growth: &Growth) -> Result<Option<BufferTable>> {
         let device = &self.model.device;
         let mut table = self.table.clone();
@@ -41,7 +41,7 @@ impl GpuSession {
         Ok(made.map(|()| table))
     }
 
-    /// Goes over to the new caches.
+    /// Copies the caches and replaces the old ones.
     async fn grow(&mut self, growth: Growth, table: BufferTable) -> Result<()> {
         let model = self.model.clone();
         let Growth { buffers, moved, .. } = growth;
@@ -55,7 +55,7 @@ impl GpuSession {
             bytes: of.bytes,
         });
         model.device.copy(copies);
-        // The old caches go with their table: what was submitted still runs.
+        // The old caches go with their table. What was submitted before still runs.
         (self.table, self.buffers, self.lists) = (table, buffers, lists);
         self.forget_other_lists();
         model.device.check()

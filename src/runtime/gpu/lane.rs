@@ -1,8 +1,8 @@
-//! Sessions that are [lanes](super::lanes) of one session on the GPU: their tokens come out of the same passes, which
-//! read the weights once for all. A session alone is the only lane of its own.
+//! Sessions that are [lanes](super::lanes) of one session on the GPU. Their tokens come out of the same passes, which
+//! read the weights once for all lanes. A session alone is the only lane of a session of its own.
 //!
-//! Whoever waits for a token and finds none runs the next passes, and leaves the others theirs. Prompts are read
-//! between passes, a chunk at a time where others wait.
+//! Whoever waits for a token and finds none runs the next passes, and leaves the other lanes their tokens. Prompts are
+//! read between passes, one chunk at a time where others wait.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,29 +28,29 @@ use crate::runtime::session::{Choosing, RunIds, Session, Token};
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
 use crate::{Error, Result};
 
-/// A session that has a sequence of a session on the GPU to itself.
+/// A session that owns one sequence of a session on the GPU.
 pub struct GpuLane {
     pub(in crate::runtime) shared: Rc<Shared>,
     pub(in crate::runtime) number: usize,
     model: Rc<GpuModel>,
     room: Room,
-    /// They stay where they are when caches grow.
+    /// Buffers of the sampler, which stay in place when caches grow.
     sample: SampleBuffers,
     rewindable: usize,
-    /// Of the run's prompt, where there are penalties.
+    /// Token counts at the start of the answer; `None` where the run has no penalties.
     counts: Option<Counts>,
-    /// Of the token that came out last.
+    /// Logits of the token that came out last.
     last_logits: Option<Vec<f32>>,
 }
 
-/// What a lane has read, as long as nothing else is read there.
+/// A handle to what a lane has read, valid as long as nothing else is read there.
 pub struct ReadLane {
     lane: GpuLane,
     version: u32,
 }
 
 impl GpuLane {
-    /// The first lane of a session with as many rows as sequences, at least.
+    /// The first lane of a session. That must have room for as many rows as it has sequences, at least.
     pub fn first(session: GpuSession) -> Self {
         let room = session.buffers.room;
         let (model, sample, rewindable) = (session.model.clone(), session.buffers.sample, session.buffers.rewindable());
@@ -58,11 +58,11 @@ impl GpuLane {
         Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
     }
 
-    /// The next lane that has no owner, or where there is one lane alone that of another session: empty, or with what
-    /// this one has read.
+    /// The next lane without an owner, or, if the session has a single lane, that of another session. It is empty, or
+    /// has what this one has read.
     ///
     /// # Errors
-    /// `invalid_argument` where there is none; `out_of_memory`, `device_lost`.
+    /// `invalid_argument` where all lanes have owners; `out_of_memory`, `device_lost`.
     pub async fn another(&self, with_cache: bool) -> Result<Self> {
         if self.is_alone() {
             return self.of_another_session(with_cache).await;
@@ -96,18 +96,17 @@ impl GpuLane {
         Self { shared, model, number, counts: None, last_logits: None, ..*self }
     }
 
-    /// What it has read, to be copied: whoever has the lane may use it meanwhile.
+    /// A handle to what the lane has read, to be copied while the lane may be in use.
     pub fn read_so_far(&self) -> ReadLane {
         ReadLane { lane: self.numbered(self.number), version: self.state(|lane| lane.version) }
     }
 
-    /// Gets a copy of what another lane of the session has read; false where that has changed, and then nothing is
-    /// copied.
+    /// Copies what another lane of the session has read. False, with nothing copied, where that has changed since.
     ///
     /// # Errors
     /// `out_of_memory`, `device_lost`.
     pub async fn take_over(&self, ReadLane { lane: other, version }: &ReadLane) -> Result<bool> {
-        // Where its states are to be copied from a checkpoint, that comes first.
+        // If the other lane's states must be restored from a checkpoint, this turn does so first.
         drop(other.turn().await?);
         let _turn = self.turn().await?;
         if other.state(|lane| lane.version) != *version || !Rc::ptr_eq(&self.shared, &other.shared) {
@@ -123,29 +122,29 @@ impl GpuLane {
         Ok(true)
     }
 
-    /// The model.
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }
 
-    /// How many lanes there are.
+    /// Number of lanes of the session.
     pub fn lanes(&self) -> usize {
         self.room.sequences
     }
 
-    /// Whether it has its session to itself.
+    /// Whether this is the only lane of its session.
     pub fn is_alone(&self) -> bool {
         self.room.sequences == 1
     }
 
-    /// What the session that all lanes are of says; nothing while it is at work.
+    /// Asks the session that the lanes share; returns the default while that is in use.
     pub fn of_session<T: Default>(&self, ask: impl FnOnce(&GpuSession) -> T) -> T {
         self.shared.session.try_borrow().map(|session| ask(&session)).unwrap_or_default()
     }
 
-    /// The hidden states of `ids` from position 0 on: what the last layer leaves in the residual stream, before the
-    /// output norm. They go to `target`, `[ids, hidden]` f32, on the GPU: a buffer of the model's device, such as that
-    /// of a tensor. Returns how many of the ids the KV cache then holds: fewer where `stop` was set meanwhile.
+    /// Runs `ids` from position 0 on, and leaves their hidden states on the GPU: what the last layer adds up in the
+    /// residual stream, before the output norm. They go to `target`, `[ids, hidden]` f32, a buffer of the model's
+    /// device such as that of a tensor. Returns how many of the ids are in the KV cache: fewer where `stop` was set
+    /// meanwhile.
     ///
     /// # Errors
     /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
@@ -168,7 +167,8 @@ impl GpuLane {
         }))
     }
 
-    /// What the lane's part of a buffer is to hold with its next pass.
+    /// Queues data for the lane's part of a buffer, to be written before its next pass. `stride`: bytes of a lane's
+    /// part.
     fn write(&self, of: Slice, stride: usize, bytes: &[u8]) {
         let part = Slice { offset: of.offset + (self.number * stride) as u64, ..of };
         self.state(|lane| lane.write(part, bytes.to_vec()));
@@ -273,7 +273,7 @@ impl Session for GpuLane {
         let is_exact = !self.draws_ahead();
         self.state(|lane| {
             lane.is_exact = is_exact;
-            // The mask of a token is known once those before it are.
+            // The mask of a token is known only once the tokens before it are.
             lane.drafts = None;
         });
         let vocab = self.model.config.vocab as u32;
@@ -293,7 +293,7 @@ impl Session for GpuLane {
         self.last_logits.take()
     }
 
-    /// Passes are submitted by who waits for one.
+    /// Asks for a token. The pass is submitted by whoever waits for one.
     fn step(&mut self) -> Result<bool> {
         self.state(Lane::ask);
         Ok(true)
@@ -321,12 +321,12 @@ impl Session for GpuLane {
             }
             let mut session = self.shared.session.borrow_mut();
             let outcome = self.shared.pass(&mut session, self.number).await;
-            // It is this lane's, too.
+            // This lane's text has got the error, too: `take` returns it.
             let _ = self.shared.told(&mut session, outcome);
         }
     }
 
-    /// An error is for who waits: tokens before it are a piece of their own.
+    /// Returns no error: those are for callers that wait, so that the tokens before one make a piece of their own.
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
         if !self.state(|lane| lane.has_token()) {
             self.shared.pass_if_ready();
@@ -341,7 +341,7 @@ impl Session for GpuLane {
     fn rest(&mut self) -> usize {
         self.last_logits = None;
         let held = self.shared.lanes.borrow_mut().rest(self.number);
-        // Alone, what is fed is submitted.
+        // For a lane alone, every token that was fed has been submitted, so all of them are cached.
         if self.is_alone() { usize::MAX } else { held }
     }
 

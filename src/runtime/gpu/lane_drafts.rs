@@ -1,4 +1,4 @@
-//! The passes of [lanes](super::lanes) that have drafts: those of one lane alone.
+//! The passes of [lanes](super::lanes) with drafts, which only a lane that is alone in the pass has.
 
 use super::drafts::Drafts;
 use super::lanes::Lanes;
@@ -9,14 +9,14 @@ use crate::model::Item;
 /// What the rows of a pass are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The last tokens of so many sequences.
+    /// The last tokens of this many sequences.
     Rows(usize),
-    /// The last token of one, and a draft of those after it.
+    /// The last token of one sequence, and a draft of the tokens after it.
     Draft,
 }
 
 impl Form {
-    /// Positions of a sequence that a pass takes, and tokens that it gives, at most.
+    /// Number of positions of a sequence that a pass takes, and maximum number of tokens that it gives for one.
     pub fn width(self) -> usize {
         match self {
             Self::Rows(_) => 1,
@@ -26,7 +26,7 @@ impl Form {
 }
 
 impl Lanes {
-    /// The form that the next pass of these lanes is to have.
+    /// The form that the next pass of these lanes should have.
     pub(in crate::runtime) fn form_of(&self, members: &[usize]) -> Form {
         let drafts =
             |&number: &usize| self.wants_drafts(number) && self.end_of(number) + Form::Draft.width() <= self.context;
@@ -40,17 +40,17 @@ impl Lanes {
         self.lanes[number].drafts.as_ref().is_some_and(Drafts::is_on)
     }
 
-    /// Whether the next pass were one with a draft, if passes could have drafts.
+    /// Whether the next pass would have a draft if passes could have drafts.
     pub fn lack_drafts(&self) -> bool {
         !self.has_drafts && matches!(*self.members(), [alone] if self.wants_drafts(alone))
     }
 
-    /// Passes can have drafts from now on.
+    /// Allows drafts in passes from now on.
     pub fn allow_drafts(&mut self) {
         self.has_drafts = true;
     }
 
-    /// A row, and a draft of those after it.
+    /// A row, followed by the rows of a draft of the next tokens.
     pub(in crate::runtime) fn with_draft(&self, first: Row) -> Vec<Row> {
         let drafts = self.lanes[first.sequence as usize].drafts.as_ref();
         let mut ids = drafts.map(Drafts::next).unwrap_or_default();
@@ -66,20 +66,20 @@ impl Lanes {
         [first].into_iter().chain((1..DRAFT_ROWS).map(row)).collect()
     }
 
-    /// No drafts any more for who has some in the passes: there is no memory for rows that may come to nothing.
+    /// Turns drafts off for the lane whose passes have them: memory for rows that may come to nothing is missing.
     pub fn give_up_drafts(&mut self) {
         if self.form == Form::Draft {
             self.rows.iter().for_each(|&number| self.lanes[number].drafts = None);
         }
     }
 
-    /// What drafts are found in, where the passes have some.
+    /// The text in which the GPU looks for drafts, in the layout of its buffer; `None` where the passes have no drafts.
     pub fn text_of_draft(&self) -> Option<Vec<u32>> {
         let alone = self.rows.first().filter(|_| self.form == Form::Draft)?;
         self.lanes[*alone].drafts.as_ref().map(Drafts::words)
     }
 
-    /// The same of a pass with a draft.
+    /// Takes in the report of the oldest pass in flight, which had a draft. `now` is in milliseconds.
     pub fn received_draft(&mut self, report: &Report, now: f64) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let Some(&number) = self.rows.first() else { return };
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::kernels::pass::Sequence;
 
-    /// Lanes of texts of up to `context` tokens, of which the first says one token again and again.
+    /// Lanes for texts of up to `context` tokens. The text of the first one repeats one token.
     fn foretold(count: usize, context: usize) -> Lanes {
         let mut lanes = Lanes::new(&vec![(); count].iter().map(|()| Rc::default()).collect::<Vec<_>>(), context);
         let mut drafts = Drafts::new(Drafting::Prompt, (&[], 0), &[5; 4]);
@@ -121,7 +121,7 @@ mod tests {
         lanes
     }
 
-    /// What a pass gives that leaves the text at `position`.
+    /// The report of a pass that leaves the text at `position`.
     fn report(ids: &[u32], position: u32) -> Report {
         let mut report = Report { accepted: ids.len() as u32, drafted: 7, ..Report::default() };
         report.tokens[..ids.len()].copy_from_slice(ids);

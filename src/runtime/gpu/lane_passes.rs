@@ -1,4 +1,4 @@
-//! The passes of lanes: written anew where other lanes are in them, submitted as long as tokens are wanted, read back
+//! The passes of lanes: written anew where the lanes in them change, submitted as long as tokens are wanted, read back
 //! and handed out.
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ use super::turns::Turns;
 use crate::time_slice::now;
 use crate::{Error, ErrorCode, Result};
 
-/// What begins with these bytes, or with fewer; zeros follow.
+/// Reads a value from the start of `bytes`; missing bytes are zeros.
 fn start_of<T: bytemuck::Pod>(bytes: &[u8]) -> T {
     let mut all = T::zeroed();
     let count = bytes.len().min(size_of::<T>());
@@ -21,20 +21,20 @@ fn start_of<T: bytemuck::Pod>(bytes: &[u8]) -> T {
     all
 }
 
-/// What lanes have in common.
+/// What the lanes of a session share.
 pub(in crate::runtime) struct Shared {
     pub turns: Turns,
-    /// For who has the turn.
+    /// The session; only who has the turn may borrow it.
     pub session: RefCell<GpuSession>,
     pub lanes: RefCell<Lanes>,
     /// The adapters at work in the text of each lane.
     pub adapters: RefCell<Vec<Vec<ActiveAdapter>>>,
-    /// Lanes that have an owner.
+    /// Number of lanes that have an owner.
     pub taken: Cell<usize>,
 }
 
 impl Shared {
-    /// For the lanes of a session with as many rows as sequences, at least.
+    /// Makes the shared state of a session's lanes. The session must have room for as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         let count = session.texts.len();
         Self {
@@ -46,7 +46,7 @@ impl Shared {
         }
     }
 
-    /// Tells all whose texts are on of an error, but for missing memory.
+    /// On an error, drops what is in flight, and ends the texts of all lanes that are on with that error.
     pub fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
         let failed = |error: &Error| {
             session.discard();
@@ -57,7 +57,7 @@ impl Shared {
         outcome.inspect_err(failed)
     }
 
-    /// Reads what is in flight, as far as somebody waits for it, and drops the rest.
+    /// Reads back what is in flight as long as somebody waits for it, and drops the rest.
     pub async fn drain(&self, session: &mut GpuSession) -> Result<()> {
         while session.in_flight() > 0 && self.lanes.borrow().is_wanted() {
             self.receive(session).await?;
@@ -67,7 +67,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Hands out the tokens of the oldest pass in flight.
+    /// Reads back the oldest pass in flight, and hands out its tokens.
     async fn receive(&self, session: &mut GpuSession) -> Result<()> {
         let received = session.receive().await?;
         received.into_iter().for_each(|received| self.hand_out(session, &received));
@@ -84,7 +84,8 @@ impl Shared {
         lanes.tokens().into_iter().for_each(|token| session.model.touch_row(token));
     }
 
-    /// Submits what there is to do, and brings `number` a token, if it can.
+    /// Submits the passes that are due, and reads the oldest back. Lane `number` gets a token that way, if there can be
+    /// one.
     pub async fn pass(&self, session: &mut GpuSession, number: usize) -> Result<()> {
         self.look_for_drafts(session);
         if !self.lanes.borrow().go_on() {
@@ -115,7 +116,8 @@ impl Shared {
         self.receive(session).await
     }
 
-    /// As [`Shared::pass`], as far as that takes no wait and nobody else has the turn. Errors are for who waits.
+    /// Does what [`Shared::pass`] does, as far as that needs no wait, and if nobody has the turn. Errors go to those
+    /// who wait.
     pub fn pass_if_ready(&self) {
         let Some(_turn) = self.turns.take_if_free() else { return };
         let mut session = self.session.borrow_mut();
@@ -123,7 +125,7 @@ impl Shared {
         let _ = self.told(&mut session, outcome);
     }
 
-    /// Those of all lanes in the pass.
+    /// The adapters of all lanes in the pass.
     fn adapters_of_pass(&self) -> Vec<Rc<GpuAdapter>> {
         let (lanes, adapters) = (self.lanes.borrow(), self.adapters.borrow());
         let of_rows = lanes.rows.iter().flat_map(|&number| &adapters[number]);
@@ -142,7 +144,7 @@ impl Shared {
                 break;
             }
         }
-        // With logits there are two reads of a pass.
+        // With logits, a pass has two read-backs.
         if self.lanes.borrow().choosing().logits {
             return Ok(());
         }
@@ -151,13 +153,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether a pass is due, the positions that it takes, and its form.
+    /// Whether a pass is due, how many positions it needs, and its form.
     fn next_pass(&self) -> (bool, usize, Form) {
         let lanes = self.lanes.borrow();
         (lanes.is_due(), lanes.positions(), lanes.form())
     }
 
-    /// Where passes are to have drafts and cannot yet: sees to it that they can soon.
+    /// Begins to compile passes with drafts where a lane wants them, and allows them once they are compiled.
     fn look_for_drafts(&self, session: &mut GpuSession) {
         let mut lanes = self.lanes.borrow_mut();
         if lanes.lack_drafts() && session.drafts_compiled() {
@@ -165,11 +167,11 @@ impl Shared {
         }
     }
 
-    /// Makes room for so many positions; false where there is none for some lanes, which are told.
+    /// Makes room for this many positions. False where memory is missing; lanes that need it get the error.
     async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
         match session.grow_to(positions).await {
             Err(error) if error.code() == ErrorCode::OutOfMemory => {
-                // Tokens in flight come first: where these lanes are is known once they are read.
+                // Tokens in flight come first: the lanes' positions are known only once these are read.
                 while session.in_flight() > 0 {
                     self.receive(session).await?;
                 }
@@ -182,7 +184,7 @@ impl Shared {
         }
     }
 
-    /// Submits a pass over the rows that the GPU has; false where no more may be in flight.
+    /// Submits a pass over the rows on the GPU; false where no more passes may be in flight.
     fn submit(&self, session: &mut GpuSession) -> Result<bool> {
         let mut lanes = self.lanes.borrow_mut();
         let choosing = lanes.choosing();

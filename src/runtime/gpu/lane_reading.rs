@@ -1,4 +1,4 @@
-//! How a lane reads a text: in turns with the others of its session.
+//! How a lane reads a text, taking turns with the other lanes of its session.
 
 use std::cell::Cell;
 
@@ -14,8 +14,8 @@ use crate::runtime::pass::{Reading, Until};
 use crate::{Error, ErrorCode, Result};
 
 impl GpuLane {
-    /// The turn to use the session for this lane alone: nothing of others is in flight, and their next pass is written
-    /// anew.
+    /// Takes the turn to use the session for this lane alone. Passes in flight are read back, and the next pass of
+    /// other lanes is written anew.
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     pub(in crate::runtime) async fn turn(&self) -> Result<Turn> {
         let turn = self.shared.turns.take().await;
@@ -28,8 +28,8 @@ impl GpuLane {
         Ok(turn)
     }
 
-    /// Runs `reading` in turns of this lane, until it is done or `stop` is set. Where other lanes wait, they have
-    /// their turn after each pass.
+    /// Runs `reading` in turns of this lane, until it is done or `stop` is set. Where other lanes wait, they get their
+    /// turn after each pass.
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     pub(in crate::runtime) async fn run(
         &self,
@@ -50,7 +50,7 @@ impl GpuLane {
             }
             let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
             self.state(|lane| lane.has_read(reading.next()));
-            // Rows that cannot be read are nothing to the texts of others.
+            // That this lane's rows cannot be read does not concern the texts of others.
             let is_own = |error: &Error| matches!(error.code(), ErrorCode::DownloadFailed | ErrorCode::InvalidArgument);
             match outcome {
                 Err(error) if is_own(&error) => return Err(error),
@@ -74,7 +74,7 @@ impl GpuLane {
         Ok(())
     }
 
-    /// What choosing the token after a text takes, before the text is read.
+    /// Writes what choosing the token after a text needs, before the text is read.
     fn prepare(&self, session: &mut GpuSession) {
         let (choosing, steps, ends, writes) = self.state(|lane| {
             let writes = lane.take_all_writes();
@@ -87,8 +87,9 @@ impl GpuLane {
         }
     }
 
-    /// Reads `ids`. As [`Session::feed`](crate::runtime::Session::feed), with what is wanted of the last: among others
-    /// it is the lane's row of the next pass, unless it is a row of a buffer.
+    /// Reads `ids` like [`Session::feed`](crate::runtime::Session::feed); `wants` says what is done after the last one.
+    /// Where a session has several lanes, the last id becomes the lane's row in the next decode pass, unless it is a
+    /// prompt row.
     pub(in crate::runtime) async fn fill(
         &self,
         ids: &[u32],

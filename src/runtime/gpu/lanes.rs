@@ -1,9 +1,9 @@
-//! Requests that share the passes of one session: each has a *lane*, a sequence with a cache and a sampler of its own,
-//! one alone too.
+//! Requests that share the passes of one session. Each has a *lane*: a sequence with its own cache and sampler. A
+//! request that is alone has one, too.
 //!
-//! A pass has a row for each lane whose request wants tokens. As long as these are the same lanes, passes follow each
-//! other without the host. Where others join or some leave, what is in flight is read first, and the pass is written
-//! anew. This file says who is in the next pass; `gpu_lanes.rs` runs it.
+//! A decode pass has a row for each lane whose request wants tokens. As long as these lanes stay the same, passes
+//! follow each other without the host. Where lanes join or leave, what is in flight is read back first, and the pass is
+//! written anew. This file decides which lanes are in the next pass; `lane_passes.rs` runs it.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -15,49 +15,50 @@ use crate::kernels::pass::{Header, Pass, Row, Sequence, WAITING};
 use crate::kernels::spec::Slice;
 use crate::runtime::session::{Choosing, Token};
 
-/// Tokens of a lane that nobody has asked for yet, at most: passes go on without it then.
+/// Maximum number of tokens of a lane that nobody has asked for yet. Passes then go on without the lane.
 const MOST_AHEAD: usize = 32;
 
-/// A token and, where they are wanted, the logits that it was chosen from.
+/// A token and, if wanted, the logits that it was chosen from.
 pub type Drawn = (Token, Option<Vec<f32>>);
 
-/// What the lane's part of a buffer is to hold.
+/// Data to write into a lane's part of a buffer.
 #[derive(Debug)]
 pub struct Write {
-    /// Passes of the lane since its text began to be written that come before.
+    /// Number of the lane's passes since [`Lane::begin`] that must be submitted before the write.
     after: usize,
     pub part: Slice,
     pub bytes: Vec<u8>,
 }
 
-/// A request's place.
+/// The state of one request.
 #[derive(Debug, Default)]
 pub struct Lane {
-    /// Its prompt is read, and its text not over.
+    /// Whether the prompt is read and the text goes on.
     pub is_on: bool,
-    /// A token that nobody has asked for could not be taken back: none is drawn.
+    /// Whether no token may be drawn that nobody has asked for, since it could not be taken back.
     pub is_exact: bool,
-    /// Tokens that were asked for and not taken yet.
+    /// Number of tokens that were asked for and not taken yet.
     pub wanted: usize,
-    /// Its next row, where none is in flight: the last token, which the cache lacks, and its position.
+    /// The state that the lane's next row starts from: its last token, which the cache lacks, and its position. Passes
+    /// in flight are not counted.
     pub next: Sequence,
-    /// Tokens of its answer before the next that is read.
+    /// Number of answer tokens before the token that is chosen first when the lane begins.
     pub steps: u32,
-    /// What its cache holds.
+    /// Positions and checkpoints of the lane's text in the cache.
     pub text: Rc<crate::runtime::sequence::Sequence>,
-    /// The checkpoint that its states are to be copied from before anything is read.
+    /// The checkpoint that the recurrent states must be restored from before anything is read.
     pub restores: Option<usize>,
-    /// How its tokens are chosen.
+    /// How the lane's tokens are chosen.
     pub choosing: Option<Choosing>,
-    /// They end it.
+    /// Ids that end the text.
     pub ends: Vec<u32>,
-    /// Another number once something else is read or written.
+    /// A number that changes whenever the lane stops: what was read before may be gone then.
     pub version: u32,
-    /// When its passes have drafts; `None` where they never do.
+    /// Decides when the lane's passes have drafts; `None` where they never do.
     pub drafts: Option<Drafts>,
-    /// The GPU waits for the row of its last token.
+    /// Whether the GPU waits for the table row of the lane's last token.
     waits: bool,
-    /// Tokens that were asked for, and passes that were submitted for it, since it began.
+    /// Number of tokens asked for, and of passes submitted for the lane, since it began.
     asked: usize,
     sent: usize,
     writes: VecDeque<Write>,
@@ -66,12 +67,13 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// The cache holds the tokens before `position`.
+    /// Notes that the cache holds the tokens before `position`.
     pub fn has_read(&mut self, position: usize) {
         self.next.position = position as u32;
     }
 
-    /// The tokens before `position` are read: passes begin with `token`. What came of passes before is dropped.
+    /// Begins decode passes with `token`, after the tokens before `position` were read. Tokens of earlier passes are
+    /// dropped.
     pub fn begin(&mut self, token: u32, position: usize) {
         self.stop();
         self.next = Sequence { token, done: 0, steps: self.steps, position: position as u32 };
@@ -79,39 +81,40 @@ impl Lane {
         self.writes.iter_mut().for_each(|write| write.after = 0);
     }
 
-    /// One more token is wanted.
+    /// Asks for one more token.
     pub fn ask(&mut self) {
         self.wanted += 1;
         self.asked += 1;
     }
 
-    /// What the passes of the tokens that are asked for from now on find in `part`.
+    /// Queues data for `part`, which the passes of tokens asked for from now on will find there.
     pub fn write(&mut self, part: Slice, bytes: Vec<u8>) {
         self.writes.push_back(Write { after: self.asked, part, bytes });
     }
 
-    /// No passes and no tokens until it begins.
+    /// Keeps the lane out of passes until it begins again, and drops its tokens.
     pub fn stop(&mut self) {
         (self.is_on, self.waits, self.wanted) = (false, false, 0);
         self.version += 1;
         self.inbox.clear();
     }
 
-    /// What is to be written before any pass that begins now.
+    /// Takes all queued writes, for a pass that begins the lane's text.
     pub fn take_all_writes(&mut self) -> VecDeque<Write> {
         std::mem::take(&mut self.writes)
     }
 
-    /// What was to be written is another run's.
+    /// Drops queued writes, which were those of another run.
     pub fn forget_writes(&mut self) {
         self.writes.clear();
     }
 
-    /// What a pass left of its sequence.
+    /// Takes in the state in which a pass left the lane's sequence.
     pub(in crate::runtime) fn left(&mut self, left: Sequence) {
         self.next = Sequence { done: 0, ..left };
         if left.done != 0 {
-            // Passes in flight do nothing. Copies of states past the position are of such passes.
+            // Passes in flight change nothing from here on. Checkpoints past the position would be those of such
+            // passes.
             self.text.stay_at(left.position as usize);
             self.text.moved_states(Some(left.position as usize));
             self.text.rewind_states(left.position as usize);
@@ -119,7 +122,7 @@ impl Lane {
         self.waits = left.done == WAITING;
     }
 
-    /// Takes a token of a pass, and notes whether it ends the text.
+    /// Queues a token of a pass for the request, and notes whether it ends the text.
     pub(in crate::runtime) fn take_in(&mut self, id: u32, logits: Option<Vec<f32>>) {
         let end = self.ends.contains(&id);
         self.is_on = !end;
@@ -137,30 +140,30 @@ impl Lane {
 pub struct Lanes {
     pub(in crate::runtime) lanes: Vec<Lane>,
     pub(in crate::runtime) context: usize,
-    /// The lanes of the passes in flight, in the order of their rows.
+    /// Numbers of the lanes of the passes in flight, in the order of their rows.
     pub(in crate::runtime) rows: Vec<usize>,
-    /// How many these are.
+    /// Number of passes in flight.
     pub(in crate::runtime) in_flight: usize,
     pub(in crate::runtime) form: Form,
-    /// Passes can have drafts.
+    /// Whether passes can have drafts.
     pub(in crate::runtime) has_drafts: bool,
 }
 
 impl Lanes {
-    /// A lane for each of these texts of up to `context` tokens.
+    /// Makes a lane for each of these texts of up to `context` tokens.
     pub fn new(texts: &[Rc<crate::runtime::sequence::Sequence>], context: usize) -> Self {
         let lane = |text: &Rc<crate::runtime::sequence::Sequence>| Lane { text: text.clone(), ..Lane::default() };
         let lanes = texts.iter().map(lane).collect();
         Self { lanes, context, rows: Vec::new(), in_flight: 0, form: Form::Rows(0), has_drafts: false }
     }
 
-    /// One of them.
+    /// The lane with this number.
     pub fn lane(&mut self, number: usize) -> &mut Lane {
         &mut self.lanes[number]
     }
 
-    /// The lanes that are to be in the next pass. One that is in passes now stays, also when it has enough tokens: each
-    /// change takes a wait.
+    /// Numbers of the lanes that should be in the next pass. A lane that is in the passes now stays, even with enough
+    /// tokens, since each change takes a wait.
     pub fn members(&self) -> Vec<usize> {
         let mut members = Vec::new();
         for (number, lane) in self.lanes.iter().enumerate() {
@@ -174,28 +177,28 @@ impl Lanes {
         members
     }
 
-    /// Whether the next pass can follow those in flight.
+    /// Whether the next pass can follow those in flight without being written anew.
     pub fn go_on(&self) -> bool {
         let members = self.members();
         self.rows == members && self.form == self.form_of(&members) && self.rows.iter().all(|&at| !self.lanes[at].waits)
     }
 
-    /// The position after those that the passes in flight take.
+    /// The position after those that the passes in flight write.
     pub(in crate::runtime) fn end_of(&self, number: usize) -> usize {
         self.lanes[number].next.position as usize + self.in_flight_of(number) * self.form.width()
     }
 
-    /// Whether there is to be one more pass.
+    /// Whether one more pass should be submitted.
     pub fn is_due(&self) -> bool {
         self.go_on() && self.rows.iter().any(|&number| self.lanes[number].wanted > self.ahead(number))
     }
 
-    /// Whether a pass in flight has a token of this lane.
+    /// Whether a pass in flight has a token for this lane.
     pub fn is_coming(&self, number: usize) -> bool {
         self.in_flight_of(number) > 0
     }
 
-    /// Makes passes of those who are to be in them, and gives the first. Nothing may be in flight.
+    /// Puts the lanes that should be in it into a new pass, and returns that. Nothing may be in flight.
     pub fn start(&mut self) -> Pass {
         debug_assert_eq!(self.in_flight, 0, "what is in flight has other rows");
         self.rows = self.members();
@@ -217,8 +220,8 @@ impl Lanes {
         pass
     }
 
-    /// A lane's text is read with its last token, at `position`, of which so many passes are in flight: those that
-    /// follow find its row written.
+    /// Begins a lane whose text was read including its last token, at `position`. That token's first decode pass is
+    /// among the `in_flight` ones, and the passes that follow find its row written.
     pub fn begin_within(&mut self, number: usize, position: usize, in_flight: usize) {
         let lane = &mut self.lanes[number];
         lane.begin(0, position);
@@ -226,7 +229,7 @@ impl Lanes {
         (self.rows, self.in_flight, self.form) = (vec![number], in_flight, Form::Rows(1));
     }
 
-    /// Whether what is in flight has tokens that somebody waits for.
+    /// Whether passes in flight have tokens that somebody waits for.
     pub fn is_wanted(&self) -> bool {
         self.rows.iter().any(|&number| self.lanes[number].is_on && !self.lanes[number].waits)
     }
@@ -236,7 +239,7 @@ impl Lanes {
         self.rows.iter().map(|&number| self.lanes[number].next.token).collect()
     }
 
-    /// What ends the text of any lane in the passes.
+    /// The ids that end the texts of all lanes in the passes: those at which the GPU may stop.
     pub fn ends(&self) -> Vec<u32> {
         let mut of_rows = self.rows.iter().map(|&number| &self.lanes[number].ends);
         let mut ends = of_rows.next().cloned().unwrap_or_default();
@@ -244,7 +247,7 @@ impl Lanes {
         ends
     }
 
-    /// What is to be written before the next pass.
+    /// Takes the data that must be written before the next pass.
     pub fn take_writes(&mut self) -> Vec<Write> {
         let mut due = Vec::new();
         for &number in &self.rows {
@@ -254,7 +257,7 @@ impl Lanes {
         due
     }
 
-    /// How many lanes are in the passes.
+    /// Number of lanes in the passes.
     pub fn members_of_pass(&self) -> usize {
         self.rows.len()
     }
@@ -264,13 +267,13 @@ impl Lanes {
         self.form
     }
 
-    /// What one more pass takes of the caches, in positions.
+    /// Number of positions that the caches need for one more pass.
     pub fn positions(&self) -> usize {
         let end = |&number: &usize| self.end_of(number) + self.form.width();
         self.rows.iter().map(end).max().unwrap_or(0)
     }
 
-    /// How the tokens of all rows are chosen at once.
+    /// How the tokens of all rows are chosen at once: with all that any of the lanes needs.
     pub fn choosing(&self) -> Choosing {
         let mut all = Choosing { greedy: true, biased: false, logits: false };
         for &number in &self.rows {
@@ -282,7 +285,7 @@ impl Lanes {
         all
     }
 
-    /// One more pass is in flight. Returns the lanes whose states are to be copied behind it.
+    /// Notes that one more pass is in flight. Returns the lanes whose recurrent states should be copied behind it.
     pub fn submitted(&mut self) -> Vec<usize> {
         let passes = self.in_flight + 1;
         for &number in &self.rows {
@@ -296,7 +299,8 @@ impl Lanes {
         self.rows.iter().copied().filter(|&number| self.lanes[number].text.is_copy_due()).collect()
     }
 
-    /// The oldest pass in flight was read: how it left the sequences, and the logits of its rows, if they were wanted.
+    /// Takes in the oldest pass in flight: how it left the sequences, and the logits of its rows, if read back. `now`
+    /// is in milliseconds.
     pub fn received(&mut self, header: &Header, logits: Option<&[f32]>, now: f64) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let of_row =
@@ -316,18 +320,18 @@ impl Lanes {
         }
     }
 
-    /// Nothing is in flight any more.
+    /// Notes that nothing is in flight any more.
     pub fn forget_in_flight(&mut self) {
         self.in_flight = 0;
     }
 
-    /// The pass is written over: who goes on has a row of the next that is written.
+    /// Notes that the pass is overwritten. Lanes that go on get a row in the next one.
     pub fn leave_pass(&mut self) {
         self.rows.clear();
         self.in_flight = 0;
     }
 
-    /// Ends all texts that are on, or those alone whose next position is not before `positions`.
+    /// Ends the texts that are on with an error, if their next position is `positions` or more.
     pub fn fail(&mut self, error: &Error, positions: usize) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.is_on && lane.next.position as usize >= positions) {
             lane.is_on = false;
@@ -335,12 +339,12 @@ impl Lanes {
         }
     }
 
-    /// Whether [`Lanes::take`] has something.
+    /// Whether [`Lanes::take`] would return something.
     pub fn has_news(&self, number: usize) -> bool {
         self.lanes[number].has_token() || self.lanes[number].error.is_some()
     }
 
-    /// The oldest token of a lane, or why there is none.
+    /// Takes the oldest token of a lane, or else the error that ended its text.
     pub fn take(&mut self, number: usize) -> Option<Result<Drawn, Error>> {
         let lane = &mut self.lanes[number];
         let Some(drawn) = lane.inbox.pop_front() else { return lane.error.take().map(Err) };
@@ -348,7 +352,7 @@ impl Lanes {
         Some(Ok(drawn))
     }
 
-    /// The text of a lane is over. Returns how many tokens its cache holds.
+    /// Ends the text of a lane. Returns how many tokens its cache holds.
     pub fn rest(&mut self, number: usize) -> usize {
         let lane = &mut self.lanes[number];
         lane.stop();
@@ -360,7 +364,8 @@ impl Lanes {
         if self.rows.contains(&number) { self.in_flight } else { 0 }
     }
 
-    /// Tokens of a lane that nobody has taken yet, those in flight included: with drafts as many as are likely.
+    /// Number of tokens of a lane that nobody has taken yet, including those in flight: with drafts, as many as are
+    /// likely.
     fn ahead(&self, number: usize) -> usize {
         let lane = &self.lanes[number];
         let of_pass = if self.form == Form::Draft { lane.drafts.as_ref().map_or(1, Drafts::likely) } else { 1 };
@@ -372,18 +377,18 @@ impl Lanes {
 mod tests {
     use super::*;
 
-    /// So many lanes without states, for texts of up to `context` tokens.
+    /// This many lanes without recurrent states, for texts of up to `context` tokens.
     fn empty(count: usize, context: usize) -> Lanes {
         Lanes::new(&vec![(); count].iter().map(|()| Rc::default()).collect::<Vec<_>>(), context)
     }
 
-    /// A lane whose prompt of so many tokens is read.
+    /// Begins a lane whose prompt of `prompt` tokens is read.
     fn begin(lanes: &mut Lanes, number: usize, prompt: usize) {
         lanes.lane(number).begin(100 * number as u32, prompt - 1);
         lanes.lane(number).ask();
     }
 
-    /// What a GPU does: each row gives the number after it.
+    /// Does what a GPU would: the token after each row is its successor.
     fn run(pass: &mut Pass) {
         for row in &mut pass.rows {
             (row.token, row.position) = (row.token + 1, row.position + 1);
@@ -393,7 +398,7 @@ mod tests {
         }
     }
 
-    /// Submits what is due, and reads it; gives how many passes that were.
+    /// Submits the passes that are due, and reads them; returns how many these were.
     fn go(lanes: &mut Lanes) -> usize {
         let mut pass = lanes.start();
         let mut headers = Vec::new();
@@ -446,7 +451,7 @@ mod tests {
         begin(&mut lanes, 1, 5);
         lanes.lane(0).ends = vec![3, 103];
         lanes.lane(1).wanted = 9;
-        // Positions 4 to 7.
+        // The passes take positions 4 to 7.
         assert_eq!(go(&mut lanes), 4);
         assert_eq!(tokens(&mut lanes, 0), [1, 2, 3], "nothing of it after its end");
         assert_eq!(tokens(&mut lanes, 1), [101, 102, 103, 104], "which ends the other alone");
@@ -465,7 +470,7 @@ mod tests {
         assert_eq!((tokens(&mut lanes, 0), tokens(&mut lanes, 1)), (vec![1, 2, 3], vec![101]));
     }
 
-    /// What is written before each of the passes that are due.
+    /// The data written before each of the passes that are due.
     fn written(lanes: &mut Lanes) -> Vec<Vec<Vec<u8>>> {
         let mut all = Vec::new();
         while lanes.is_due() {
@@ -487,7 +492,7 @@ mod tests {
         lanes.lane(1).ask();
         lanes.start();
         assert_eq!(written(&mut lanes), [vec![vec![1]], vec![vec![2]], vec![], vec![]]);
-        // Its tokens are refused while they are in flight, and a wave starts.
+        // The lane's tokens are refused while they are in flight, and it starts anew.
         lanes.lane(1).steps = 7;
         lanes.lane(1).write(part, vec![3]);
         lanes.lane(1).stop();

@@ -17,7 +17,7 @@ pub(in crate::runtime) struct Lists {
 }
 
 impl Lists {
-    /// Makes everything ready, with time slices for the page in between.
+    /// Records all lists, and yields to the page in between.
     pub async fn record(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
         let mut time_slice = TimeSlice::new();
         let mut record = async |dispatches: &[_]| {
@@ -34,7 +34,7 @@ impl Lists {
         })
     }
 
-    /// As [`Lists::record`], once the pipelines are compiled, all at once.
+    /// Compiles all pipelines in parallel, then records the lists like [`Lists::record`].
     pub async fn compile(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
         let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
         device.finish_ahead(pipelines).await;
@@ -45,7 +45,7 @@ impl Lists {
         [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample]
     }
 
-    /// What chooses a token from the logits.
+    /// The lists that choose a token from the logits, in order.
     pub fn choosing(&self, choosing: Choosing) -> impl Iterator<Item = &CommandList> {
         let sampling = if choosing.greedy { &self.greedy } else { &self.sample };
         choosing.biased.then_some(&self.bias).into_iter().chain([sampling])

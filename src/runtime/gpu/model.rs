@@ -1,4 +1,4 @@
-//! A model on the GPU: what its sessions share.
+//! A model on the GPU, which its sessions share, and the plans of sessions and embedders.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,51 +16,52 @@ use crate::model::program::{Output, Program};
 use crate::model::{InputRows, ModelConfig};
 use crate::runtime::load::self_check::SelfCheck;
 
-/// Weights on a device, and what is known of the model. Nothing but the rows of a cached table changes once it is
-/// built, and any number of [sessions](crate::runtime::GpuSession) run it. The weights go when the last of them does.
+/// Weights on a device, and what is known of the model. Once built, nothing changes but its adapters, its prompt rows
+/// and the slots of a cached table. Any number of [sessions](crate::runtime::GpuSession) run it; the weights are freed
+/// with the last of them.
 pub struct GpuModel {
     pub(in crate::runtime) device: Rc<Device>,
-    /// The device's, with the precision that the model is run in.
+    /// Capabilities of the device, with the precision that the model runs in.
     pub(in crate::runtime) caps: Caps,
     pub(in crate::runtime) config: ModelConfig,
     pub(in crate::runtime) program: Program,
     pub(in crate::runtime) weights: Weights,
-    /// The weights' buffers: those of sessions get the numbers after them.
+    /// Plan of the weights' buffers. Buffers of sessions are numbered after them.
     pub(in crate::runtime) plan: Plan,
     pub(in crate::runtime) table: BufferTable,
-    /// RoPE frequencies of each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
+    /// RoPE frequencies for each of the program's tables, see [`crate::kernels::rope_kv::frequency_table`].
     pub(in crate::runtime) frequencies: Vec<Vec<[u32; 2]>>,
-    /// Ids of the kernels that took the weights apart.
+    /// Ids of the kernels that repacked the weights.
     pub(in crate::runtime) repacks: BTreeSet<String>,
     pub(in crate::runtime) pace: Pace,
     pub(in crate::runtime) self_check: SelfCheck,
-    /// Of a table that is not whole on the GPU.
+    /// Slots of a table that is not entirely on the GPU, and the source of its rows.
     pub(in crate::runtime) rows: Option<Rows>,
-    /// What prompts may hold beside tokens.
+    /// Rows that prompts may hold beside tokens.
     pub(in crate::runtime) input_rows: InputRows<Buffer>,
-    /// What passes may add to its products.
+    /// Adapters that passes may apply.
     pub(in crate::runtime) adapters: GpuAdapters,
 }
 
 impl GpuModel {
-    /// The device that it is on.
+    /// The device that the model is on.
     pub fn device(&self) -> &Rc<Device> {
         &self.device
     }
 
-    /// Ids of the variants of all kernels that loading it and these lists run, sorted.
+    /// Sorted ids of all kernel variants that ran to load the model, or run in these lists.
     pub(in crate::runtime) fn variants_with<'l>(&self, lists: impl Iterator<Item = &'l CommandList>) -> Vec<String> {
         let mut all = self.repacks.clone();
         all.extend(lists.flat_map(CommandList::variants).map(str::to_owned));
         all.into_iter().collect()
     }
 
-    /// The model's numbers.
+    /// The model's configuration.
     pub fn config(&self) -> &ModelConfig {
         &self.config
     }
 
-    /// Whether its kernels compute what they should.
+    /// The result of the check whether its kernels compute what they should.
     pub fn self_check(&self) -> &SelfCheck {
         &self.self_check
     }
@@ -71,16 +72,16 @@ impl GpuModel {
     }
 }
 
-/// What a session is made of, before any of it exists.
+/// Everything that a session is made from, before its buffers exist.
 pub(in crate::runtime) struct SessionPlan {
     pub buffers: Buffers,
-    /// Of the buffers that are the session's own.
+    /// Specifications of the session's own buffers.
     pub specs: Vec<BufferSpec>,
     pub lists: Lists,
 }
 
 impl SessionPlan {
-    /// A session with room for so much.
+    /// Plans a session with this room.
     ///
     /// # Errors
     /// `limit_exceeded` where a cache of the whole context is too large for the device.
@@ -96,21 +97,22 @@ impl SessionPlan {
     }
 }
 
-/// What an embedder is made of, before any of it exists.
+/// Everything that an embedder is made from, before its buffers exist.
 pub(in crate::runtime) struct BatchPlan {
-    /// Tokens of an input, at most.
+    /// Maximum number of tokens of an input.
     pub context: usize,
     pub buffers: Buffers,
-    /// Of the buffers that are its own.
+    /// Specifications of the embedder's own buffers.
     pub specs: Vec<BufferSpec>,
-    /// For small batches and for large ones: some kernels run over as many rows as their list has room for.
+    /// Command lists for small batches and for large ones, since some kernels run over all rows that their list has
+    /// room for.
     pub lists: Vec<BatchLists>,
-    /// Where the results of a batch are.
+    /// Slice with the results of a batch.
     pub pooled: Slice,
 }
 
 impl BatchPlan {
-    /// An embedder of inputs of up to `context` tokens.
+    /// Plans an embedder for inputs of up to `context` tokens.
     pub fn new(model: &GpuModel, context: usize) -> Result<Self> {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
@@ -131,16 +133,16 @@ impl BatchPlan {
     }
 }
 
-/// What a model is loaded for.
+/// The plan for what a model is loaded for.
 pub(in crate::runtime) enum RunPlan {
-    /// Text.
+    /// Writes text.
     Session(SessionPlan),
-    /// Vectors or scores.
+    /// Gives vectors or scores.
     Batches(BatchPlan),
 }
 
 impl RunPlan {
-    /// Of the buffers that are its own.
+    /// Specifications of the buffers beside the model's.
     pub fn specs(&self) -> &[BufferSpec] {
         match self {
             Self::Session(plan) => &plan.specs,

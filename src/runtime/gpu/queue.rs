@@ -1,4 +1,4 @@
-//! Submits passes, in parts where they take long, and learns how long they take.
+//! Submits passes, in several parts where they take long, and measures how long they take.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,22 +14,23 @@ use crate::time_slice::now;
 
 /// A pass over some tokens.
 pub(in crate::runtime) struct Work<'a> {
-    /// May be cut into several submits.
+    /// The layers, which may be cut into several submits.
     pub layers: &'a CommandList,
-    /// Dispatches of them that ran before.
+    /// Number of the layers' dispatches that ran already.
     pub from: usize,
-    /// What follows in the last submit.
+    /// Lists that follow the layers in the last submit.
     pub then: &'a [&'a CommandList],
     pub tokens: usize,
-    /// At the end of the last submit.
+    /// Copy at the end of the last submit.
     pub copy: Option<Copy<'a>>,
 }
 
-/// The submits of one caller: at most two wait for the GPU, so that one that is told to stop is soon through.
+/// The submits of one caller. At most two wait for the GPU at a time, so that little is left to wait for after a
+/// cancel.
 pub(in crate::runtime) struct Queue {
     model: Rc<GpuModel>,
     before: Option<Submitted>,
-    /// When the submit before that was done.
+    /// When the last submit that is known to be done was done, in milliseconds.
     last_done: f64,
 }
 
@@ -38,7 +39,7 @@ struct Submitted {
     done: Receiver<()>,
     since: f64,
     tokens: usize,
-    /// Of the layers' dispatches, from 0 to 1.
+    /// Share of the layers' dispatches, from 0 to 1.
     share: f64,
 }
 
@@ -51,7 +52,8 @@ impl Queue {
         &self.model.device
     }
 
-    /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all was submitted.
+    /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all of it was
+    /// submitted.
     pub async fn run(&mut self, work: Work<'_>, stop: &Cell<bool>) -> bool {
         let dispatches = work.layers.len() - work.from;
         let parts = self.model.pace.parts(work.tokens, dispatches);
@@ -67,8 +69,8 @@ impl Queue {
         true
     }
 
-    /// Measures how long a pass over `tokens` tokens takes, which must be written: one layer first, since all of them
-    /// may take seconds. Nothing else may be queued.
+    /// Measures how long a pass over `tokens` tokens takes, which must be written. One layer runs first, since all of
+    /// them may take seconds. Nothing else may be queued.
     pub async fn measure(model: &Rc<GpuModel>, layers: &CommandList, tokens: usize) -> Result<()> {
         let dispatches = layers.len();
         let layer = dispatches.div_ceil(model.config.layers.max(1));
@@ -90,7 +92,7 @@ impl Queue {
         self.before = Some(self.submitted(tokens, share));
     }
 
-    /// Waits until what was submitted last is done.
+    /// Waits until the last submit is done.
     pub async fn finish(&mut self) {
         if let Some(before) = self.before.take() {
             self.wait(before).await;
@@ -115,7 +117,7 @@ impl Queue {
     }
 
     async fn wait(&mut self, Submitted { done, since, tokens, share }: Submitted) {
-        // A device that is lost drops the callback: the caller's `check` then says so.
+        // A lost device drops the callback; the caller's `check` then reports it.
         let _ = done.await;
         let now = now();
         self.model.pace.observe(tokens, share, now - since.max(self.last_done));

@@ -1,5 +1,5 @@
-//! The host's part of a [`forward::RowCache`](crate::forward::RowCache): reads rows that are in no slot, and puts them
-//! there.
+//! The host's part of a [`forward::RowCache`](crate::forward::RowCache): reads rows that are in no slot from their
+//! source, and uploads them.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -11,39 +11,39 @@ use crate::kernels::spec::Slice;
 use crate::runtime::load::staging::{RowRange, Staging};
 use crate::{Error, ErrorCode, Result};
 
-/// Where rows of a table come from that are in no slot.
+/// Source of the rows of a table that are in no slot.
 pub trait RowSource {
-    /// The bytes of these rows, which are in ascending order, one after the other as the file has them.
+    /// Reads rows, whose numbers ascend. Returns their bytes as the file has them, one row after the other.
     ///
     /// # Errors
-    /// `download_failed` and what else keeps bytes from being read; the message names the source.
+    /// `download_failed` and other reasons why bytes could not be read; the message names the source.
     fn read<'a>(&'a self, rows: &'a [u32]) -> Pin<Box<dyn Future<Output = Result<Vec<u8>>> + 'a>>;
 }
 
-/// What is in the slots, and where the rest is.
+/// The slots on the GPU, and the source of the other rows.
 pub(in crate::runtime) struct Rows {
     slots: RefCell<Slots>,
     source: Box<dyn RowSource>,
 }
 
 impl Rows {
-    /// For a model whose slots hold the first rows of the table.
+    /// Makes the rows of a model whose slots hold the first rows of the table.
     pub fn new(slots: Slots, source: Box<dyn RowSource>) -> Self {
         Self { slots: RefCell::new(slots), source }
     }
 }
 
 impl GpuModel {
-    /// Tokens of a pass whose rows [`GpuModel::ensure_rows`] can have at once.
+    /// Maximum number of tokens of a pass: as many as [`GpuModel::ensure_rows`] can have in slots at once.
     pub(in crate::runtime) fn chunk(&self) -> usize {
         self.weights.row_cache.as_ref().map_or(crate::forward::CHUNK, crate::forward::RowCache::chunk)
     }
 
-    /// Sees to it that the next pass finds the rows of these tokens, at most [`GpuModel::chunk`]: it is to be submitted
-    /// before anything else is waited for. Passes that were submitted before see the slots as they were.
+    /// Makes sure that the next pass finds the rows of these tokens, at most [`GpuModel::chunk`]. The pass is to be
+    /// submitted before anything else is awaited. Passes submitted before see the slots as they were.
     ///
     /// # Errors
-    /// Those of the source. The slots are as good as before.
+    /// The errors of the source, after which the slots are still valid; `limit_exceeded` for more rows than slots.
     pub(in crate::runtime) async fn ensure_rows(&self, tokens: &[u32]) -> Result<()> {
         let Some(Rows { slots, source }) = &self.rows else { return Ok(()) };
         loop {
@@ -65,15 +65,15 @@ impl GpuModel {
         }
     }
 
-    /// Puts the rows of tokens into slots that texts are likely to use, as far as there are slots.
+    /// Puts the rows of tokens that texts are likely to use into slots, as many as fit.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub async fn expect(&self, tokens: &[u32]) -> Result<()> {
         self.ensure_rows(&tokens[..tokens.len().min(self.chunk())]).await
     }
 
-    /// Takes note that a token was used.
+    /// Marks the row of a token as used.
     pub(in crate::runtime) fn touch_row(&self, token: u32) {
         if let Some(rows) = &self.rows {
             rows.slots.borrow_mut().missing(&[token]);
@@ -114,7 +114,7 @@ impl GpuModel {
     }
 }
 
-/// Neighbouring slots together.
+/// Groups placed rows by neighbouring slots.
 fn ranges(placed: &[Placed]) -> Vec<RowRange> {
     let neighbours = placed.chunk_by(|a, b| a.slot + 1 == b.slot);
     neighbours.map(|run| RowRange { first: run[0].slot, rows: run.len() as u32 }).collect()

@@ -1,5 +1,5 @@
-//! Runs texts and batches through passes on the GPU: the only place that cuts them, makes room, fetches rows, writes
-//! and submits passes and reads back.
+//! Runs texts and batches through passes on the GPU: makes room, fetches rows, writes and submits passes, and reads
+//! them back. The decode passes of lanes are written and handed out in `lane_passes.rs`.
 
 use std::cell::Cell;
 
@@ -18,16 +18,16 @@ use crate::runtime::session::{Choosing, FEW};
 
 /// What a text is read for.
 pub(in crate::runtime) enum Wants<'a> {
-    /// The cache alone.
+    /// Nothing but the cache.
     Nothing,
     /// The token that follows, read back by [`Session::next`](crate::runtime::Session::next).
     Token,
-    /// The layers of the last token run; the next [`Session::step`](crate::runtime::Session::step) chooses the token
-    /// that follows.
+    /// The layers of the last token; the next [`Session::step`](crate::runtime::Session::step) chooses the token that
+    /// follows.
     TokenLater,
-    /// What the layers leave of each token, `[ids, hidden]`.
+    /// The hidden states of each token, `[ids, hidden]`.
     Hidden(&'a Buffer),
-    /// Logits of each token, `[rows, vocab]`, after each pass: (index of its first row, logits).
+    /// The logits of each token, handed out after each pass: (index of the pass's first row, logits `[rows, vocab]`).
     Logits(&'a mut dyn FnMut(usize, &[f32])),
 }
 
@@ -37,7 +37,7 @@ impl Wants<'_> {
         matches!(self, Self::Token | Self::TokenLater)
     }
 
-    /// The same of the passes that follow after a pause.
+    /// Borrows the wish for the passes after a pause.
     pub fn again(&mut self) -> Wants<'_> {
         match self {
             Self::Nothing => Wants::Nothing,
@@ -50,11 +50,11 @@ impl Wants<'_> {
 }
 
 impl GpuSession {
-    /// Runs `reading` pass by pass until it is done or `until` ends it. Tokens in flight before are dropped: they
-    /// belong to an earlier run. The caller resumes where `reading` was left.
+    /// Runs `reading` pass by pass, until it is done or `until` ends it. Drops tokens in flight, which belong to an
+    /// earlier run. The caller resumes where `reading` stops.
     ///
     /// # Errors
-    /// `out_of_memory` where there is no room for all of it: nothing was run then. Those of the device.
+    /// `out_of_memory` where there is no room for all of it, before anything runs; errors of the device.
     pub(in crate::runtime) async fn run(
         &mut self,
         reading: &mut Reading<'_>,
@@ -75,7 +75,7 @@ impl GpuSession {
             }
             let rows = self.model.input_rows.runs(ids)?;
             if chunk.is_single {
-                // The few ids that have a pass each are fetched at once.
+                // The last few ids, which have a pass each, are fetched together.
                 self.model.ensure_rows(&Item::tokens(&reading.ids[chunk.rows.start..])).await?;
             }
             self.write_places(ids, position);
@@ -107,11 +107,11 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Fetches the rows of `ids` and writes a pass over them, which is to be submitted before anything else is waited
-    /// for.
+    /// Fetches the table rows of `ids` and writes a pass over them. The pass is to be submitted before anything else is
+    /// awaited.
     ///
     /// # Errors
-    /// Those of the rows' source.
+    /// The errors of the rows' source.
     pub(in crate::runtime) async fn begin_pass(&self, ids: &[u32], position: usize) -> Result<()> {
         self.model.ensure_rows(ids).await?;
         self.sequence.advance_to(position + ids.len());
@@ -132,8 +132,8 @@ impl GpuSession {
 
     /// The sizes of the passes over `count` ids.
     ///
-    /// Where prefill rounds, the last id runs by the list of decode, so that nothing is rounded in its own logits; with
-    /// recurrent states too, so that there is a checkpoint before it: the same prompt starts from there again.
+    /// Where prefill rounds, the last id runs in a decode pass, so that its own logits are exact. With recurrent states
+    /// it does so, too, so that there is a checkpoint before it, from which the same prompt can start again.
     fn sizes(&self, count: usize, wants: &Wants) -> Sizes {
         let most = self.model.chunk();
         match wants {
@@ -146,7 +146,7 @@ impl GpuSession {
         }
     }
 
-    /// Submits a pass of one row by the list of decode. Its row must be written.
+    /// Submits a pass of one row by the decode list. Its row must be written.
     fn submit_single(&mut self, chunk: &Chunk, rows: &[InputRun<Buffer>], wants: &Wants) -> Result<bool> {
         let chooses = matches!(wants, Wants::Token);
         if !chooses || !rows.is_empty() {
@@ -161,8 +161,8 @@ impl GpuSession {
         Ok(true)
     }
 
-    /// Submits a pass of many rows by the list of prefill. Its rows must be written. False where `stop` was set before
-    /// all of it was submitted.
+    /// Submits a pass of many rows by the prefill list. Its rows must be written. False where `stop` was set before all
+    /// of it was submitted.
     async fn submit_many(
         &mut self,
         (chunk, rows): (&Chunk, &[InputRun<Buffer>]),
@@ -199,7 +199,7 @@ impl GpuSession {
         Ok(is_whole)
     }
 
-    /// The rows of the residual stream to where they are wanted.
+    /// The copy of the residual stream's rows to the buffer that is to have the hidden states.
     fn copy_of_hidden<'a>(&'a self, chunk: &Chunk, target: &'a Buffer) -> Copy<'a> {
         let row = self.model.config.hidden as u64 * 4;
         let source = self.buffers.places.head.of(self.model.program.residual()).slice;
@@ -212,7 +212,7 @@ impl GpuSession {
         }
     }
 
-    /// Keeps a checkpoint after a pass of a prompt, and hands out the logits of a pass.
+    /// Keeps a checkpoint after a pass of a prompt, or hands out the logits of the pass.
     async fn finish_pass(&mut self, chunk: &Chunk, wants: &mut Wants<'_>) -> Result<()> {
         match wants {
             Wants::Logits(each) => each(chunk.rows.start, &self.read_all_logits(chunk.rows.len()).await?),
@@ -223,18 +223,18 @@ impl GpuSession {
     }
 }
 
-/// What a decode pass gave.
+/// The result of a decode pass.
 pub(in crate::runtime) struct Received {
-    /// The start of the pass, with how it left its sequences.
+    /// Bytes from the start of the pass, with how it left its sequences; the report, for a pass with a draft.
     pub header: Vec<u8>,
-    /// Of its rows, where they are wanted: `[rows, vocab]`, and what a larger pass had left behind them.
+    /// Logits `[rows, vocab]`, if read back. Rows past the pass's own are left over from a larger pass.
     pub logits: Option<Vec<f32>>,
 }
 
-/// Decode: passes that follow each other without the host, up to [`MAX_DEPTH`](super::session::MAX_DEPTH) at once.
+/// Decode: passes follow each other without the host, up to [`MAX_DEPTH`](super::session::MAX_DEPTH) at once.
 impl GpuSession {
-    /// Submits one decode pass of this form, whose rows must be written, and the read-back of its tokens. Skips the
-    /// layers where they already ran. False where no more passes may be in flight.
+    /// Submits one decode pass of this form, and the read-back of its tokens. Its rows must be written; skips the
+    /// layers if they already ran. False where no more passes may be in flight.
     pub(in crate::runtime) fn submit_decode(&mut self, form: Form, choosing: Choosing) -> bool {
         let Some((read, logits)) = self.reserve(choosing.logits) else { return false };
         let Self { model, table, buffers, choice, .. } = &*self;
@@ -250,7 +250,7 @@ impl GpuSession {
         let (device, count) = (&model.device, rows as u32);
         match &logits {
             Some(logits) => {
-                // Bias and penalties change the logits in place.
+                // The logits are copied before bias and penalties change them in place.
                 let (source, source_offset) = (table.get(buffers.logits.buffer), buffers.logits.offset);
                 let bytes = (rows * model.config.vocab * 4) as u64;
                 let raw = Copy { source, source_offset, target: logits.buffer(), offset: 0, bytes };
@@ -267,8 +267,8 @@ impl GpuSession {
         true
     }
 
-    /// What a pass is read back to: its header, and its logits where they are wanted. `None` where no more passes may
-    /// be in flight.
+    /// Reserves the buffers that a pass is read back to: for its header and, if wanted, its logits. `None` where no
+    /// more passes may be in flight.
     fn reserve(&mut self, wants_logits: bool) -> Option<(ReadBack, Option<ReadBack>)> {
         let read = self.ring.reserve()?;
         let Some(ring) = self.choice.logits.as_mut().filter(|_| wants_logits) else { return Some((read, None)) };
@@ -280,7 +280,7 @@ impl GpuSession {
         Some((read, logits))
     }
 
-    /// What the oldest pass in flight gave, once it is read back; `None` where none is in flight.
+    /// The result of the oldest pass in flight, once it is read back; `None` where none is in flight.
     pub(in crate::runtime) async fn receive(&mut self) -> Result<Option<Received>> {
         let device = &self.model.device;
         let logits = match &mut self.choice.logits {
@@ -301,8 +301,8 @@ impl GpuSession {
 
 /// Batches of an embedder.
 impl GpuEmbedder {
-    /// Runs `inputs` batch by batch; `results` then has what the model gives for each, `[inputs, width]`. False where
-    /// `stop` was set before all was submitted.
+    /// Runs `inputs` batch by batch, and leaves the results in `results`, `[inputs, width]`. False where `stop` was set
+    /// before all was submitted.
     pub(in crate::runtime) async fn run(&self, inputs: &[&[u32]], results: &Buffer, stop: &Cell<bool>) -> bool {
         let (row, source) = (self.width() as u64 * 4, self.plan.pooled);
         let mut queue = Queue::new(&self.model);
@@ -323,8 +323,8 @@ impl GpuEmbedder {
         true
     }
 
-    /// Runs an image or a tile; `results` then has its rows, `[outputs, width]`. False where `stop` was set before all
-    /// was submitted.
+    /// Encodes an image or a tile, and leaves its rows in `results`: `[outputs, width]`, then as many for each deeper
+    /// layer that takes rows. False where `stop` was set before all was submitted.
     pub(in crate::runtime) async fn run_image(
         &self,
         input: &EncoderInput,
@@ -361,7 +361,7 @@ impl GpuEmbedder {
         true
     }
 
-    /// Writes a pass over a batch; returns how many rows it has.
+    /// Writes a pass over a batch; returns its number of rows.
     pub(in crate::runtime) fn begin_batch(&self, batch: &[&[u32]]) -> usize {
         let pass = Pass::batch(batch);
         self.write(self.plan.buffers.pass, &pass.bytes());

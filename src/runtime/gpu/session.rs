@@ -1,4 +1,4 @@
-//! A session on the GPU: its KV cache and its command lists, made once. Its [lanes](super::lane) run them.
+//! A session on the GPU: its KV cache and its command lists. Its [lanes](super::lane) run them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,10 +20,10 @@ use crate::kernels::spec::{BufferId, Slice};
 use crate::runtime::sequence::Sequence;
 use crate::{Error, ErrorCode, Result};
 
-/// Tokens in flight, at most.
+/// Maximum number of passes in flight.
 pub const MAX_DEPTH: usize = 16;
 
-/// Caches and samplers of one sequence or several on the GPU, over a model that others may run too.
+/// Caches and samplers of one sequence or several on the GPU, for a model that other sessions may run, too.
 pub struct GpuSession {
     pub(in crate::runtime) model: Rc<GpuModel>,
     /// The model's buffers and the session's own.
@@ -31,28 +31,29 @@ pub struct GpuSession {
     pub(in crate::runtime) buffers: Buffers,
     pub(in crate::runtime) lists: Lists,
     pub(in crate::runtime) evaluation: Option<Evaluation>,
-    /// `[EVALUATE_CHUNK, vocab]`, made at the first call of [`Session::evaluate`](crate::runtime::Session::evaluate).
+    /// Logits `[EVALUATE_CHUNK, vocab]`, made at the first call of
+    /// [`Session::evaluate`](crate::runtime::Session::evaluate).
     pub(in crate::runtime) all_logits: Option<BufferId>,
     pub(in crate::runtime) ring: Ring,
     pub(in crate::runtime) choice: Choice,
     /// The text of each sequence.
     pub(in crate::runtime) texts: Vec<Rc<Sequence>>,
-    /// Of these, the one that the next passes go on with.
+    /// The text of the sequence that the next passes work on.
     pub(in crate::runtime) sequence: Rc<Sequence>,
-    /// Lists for passes of several rows, by their number.
+    /// Lists for passes of several rows, indexed by the number of rows.
     pub(in crate::runtime) few_rows: Vec<Option<Lists>>,
     /// Lists for passes with drafts.
     pub(in crate::runtime) drafts: Option<Lists>,
-    /// What these lists have of adapters ...
+    /// The adapters in the lists above; `None` without adapters.
     pub(in crate::runtime) adapted: Option<Adapted>,
-    /// ... and others, with other adapters or none.
+    /// Sets of lists with other adapters, or none.
     pub(in crate::runtime) set_aside: Vec<ListSet>,
-    /// Whether their pipelines are made, once that has begun.
+    /// Whether the pipelines of passes with drafts are compiled; `None` before that has begun.
     drafts_ahead: Option<Rc<Cell<bool>>>,
 }
 
 impl GpuSession {
-    /// A session of a model that is loaded already, with a context of so many positions.
+    /// Makes a session of a loaded model, with a context of this many positions.
     ///
     /// # Errors
     /// `limit_exceeded` where the cache is too large for the device; `device_lost` and `out_of_memory` as the browser
@@ -61,7 +62,7 @@ impl GpuSession {
         Self::with_room(model, Room::one(context)).await
     }
 
-    /// As [`GpuSession::new`], for several sequences, and for passes of several rows.
+    /// Makes a session for several sequences, or for passes of several rows; otherwise like [`GpuSession::new`].
     pub async fn with_room(model: Rc<GpuModel>, room: Room) -> Result<Self> {
         let plan = SessionPlan::new(&model, room)?;
         let mut table = model.table.clone();
@@ -71,7 +72,7 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// A session whose buffers are in `table`.
+    /// Makes a session whose buffers are in `table`.
     pub(in crate::runtime) async fn assemble(
         model: Rc<GpuModel>,
         plan: SessionPlan,
@@ -110,18 +111,17 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// The model.
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }
 
-    /// Bytes on the GPU of the session and its model.
+    /// Bytes that the session and its model take on the GPU.
     pub fn bytes(&self) -> u64 {
         let lists: u64 = self.all_lists().map(CommandList::bytes).sum();
         self.table.bytes() + lists + self.ring.bytes() + self.choice.bytes()
     }
 
-    /// Ids of the variants of all kernels that it and its model run, sorted.
+    /// Sorted ids of all kernel variants that the session and its model run.
     pub fn variants(&self) -> Vec<String> {
         self.model.variants_with(self.all_lists())
     }
@@ -137,17 +137,17 @@ impl GpuSession {
         self.model.caps.activation_format != ActivationFormat::F32
     }
 
-    /// Passes that are submitted and not read back.
+    /// Number of passes that are submitted and not read back.
     pub fn in_flight(&self) -> usize {
         self.ring.in_flight()
     }
 
-    /// Dispatches of one decoded token that is the likeliest.
+    /// Number of dispatches of one greedily decoded token.
     pub fn dispatches_per_token(&self) -> usize {
         self.lists.decode.len() + self.lists.greedy.len()
     }
 
-    /// Measures how long prefill takes. Leaves nothing behind that a run sees.
+    /// Measures how long prefill takes. Leaves nothing behind that a run would see.
     pub(in crate::runtime) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(CHUNK).min(self.buffers.room.allocated);
         self.begin_pass(&vec![0; tokens], 0).await?;
@@ -162,7 +162,7 @@ impl GpuSession {
         }
     }
 
-    /// Makes the lists for passes of this form, where they are not made yet.
+    /// Makes the lists for passes of this form, if they are not made yet.
     pub(in crate::runtime) async fn record_form(&mut self, form: Form) -> Result<()> {
         match form {
             Form::Rows(rows) => self.record_rows(rows).await,
@@ -181,7 +181,7 @@ impl GpuSession {
         self.forward(&model.caps, &self.buffers).lists_of_draft()
     }
 
-    /// Whether the lists of passes with drafts take no compiling any more, which begins with the first call.
+    /// Whether the pipelines of passes with drafts are compiled. The first call begins to compile them.
     pub(in crate::runtime) fn drafts_compiled(&mut self) -> bool {
         if let Some(is_done) = &self.drafts_ahead {
             return is_done.get();
@@ -196,7 +196,7 @@ impl GpuSession {
         false
     }
 
-    /// Makes the lists for passes of `rows` rows, where they are not made yet.
+    /// Makes the lists for passes of `rows` rows, if they are not made yet.
     pub(in crate::runtime) async fn record_rows(&mut self, rows: usize) -> Result<()> {
         if self.has_form(Form::Rows(rows)) {
             return Ok(());
@@ -209,7 +209,7 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Drops the lists that are made on demand: the buffers have changed.
+    /// Drops the lists that are made on demand, since the buffers have changed.
     pub(in crate::runtime) fn forget_other_lists(&mut self) {
         self.evaluation = None;
         self.few_rows.clear();
@@ -217,7 +217,7 @@ impl GpuSession {
         self.forget_set_aside();
     }
 
-    /// The ids at which the GPU stops a sequence.
+    /// Writes the ids at which the GPU stops a sequence, at most [`MAX_STOPS`].
     pub(in crate::runtime) fn write_ends(&self, ends: &[u32]) {
         let ends = &ends[..ends.len().min(MAX_STOPS)];
         let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
@@ -233,7 +233,7 @@ pub(in crate::runtime) fn no_read_back() -> Error {
     Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already"))
 }
 
-/// The copy of the pass's start that is read back.
+/// The copy of the start of a pass to its read-back buffer.
 pub(in crate::runtime) fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
     Copy { source: pass, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
 }

@@ -1,4 +1,5 @@
-//! Which rows of a table are in which slot, as the host knows it: the least recently used make room for others.
+//! Which row of a table is in which slot on the GPU, as the host knows it. The least recently used rows make room for
+//! others.
 
 use crate::sort::sort_by;
 use std::cmp::Reverse;
@@ -6,39 +7,39 @@ use std::cmp::Reverse;
 /// A row that gets a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
-    /// The row.
+    /// Number of the row.
     pub row: u32,
-    /// Its slot from now on.
+    /// Its new slot.
     pub slot: u32,
-    /// The row that was there.
+    /// The row that had the slot before.
     pub before: Option<u32>,
 }
 
-/// Slots and the rows in them.
+/// The slots of a table, and the rows in them.
 #[derive(Debug, Clone)]
 pub struct Slots {
-    /// Slot + 1 of each row of the table, 0 for a row in none.
+    /// Slot + 1 of each row of the table; 0 for a row without a slot.
     slot_of_row: Vec<u32>,
-    /// The row in each slot, and when it was last used.
+    /// For each slot, its row and the value of `now` when that was last used.
     slots: Vec<(Option<u32>, u64)>,
-    /// Counts requests.
+    /// Number of requests so far: the clock of the least recently used.
     now: u64,
 }
 
 impl Slots {
-    /// So many slots, in which the first rows of the table are.
+    /// Makes `slots` slots, which hold the first of the table's `rows` rows.
     pub fn new(rows: u32, slots: u32) -> Self {
         let slot_of_row = (0..rows).map(|row| if row < slots { row + 1 } else { 0 }).collect();
         Self { slot_of_row, slots: (0..slots).map(|row| (Some(row), 0)).collect(), now: 0 }
     }
 
-    /// Slot + 1 of each row of the table, 0 for a row in none.
+    /// Slot + 1 of each row of the table; 0 for a row without a slot.
     pub fn table(&self) -> &[u32] {
         &self.slot_of_row
     }
 
-    /// Takes note that rows are used now. Returns those that are in no slot, in order and each once. What is no row of
-    /// the table is passed over.
+    /// Marks rows as used now. Returns those without a slot, sorted and each once. Numbers that are no row of the table
+    /// are skipped.
     pub fn missing(&mut self, rows: &[u32]) -> Vec<u32> {
         self.now += 1;
         let mut missing = Vec::new();
@@ -54,9 +55,9 @@ impl Slots {
         missing
     }
 
-    /// Gives slots to rows that are in none, those of the rows that were not used for the longest time; of rows that
-    /// never were, those of the last. Rows used by the last [`Slots::missing`] keep theirs: where there are fewer
-    /// others, some rows get no slot.
+    /// Gives slots to rows that have none. The rows that were used longest ago lose theirs; of rows that were never
+    /// used, the last ones. Rows of the last call of [`Slots::missing`] keep theirs, so some rows get no slot where
+    /// others are too few.
     pub fn place(&mut self, missing: &[u32]) -> Vec<Placed> {
         let key = |slot: usize| {
             let (row, used) = self.slots[slot];
@@ -67,7 +68,7 @@ impl Slots {
             sort_by(&mut free, |a, b| key(a) < key(b));
             free.truncate(missing.len());
         }
-        // Neighbours in the file become neighbours here, and are uploaded together.
+        // Rows that are neighbours in the file become neighbours here, and are uploaded together.
         sort_by(&mut free, |a, b| a < b);
         let place = |(&row, slot): (&u32, usize)| {
             let before = self.slots[slot].0.replace(row);
@@ -86,7 +87,7 @@ impl Slots {
 mod tests {
     use super::*;
 
-    /// Asks for rows and gives them slots; returns those that were missing.
+    /// Requests rows and gives them slots; returns those that were missing.
     fn ask(slots: &mut Slots, rows: &[u32]) -> Vec<u32> {
         let missing = slots.missing(rows);
         let placed = slots.place(&missing);
@@ -104,7 +105,7 @@ mod tests {
         let mut slots = Slots::new(100, 4);
         assert_eq!(ask(&mut slots, &[0, 3, 1]), [0; 0]);
         assert_eq!(ask(&mut slots, &[50, 3, 50, 200]), [50], "an id that is no row is nothing to wait for");
-        // 2 was never used, then 0 and 1 were used longest ago, of which the larger goes.
+        // 2 was never used. Then 0 and 1 were used longest ago, and the larger one goes.
         assert_eq!(ask(&mut slots, &[2]), [2]);
         assert_eq!(ask(&mut slots, &[0, 2, 3, 50]), [0; 0]);
         assert_eq!(ask(&mut slots, &[1, 60, 61]), [1, 60, 61]);

@@ -1,4 +1,4 @@
-//! What a saved session has of the caches and recurrent states on the GPU.
+//! The part of a saved session that is on the GPU: caches and recurrent states.
 
 use super::session::GpuSession;
 use crate::digest::{digest, extend};
@@ -8,7 +8,7 @@ use crate::runtime::saved::snapshot::{Head, PART, unsealed};
 use crate::{Error, Result};
 
 impl GpuSession {
-    /// A digest of what decides how caches and states lie in their buffers and what their bytes mean.
+    /// A digest of everything that decides how caches and states lie in their buffers and what their bytes mean.
     fn layout(&self) -> u64 {
         let room = self.buffers.room;
         let numbers = [room.kv_type as u32, room.context as u32, u32::from(room.axes)];
@@ -24,8 +24,8 @@ impl GpuSession {
         found
     }
 
-    /// Of the sequence that is on: keys and values of the first `tokens` positions, of a ring all that were written and
-    /// that it has; then the copies of the states.
+    /// The regions to save of the selected sequence: keys and values of the first `tokens` positions (of a ring, all
+    /// that it still holds), then the checkpoints of the states.
     fn regions(&self, tokens: usize) -> Vec<Region> {
         let number = self.choice.sequence as usize;
         let mut regions = Vec::new();
@@ -46,8 +46,8 @@ impl GpuSession {
         regions
     }
 
-    /// The head with what is to be known of the caches. The states go with their copies: one of them is where the
-    /// session is.
+    /// Adds to the head what must be known of the caches. States are saved as checkpoints; one of these is the current
+    /// state.
     pub(in crate::runtime) fn caches_of(&mut self, mut head: Head) -> Head {
         self.keep_states();
         head.layout = self.layout();
@@ -57,7 +57,7 @@ impl GpuSession {
         head
     }
 
-    /// The bytes of a part, one region after the other; `None` after the last.
+    /// The bytes of a part, its regions one after the other; `None` after the last part.
     pub(in crate::runtime) async fn part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
         let part = part(&self.regions(tokens), number);
         let bytes = bytes_of(&part);
@@ -70,8 +70,8 @@ impl GpuSession {
         device.read(&gathered, 0, bytes).await.map(Some)
     }
 
-    /// Takes on the state of the session that was saved, but for what is in its caches; false where these are none of
-    /// this session's.
+    /// Takes on the state of a saved session, except for the contents of its caches, which follow in parts. False where
+    /// the saved caches do not fit this session.
     pub(in crate::runtime) fn go_on_from(&mut self, head: &Head) -> Result<bool> {
         let has_room =
             head.written as usize <= self.buffers.room.context && head.copies.len() <= self.buffers.checkpoints.len();
@@ -99,8 +99,8 @@ impl GpuSession {
         device.check()
     }
 
-    /// Copies a text to another sequence of the caches. A copy within a buffer is none that a GPU does, so it goes part
-    /// by part through a buffer of its own.
+    /// Copies a text to another sequence of the caches. A GPU cannot copy within a buffer, so the data goes part by
+    /// part through another buffer.
     pub(in crate::runtime) fn copy_text(&mut self, from: usize, to: usize) -> Result<()> {
         self.select(from);
         self.keep_states();
@@ -119,7 +119,7 @@ impl GpuSession {
         device.check()
     }
 
-    /// Copies regions out into a buffer, one after the other, or in from there.
+    /// Copies regions out to a buffer, one after the other, or in from there.
     fn copy_part(&self, regions: &[Region], other: &Buffer, direction: Direction) {
         let mut end = 0;
         self.model.device.copy(regions.iter().map(|of| {
@@ -133,7 +133,7 @@ impl GpuSession {
     }
 }
 
-/// Which way regions are copied.
+/// Direction in which regions are copied.
 #[derive(Clone, Copy)]
 enum Direction {
     Out,

@@ -1,4 +1,4 @@
-//! The recurrent states of a session on the GPU, and their copies.
+//! The recurrent states of a session on the GPU, and their checkpoints.
 
 use super::session::GpuSession;
 use crate::forward::Buffers;
@@ -6,23 +6,23 @@ use crate::gpu::Copy;
 use crate::kernels::spec::Slice;
 
 impl GpuSession {
-    /// The sequence that the next passes go on with.
+    /// Makes this the sequence that the next passes work on.
     pub(in crate::runtime) fn select(&mut self, number: usize) {
         self.choice.sequence = number as u32;
         self.sequence = self.texts[number].clone();
     }
 
-    /// Positions of the longest text.
+    /// Number of positions of the longest text in the caches.
     pub(in crate::runtime) fn written(&self) -> usize {
         self.texts.iter().map(|text| text.written()).max().unwrap_or(0)
     }
 
-    /// Takes note of where the recurrent states are now: unknown after a pass that was not submitted whole.
+    /// Notes the position of the recurrent states; `None` after a pass that was not submitted completely.
     pub(in crate::runtime) fn moved(&self, position: Option<usize>) {
         self.sequence.moved_states(position);
     }
 
-    /// Takes note of where a pass starts: at position 0 every state starts from zeros.
+    /// Notes the position at which a pass starts. At position 0 every state starts from zeros.
     pub(in crate::runtime) fn start_states(&self, position: usize) {
         match position {
             0 => drop(self.rewind_states(0)),
@@ -30,26 +30,26 @@ impl GpuSession {
         }
     }
 
-    /// Copies the recurrent states into a slot, where there is no copy of them yet.
+    /// Copies the recurrent states into a slot, if there is no such copy yet.
     pub(in crate::runtime) fn keep_states(&self) {
         self.keep_states_of(self.choice.sequence as usize);
     }
 
-    /// The same for another sequence.
+    /// Copies the recurrent states of a given sequence in the same way.
     pub(in crate::runtime) fn keep_states_of(&self, number: usize) {
         if let Some(slot) = self.texts[number].keep_states() {
             self.copy_states(number, |buffers| buffers.states.iter().zip(&buffers.checkpoints[slot]));
         }
     }
 
-    /// Takes the recurrent states back: see [`Session::rewind`](crate::runtime::Session::rewind).
+    /// Restores the recurrent states of an earlier position: see [`Session::rewind`](crate::runtime::Session::rewind).
     pub(in crate::runtime) fn rewind_states(&self, position: usize) -> usize {
         let (reached, slot) = self.sequence.rewind_states(position);
         self.restore_states(slot);
         reached
     }
 
-    /// Copies the recurrent states back from a slot, if there is one.
+    /// Copies the recurrent states back from a slot, if one is given.
     pub(in crate::runtime) fn restore_states(&self, slot: Option<usize>) {
         if let Some(slot) = slot {
             let number = self.choice.sequence as usize;
@@ -57,13 +57,13 @@ impl GpuSession {
         }
     }
 
-    /// First byte and bytes of a sequence's part of each buffer of states.
+    /// Offset and size in bytes of a sequence's part in each buffer of states.
     pub(in crate::runtime) fn parts_of_states(&self, number: usize) -> impl Iterator<Item = (u64, u64)> {
         let bytes = self.model.program.states().into_iter().map(|values| values as u64 * 4);
         bytes.map(move |bytes| (number as u64 * bytes, bytes))
     }
 
-    /// Copies a sequence's part of buffers, in order with the passes.
+    /// Copies a sequence's part between buffers, in order with the passes.
     fn copy_states<'a, I: Iterator<Item = (&'a Slice, &'a Slice)>>(
         &'a self,
         number: usize,

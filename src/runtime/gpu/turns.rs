@@ -1,4 +1,4 @@
-//! One after the other, for asynchronous calls that share something.
+//! Turns: lets asynchronous calls that share something run one after the other.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use futures_channel::oneshot::{Sender, channel};
 
-/// A line in which callers wait.
+/// A queue in which callers wait for their turn.
 #[derive(Default)]
 pub struct Turns(Rc<Line>);
 
@@ -16,11 +16,11 @@ struct Line {
     waiting: RefCell<VecDeque<Sender<()>>>,
 }
 
-/// Nobody else has one. The next in line has its turn when it is dropped.
+/// The right to run, which only one caller has at a time. Dropping it gives the next caller its turn.
 pub struct Turn(Rc<Line>);
 
 impl Turns {
-    /// Resolves when all who came before are through.
+    /// Waits for a turn, behind all who asked before.
     pub async fn take(&self) -> Turn {
         if self.0.is_taken.replace(true) {
             let (sender, receiver) = channel();
@@ -30,7 +30,7 @@ impl Turns {
         Turn(self.0.clone())
     }
 
-    /// A turn where nobody has one.
+    /// Takes a turn if nobody has one.
     pub fn take_if_free(&self) -> Option<Turn> {
         (!self.0.is_taken.replace(true)).then(|| Turn(self.0.clone()))
     }
@@ -43,7 +43,7 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Calls from JavaScript run to their end: who waits takes its turn.
+        // Calls from JavaScript are never dropped halfway, so a caller that was woken does take its turn.
         let mut waiting = self.0.waiting.borrow_mut();
         let is_taken = std::iter::from_fn(|| waiting.pop_front()).any(|next| next.send(()).is_ok());
         self.0.is_taken.set(is_taken);
@@ -66,7 +66,7 @@ mod tests {
         let mut third = pin!(turns.take());
         assert!(second.as_mut().poll(context).is_pending() && third.as_mut().poll(context).is_pending());
         assert!(turns.are_wanted() && turns.take_if_free().is_none());
-        // It waits no more.
+        // The second caller gives up.
         drop(second);
         drop(first);
         let Poll::Ready(third) = third.as_mut().poll(context) else { panic!("its turn") };

@@ -1,5 +1,5 @@
-//! Makes a model on the GPU from tensors in file order: slices of raw rows go to a staging buffer, and a repack kernel
-//! lays them out.
+//! Builds a model on the GPU from tensors in file order: slices of raw rows go to a staging buffer, from which a repack
+//! kernel packs them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Ready;
@@ -25,52 +25,53 @@ use crate::runtime::gpu::session::GpuSession;
 use crate::runtime::gpu::slots::Slots;
 use crate::{Error, Result};
 
-/// Bytes of a slice of a tensor, at least one row.
+/// Maximum number of bytes of a slice of a tensor, unless one row has more.
 const SLICE: u64 = 8 << 20;
 
-/// A part of a tensor that is put at once.
+/// A part of a tensor that is uploaded at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorSlice {
-    /// Its first byte in the tensor, not before the end of the slice before.
+    /// Offset in bytes of the slice in its tensor, not before the end of the slice before.
     pub offset: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The first row of the tensor in it.
+    /// Number of the slice's first row in the tensor.
     first_row: u32,
     rows: u32,
 }
 
-/// A model in the making: its buffers exist, its tensors are on their way.
+/// A model that is being loaded: its buffers exist, its tensors are still to come.
 pub struct GpuModelBuilder<'a> {
     model: GpuModel,
     tensors: &'a [TensorInfo],
-    /// Where each tensor goes.
+    /// Where each tensor goes; `None` for one that the model does not use.
     targets: Vec<Option<Target>>,
     staging: BufferId,
     rope_factors: HashMap<WeightKey, Vec<f32>>,
-    /// Positions of its first session.
+    /// Number of positions of the context.
     context: usize,
-    /// Its first session, which is planned at once: what is too large fails before anything is read.
+    /// The first session, or the embedder. It is planned at once, so that what is too large fails before anything is
+    /// read.
     run: RunPlan,
     run_table: BufferTable,
-    /// The session's pipelines compile while tensors arrive.
+    /// The pipelines of `run`, which compile while tensors arrive.
     pipelines: Ahead,
     matched: Vec<(usize, WeightSpec)>,
     check: Check,
 }
 
-/// What is done about kernels that are wrong on this device.
+/// What is done about kernels that may be wrong on this device.
 enum Check {
     Skipped,
-    /// They are looked for.
+    /// Kernels are checked, with these samples of the weights.
     Sampled(Sampler),
-    /// These were found before.
+    /// Variants that were found to be wrong before.
     Known(Vec<String>),
 }
 
 impl<'a> GpuModelBuilder<'a> {
-    /// Plans and makes every buffer of a model and of a session with so much room: a number of positions is enough.
-    /// `caps` are the device's, or less than it can do.
+    /// Plans and makes every buffer of a model, and of a session with this room; a number of positions is enough for
+    /// that. `caps` are the device's capabilities, or a part of them.
     ///
     /// # Errors
     /// `limit_exceeded` where something is too large for the device, `unsupported_architecture` where the GPU path does
@@ -130,13 +131,13 @@ impl<'a> GpuModelBuilder<'a> {
         })
     }
 
-    /// What a verdict on the model's kernels is remembered by.
+    /// The key under which a verdict on the model's kernels is remembered.
     pub fn check_key(&self) -> String {
         check_key(&self.model.device, &self.run.dispatches())
     }
 
-    /// Has the kernels checked once the model is there, or replaces those that a check has `found` wrong before. To be
-    /// called before anything is put; embedders are not checked.
+    /// Lets the kernels be checked once the model is loaded, or replaces those that a check has `found` to be wrong
+    /// before. Must be called before any tensor is put; embedders are not checked.
     pub fn check_kernels(&mut self, found: Option<Vec<String>>) {
         let matched = std::mem::take(&mut self.matched);
         self.check = match (&self.run, found) {
@@ -146,7 +147,7 @@ impl<'a> GpuModelBuilder<'a> {
         };
     }
 
-    /// The slices in which tensor `index` is to be put; none for a tensor that the model does not use.
+    /// The slices in which tensor `index` must be put; none for a tensor that the model does not use.
     pub fn slices(&self, index: usize) -> Vec<TensorSlice> {
         let tensor = &self.tensors[index];
         match &self.targets[index] {
@@ -161,10 +162,10 @@ impl<'a> GpuModelBuilder<'a> {
         }
     }
 
-    /// Puts a slice of tensor `index`.
+    /// Uploads a slice of tensor `index`.
     ///
     /// # Errors
-    /// `bad_file` for bytes that are no such tensor.
+    /// `bad_file` where the bytes are not those of such a tensor.
     pub fn put(&mut self, index: usize, slice: &TensorSlice, bytes: &[u8]) -> Result<()> {
         let tensor = &self.tensors[index];
         let bytes = &*rounded_kernel(tensor, bytes);
@@ -198,13 +199,13 @@ impl<'a> GpuModelBuilder<'a> {
         }
     }
 
-    /// The table of which only the first rows are put and the others are read later: its number among the tensors. It
-    /// wants a source, see [`GpuModelBuilder::read_rows_from`].
+    /// Number of the tensor of which only the first rows are put, since the others are read later. It needs a source,
+    /// see [`GpuModelBuilder::read_rows_from`].
     pub fn cached_tensor(&self) -> Option<usize> {
         self.model.weights.row_cache.as_ref().map(|cache| cache.tensor)
     }
 
-    /// Where rows of [`GpuModelBuilder::cached_tensor`] are read from.
+    /// Sets the source of the rows of [`GpuModelBuilder::cached_tensor`].
     pub fn read_rows_from(&mut self, source: Box<dyn RowSource>) {
         let GpuModel { weights, device, table, rows, .. } = &mut self.model;
         let Some(cache) = &weights.row_cache else { return };
@@ -213,11 +214,11 @@ impl<'a> GpuModelBuilder<'a> {
         *rows = Some(Rows::new(slots, source));
     }
 
-    /// The first session of the model, once all tensors are there and all pipelines compiled.
+    /// The first session of the model, once all tensors are put and all pipelines compiled.
     ///
     /// # Errors
-    /// `device_lost` and `out_of_memory` as the browser reports them, and for a shader that it refuses;
-    /// `invalid_argument` where a cached table has no source.
+    /// `device_lost` and `out_of_memory` as the browser reports them, also for a shader that it refuses;
+    /// `invalid_argument` for an embedder, and where a cached table has no source.
     pub async fn finish(self) -> Result<GpuSession> {
         match self.finish_any().await? {
             GpuRun::Session(session) => Ok(*session),
@@ -225,18 +226,18 @@ impl<'a> GpuModelBuilder<'a> {
         }
     }
 
-    /// What the model is loaded for, once all tensors are there and all pipelines compiled.
+    /// The first session of the model, or the embedder, once all tensors are put and all pipelines compiled.
     ///
     /// # Errors
-    /// Those of [`Self::finish`].
+    /// The errors of [`Self::finish`].
     pub async fn finish_any(self) -> Result<GpuRun> {
         self.finish_tuned(None::<fn(Tuning) -> Ready<String>>).await
     }
 
-    /// The same, with the verdicts on kernels whose lines `tune`, if there is any, gives; embedders have no choice.
+    /// Finishes like [`Self::finish_any`], with the lines of verdicts that `tune` returns; embedders are not tuned.
     ///
     /// # Errors
-    /// Those of [`Self::finish`].
+    /// The errors of [`Self::finish`].
     pub async fn finish_tuned(self, tune: Option<impl AsyncFnOnce(Tuning) -> String>) -> Result<GpuRun> {
         if self.model.rows.is_none() && self.cached_tensor().is_some() {
             return Err(Error::invalid_argument(
@@ -283,11 +284,11 @@ impl<'a> GpuModelBuilder<'a> {
     }
 }
 
-/// A model on the GPU, ready for what it does.
+/// A model on the GPU, ready for use.
 pub enum GpuRun {
-    /// Writes text.
+    /// A session that writes text.
     Session(Box<GpuSession>),
-    /// Gives vectors or scores.
+    /// An embedder that gives vectors or scores.
     Embedder(Box<GpuEmbedder>),
 }
 
@@ -303,7 +304,7 @@ fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequenc
     Frequencies { dims: table.dims as u32, base: table.theta.into(), scale, factors, yarn }
 }
 
-/// Room for a slice of rows, and for a grid behind it.
+/// A buffer for a slice of rows, and for a grid behind it.
 fn staging_buffer(device: &Device, tensors: &[TensorInfo]) -> Result<Buffer> {
     let longest_row = tensors.iter().map(|tensor| tensor_row_bytes(tensor).unwrap_or(0)).max().unwrap_or(0);
     device.storage_buffer("staging", staging_bytes(SLICE.max(longest_row)))
@@ -319,7 +320,7 @@ fn values(tensor: &TensorInfo, bytes: &[u8]) -> Result<Vec<f32>> {
     Ok(values)
 }
 
-/// Slices of a run of a tensor's rows: within [`SLICE`] bytes, and never across two shards.
+/// Cuts a run of a tensor's rows into slices of at most [`SLICE`] bytes, none of them across two shards.
 fn row_slices(run: &RowRun, row_bytes: u64) -> Vec<TensorSlice> {
     let max_rows = (SLICE / row_bytes).max(1) as u32;
     let mut slices = Vec::new();

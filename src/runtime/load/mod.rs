@@ -1,4 +1,4 @@
-//! A model on its way to the GPU, and the choice of its kernels.
+//! Loads a model onto the GPU, and chooses and checks its kernels.
 
 #[cfg(target_arch = "wasm32")]
 pub(super) mod builder;

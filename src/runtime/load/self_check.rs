@@ -1,11 +1,11 @@
-//! Whether the kernels that a model runs compute on this device what they should: drivers have bugs, most of them in
-//! what is new (f16, subgroups, packed dot products, subgroup matrices).
+//! Checks whether the kernels that a model runs compute what they should on this device. Drivers have bugs, most of
+//! them in what is new (f16, subgroups, packed dot products, subgroup matrices).
 //!
-//! A short prompt and a token after it go through some of the model's parts, those in which each kernel is met first,
-//! at the model's own shapes and with its weights. After every step its results are read back and compared with those
-//! of the operations on the CPU, for which some rows of each matrix were kept while they were loaded: see
-//! [`SampledModel`]. The choice of experts and their products are not checked. Kernels that tuning has chosen are the
-//! first to go.
+//! A short prompt and one token after it run through some parts of the model, those in which each kernel occurs first,
+//! with the model's own shapes and weights. After each step the results are read back and compared with those of the
+//! same operations on the CPU. For these, some rows of each matrix were kept during loading: see [`SampledModel`]. The
+//! choice of experts and their products are not checked. Where a kernel is wrong, the choices of tuning are dropped
+//! first.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,24 +28,24 @@ use crate::runtime::gpu::model::GpuModel;
 use crate::runtime::gpu::session::GpuSession;
 use crate::time_slice::now;
 
-/// Tokens of the prompt, at most: more than the rows of a subgroup matrix, fewer than those of a tile.
+/// Maximum number of tokens of the prompt: more than the rows of a subgroup matrix, fewer than those of a tile.
 const TOKENS: usize = 20;
 
-/// Layers that are checked, at most.
+/// Maximum number of layers that are checked.
 const LAYERS: usize = 4;
 
-/// After so many milliseconds what is not checked yet is left out.
+/// Time limit of a round in milliseconds; what is not checked by then is left out.
 const BUDGET_MS: f64 = 900.0;
 
-/// What came out. Mirrors `SelfCheck` in `js/types.ts`.
+/// Result of a check. Mirrors `SelfCheck` in `js/types.ts`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SelfCheck {
     verdict: Verdict,
-    /// Ids of the variants that computed something else, for which others run now.
+    /// Ids of the variants that computed wrong results and were replaced by others.
     replaced: Vec<String>,
-    /// Ids of those for which there are no others.
+    /// Ids of the wrong variants for which there are no others.
     wrong: Vec<String>,
-    /// Variants that were checked.
+    /// Number of variants that were checked.
     checked: usize,
     milliseconds: f64,
 }
@@ -62,11 +62,11 @@ enum Verdict {
     Remembered,
 }
 
-/// Of a model that is to be checked once it is loaded: some rows of its weights, taken as they pass by.
+/// Keeps some rows of the weights of a model that is to be checked, while they are loaded.
 pub(in crate::runtime) struct Sampler {
-    /// The parts of the program to check: 0 the embedding, then the layers, then the head.
+    /// Parts of the program to check: 0 is the embedding, then come the layers, then the head.
     parts: Vec<usize>,
-    /// What to keep, by number of its tensor.
+    /// Weights to keep rows of, with the number of the tensor of each.
     wanted: Vec<(usize, WeightSpec)>,
     samples: Samples,
 }
@@ -78,7 +78,7 @@ impl Sampler {
         Self { parts, wanted: matched, samples: Samples::new() }
     }
 
-    /// Keeps what is wanted of a slice of tensor `index`.
+    /// Keeps what is needed from a slice of tensor `index`.
     pub fn take(&mut self, index: usize, tensor: &TensorInfo, slice: &TensorSlice, bytes: &[u8]) {
         let Ok(row @ 1..) = row_bytes(tensor.ty, tensor.dims.first().copied().unwrap_or(0)) else { return };
         let first = (slice.offset / row) as usize;
@@ -88,8 +88,8 @@ impl Sampler {
     }
 }
 
-/// Names the kernels of a model with all their constants, the adapter and this version: a verdict is remembered for
-/// that.
+/// The key under which a verdict is remembered: it identifies the kernels of a model with all their constants, the
+/// adapter and this version.
 pub(in crate::runtime) fn check_key(device: &Device, dispatches: &[&Dispatch]) -> String {
     let mut hasher = DefaultHasher::new();
     for dispatch in dispatches {
@@ -102,11 +102,11 @@ fn forward<'a>(model: &'a GpuModel, buffers: &'a Buffers) -> Forward<'a> {
     Forward::new(&model.program, &model.caps, &model.weights, buffers)
 }
 
-/// Embedding, head, and the first layers that have a kernel which the layers before them do not have.
+/// The embedding, the head, and the first layers with a kernel that no layer before them has.
 fn parts_to_check(forward: &Forward) -> Vec<usize> {
     let steps = [forward.traced_prefill(), forward.traced_decode()];
     let layers = &forward.program.layers;
-    // What reads the cache of another layer is not checked without that.
+    // Layers that read the cache of another layer are not checked, since that other one may be left out.
     let shares = |op: &Op| matches!(op, Op::Attend { kv: None, .. });
     let mut known = HashSet::new();
     let mut parts = vec![0, layers.len() + 1];
@@ -120,24 +120,25 @@ fn parts_to_check(forward: &Forward) -> Vec<usize> {
     parts
 }
 
-/// Whether a check of these parts needs a weight. What ends a layer may run with the first products of the next.
+/// Whether a check of these parts needs a weight. Vectors at the end of a layer may be applied along with the first
+/// products of the next layer.
 fn is_needed(parts: &[usize], spec: &WeightSpec) -> bool {
     let is_of = |layer: usize| parts.contains(&(layer + 1)) || spec.values && parts.contains(&(layer + 2));
     spec.dims.len() < 3 && spec.layer.is_none_or(is_of)
 }
 
-/// What a round found.
+/// Result of one round of checks.
 #[derive(Default)]
 struct Found {
     checked: HashSet<String>,
-    /// The kernels of the first step that is wrong.
+    /// Kernels of the first step with a wrong result.
     wrong: Vec<Kernel>,
-    /// Time was up before all steps had been looked at.
+    /// Whether time was up before all steps were checked.
     is_partial: bool,
 }
 
 impl GpuSession {
-    /// Runs without the variants of these names, as a check has found before.
+    /// Runs without these variants, which an earlier check has found to be wrong.
     pub(in crate::runtime) async fn run_without(&mut self, replaced: Vec<String>) -> Result<()> {
         if !replaced.is_empty() {
             let lists = forward(&self.model, &self.buffers).lists();
@@ -150,8 +151,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Checks the kernels, and puts plain ones in the place of those that are wrong. Only for the first session of a
-    /// model, before it does anything.
+    /// Checks the kernels, and replaces wrong ones by plain ones. Only for the first session of a model, before it is
+    /// used.
     pub(in crate::runtime) async fn check_kernels(&mut self, sampler: Sampler) -> Result<()> {
         let start = now();
         let Sampler { parts, samples, .. } = sampler;
@@ -201,11 +202,11 @@ impl GpuSession {
         self.model.device.check_pipelines().await
     }
 
-    /// A prompt and a token after it.
+    /// Runs a prompt and one token after it, and checks each step until one is wrong.
     async fn round(&self, model: &mut SampledModel, parts: &[usize]) -> Result<Found> {
         let deadline = now() + BUDGET_MS;
         let ids: Vec<u32> = sampled_rows(self.model.config.vocab).into_iter().map(|row| row as u32).collect();
-        // The first ids of a vocabulary are special.
+        // The first ids of a vocabulary are special tokens.
         let ids = &ids[ids.len().saturating_sub(TOKENS + 1)..];
         let ids = &ids[..ids.len().min(self.model.chunk()).min(self.buffers.room.context)];
         let (prompt, next) = ids.split_at(ids.len().saturating_sub(1));
@@ -243,7 +244,8 @@ impl GpuSession {
         Ok(found)
     }
 
-    /// Between parts of which others are left out: decode moves the residual stream from one buffer to another.
+    /// Moves the residual stream to where the next part reads it: decode changes its buffer between parts, and those in
+    /// between may be left out.
     fn move_stream(&self, from: Option<Slice>, to: Slice, tokens: usize) {
         let Some(from) = from.filter(|&from| from != to) else { return };
         let program = &self.model.program;
@@ -252,7 +254,7 @@ impl GpuSession {
         self.model.device.copy([Copy { source, source_offset: from.offset, target, offset: to.offset, bytes }]);
     }
 
-    /// Runs the steps one after the other. Gives the results of each.
+    /// Runs the steps one after the other. Returns the results of each.
     async fn run_steps(&self, steps: &[Traced], tokens: usize) -> Result<Vec<Vec<(Activation, Vec<f32>)>>> {
         let Self { model, table, .. } = self;
         let (device, program) = (&model.device, &model.program);
@@ -289,7 +291,7 @@ fn rows_of(program: &Program, activation: Activation, place: &Place, words: &[f3
     words.chunks_exact(place.stride).flat_map(row).collect()
 }
 
-/// Whether a step's results are those of its operations.
+/// Whether a step's results match those of its operations on the CPU.
 async fn is_right(model: &mut SampledModel, ops: &[Op], results: Vec<(Activation, Vec<f32>)>) -> Result<bool> {
     let of_experts = |op: &Op| matches!(op, Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. });
     let is_checked = !ops.iter().any(of_experts);

@@ -1,4 +1,4 @@
-//! Raw rows into matrices: through a staging buffer to the kernel that lays them out.
+//! Uploads raw rows of matrices through a staging buffer, from which a kernel packs them into the matrix.
 
 use crate::gpu::{BufferTable, CommandList, Device, Part};
 use crate::kernels::layout::{Matrix, PackedLayout};
@@ -6,15 +6,15 @@ use crate::kernels::repack::{Source, repack, staged_grid_at};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::{Error, Result};
 
-/// Where the rows of a slice go: neighbours in one shard.
+/// Neighbouring rows of one shard that a slice is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::runtime) struct RowRange {
-    /// The first row of the matrix.
+    /// Number of the first row in the matrix.
     pub first: u32,
     pub rows: u32,
 }
 
-/// A staging buffer among those of `table`.
+/// A staging buffer and the table that has it.
 #[derive(Clone, Copy)]
 pub(in crate::runtime) struct Staging<'a> {
     pub device: &'a Device,
@@ -23,10 +23,11 @@ pub(in crate::runtime) struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// Packs rows, as the file has them, one after the other in `bytes`, to these places. Returns the id of the kernel.
+    /// Packs rows into these ranges of the matrix. `bytes` has the rows as in the file, one after the other. Returns
+    /// the id of the kernel.
     pub fn put(&self, matrix: &Matrix, ranges: &[RowRange], bytes: &[u8]) -> Result<String> {
         let without_rows = || Error::bad_file("a matrix without rows");
-        // The kernel reads no byte beyond the slice's last.
+        // The kernel reads no byte beyond the last one of the slice.
         self.device.write(self.table.get(self.buffer.buffer), 0, bytes);
         let mut offset = 0;
         let mut dispatches: Vec<Dispatch> = Vec::with_capacity(ranges.len());
@@ -45,7 +46,7 @@ impl Staging<'_> {
         dispatches.into_iter().next().map(|dispatch| dispatch.kernel.id).ok_or_else(without_rows)
     }
 
-    /// Writes the grid of the layout's type, if it has one, behind the rows.
+    /// Writes the grid of the layout's type behind the rows, if that type has one.
     fn stage_grid(&self, layout: &PackedLayout) -> Slice {
         let Some(grid) = layout.grid() else { return self.buffer };
         let buffer = self.table.get(self.buffer.buffer);

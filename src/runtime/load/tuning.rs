@@ -1,5 +1,5 @@
-//! Lists of a model's own dispatches, to be timed: with them `js/tuning/` finds out which rows of the kernels' tables
-//! are fastest on a device.
+//! Times lists of a model's own dispatches. With them, `js/tuning/` finds out which rows of the kernels' tables are
+//! fastest on a device.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,19 +13,20 @@ use crate::kernels::spec::Dispatch;
 use crate::kernels::tuned::Tuned;
 use crate::runtime::gpu::model::GpuModel;
 
-/// A model with other choices, one list at a time. What it computes is in the buffers of a session, where no run sees
-/// it.
+/// A model whose lists can be made under other verdicts. They compute in the buffers of a session, before any run uses
+/// these.
 pub struct Tuning {
     model: Rc<GpuModel>,
     table: BufferTable,
     buffers: Buffers,
-    /// The passes of decode and of a chunk of prefill: bytes and tokens.
+    /// Bytes and number of tokens of a decode pass and of a pass over a chunk of prefill.
     passes: [(Vec<u8>, usize); 2],
     lists: RefCell<Vec<(CommandList, bool)>>,
 }
 
 impl Tuning {
-    /// Of a model and of the buffers of its first session, which is not made yet. Row 0 of its embeddings is there.
+    /// Prepares tuning of a model in the buffers of its first session, which is not made yet. Row 0 of the embeddings
+    /// must be in a slot.
     pub fn new(model: &Rc<GpuModel>, table: &BufferTable, buffers: &Buffers) -> Self {
         let passes = [1, model.chunk().min(buffers.room.allocated)]
             .map(|tokens| (Pass::chunk(0, 0, &vec![0; tokens]).bytes(), tokens));
@@ -33,7 +34,7 @@ impl Tuning {
         Self { model, table, buffers, passes, lists: RefCell::default() }
     }
 
-    /// What tables are asked for decode, or for a chunk of prefill: see [`Tuned::heard`].
+    /// The problems that tables are asked for decode, or for a chunk of prefill (`many`): see [`Tuned::heard`].
     pub fn problems(&self, many: bool) -> String {
         let tuned = Tuned::default();
         tuned.listen();
@@ -48,14 +49,14 @@ impl Tuning {
         if many { forward.prefill() } else { forward.decode(1) }
     }
 
-    /// Makes a list ready: that of decode or of a chunk of prefill under these verdicts, all of it, or what is not in
-    /// the list under the verdicts `but`. Its number, and how many dispatches it has: none where the browser refuses a
-    /// shader. Lists that are made at the same time compile at the same time.
+    /// Records the list of decode, or of a chunk of prefill (`many`), under the verdicts `lines`: all of it, or only
+    /// what differs from the list under the verdicts `but`. Returns the list's number and its number of dispatches,
+    /// which is 0 where the browser refuses a shader. Lists that are made at the same time compile at the same time.
     pub async fn make(&self, lines: &str, but: Option<&str>, many: bool) -> Result<[u32; 2]> {
         let mut list = self.dispatches(&Tuned::of(lines), many);
         if let Some(but) = but {
             let mut others = self.dispatches(&Tuned::of(but), many);
-            // A product may need a norm before it in one shape and not in another, so lists differ in length, too.
+            // A product may need a norm before it in one shape and not in another, so lists may differ in length, too.
             list.retain(|Dispatch { kernel, .. }| {
                 let is_same =
                     |other: &Dispatch| kernel.id == other.kernel.id && kernel.constants == other.kernel.constants;
@@ -73,7 +74,7 @@ impl Tuning {
         Ok([lists.len() - 1, list.len()].map(|number| number as u32))
     }
 
-    /// Submits `count` dispatches of a list from number `first` on, around and around.
+    /// Submits `count` dispatches of a list, beginning with number `first` and starting over at its end.
     pub fn submit(&self, list: usize, first: usize, count: usize) {
         let lists = self.lists.borrow();
         let Some((list, many)) = lists.get(list).filter(|(list, _)| !list.is_empty()) else { return };
@@ -84,14 +85,14 @@ impl Tuning {
         device.submit(parts, *tokens as u32, None);
     }
 
-    /// The device that it is on.
+    /// The device that the model is on.
     pub fn device(&self) -> Rc<Device> {
         self.model.device.clone()
     }
 }
 
 impl Drop for Tuning {
-    /// Pipelines that nothing runs go with the lists.
+    /// Drops pipelines that nothing runs any more along with the lists.
     fn drop(&mut self) {
         self.lists.borrow_mut().clear();
         self.model.device.forget_pipelines();

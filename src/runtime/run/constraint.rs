@@ -1,9 +1,9 @@
 //! Texts that follow a grammar: the loop of `generate` with masks.
 //!
-//! Nothing in flight, a *wave* starts: the tokens that the cache lacks are read, among them those that the grammar
-//! forces, and while the GPU is at their layers the mask of the next token is computed. Then that token is drawn, and
-//! others [ahead of their masks](super::speculation), among all ids or under a guess of their masks. A wave ends with a
-//! token that the grammar refuses, where it forces others than the model drew, or where a guess was too narrow.
+//! When nothing is in flight, a *wave* starts. It reads the tokens that the cache lacks, including those that the
+//! grammar forces. While the GPU is at their layers, the host computes the mask of the next token. Then that token is
+//! drawn, and others [ahead of their masks](super::speculation), among all ids or under a guess of their masks. A wave
+//! ends where the grammar refuses a token or forces another than the model drew, or where a guess was too narrow.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,69 +17,71 @@ use crate::runtime::session::{Session, Token};
 use crate::time_slice::TimeSlice;
 use crate::{Error, ErrorCode, Result};
 
-/// Says which token may come next.
+/// Decides which tokens may come next.
 pub trait Constraint {
-    /// A bit for each id, 32 to a word. At least one is set.
+    /// The mask of the next token: a bit for each id, 32 to a word. At least one is set.
     ///
     /// # Errors
     /// `limit_exceeded` where the grammar takes too much work.
     fn mask(&mut self) -> Result<Vec<u32>>;
 
-    /// Takes a token; false where it is not allowed, and then nothing changes.
+    /// Takes the next token; false, without any change, where it is not allowed.
     ///
     /// # Errors
-    /// As [`Constraint::mask`].
+    /// The errors of [`Constraint::mask`].
     fn commit(&mut self, id: u32) -> Result<bool>;
 
-    /// Takes the tokens that must come next, and gives them.
+    /// Takes the tokens that must come next, and returns them.
     ///
     /// # Errors
-    /// As [`Constraint::mask`].
+    /// The errors of [`Constraint::mask`].
     fn commit_forced(&mut self) -> Result<Vec<u32>>;
 
-    /// Whether nothing may follow.
+    /// Whether the text must end here.
     fn is_stopped(&self) -> bool;
 }
 
-/// A constraint in the making: a vocabulary is read and a grammar compiled while the GPU reads the prompt.
+/// A constraint that is being made: a vocabulary is read and a grammar compiled while the GPU reads the prompt.
 pub type Compiling = Pin<Box<dyn Future<Output = Result<Box<dyn Constraint>>>>>;
 
 /// The grammar of a run.
 pub(in crate::runtime) struct Guide {
     constraint: Box<dyn Constraint>,
-    /// Tokens that the grammar has taken and the run has not: they must come next.
+    /// Tokens that the grammar has taken and the run has not. They must come next.
     forced: VecDeque<u32>,
-    /// What is in flight is of no use.
+    /// Whether tokens in flight are useless, so that a new wave must start.
     restart: bool,
-    /// The next token in flight was drawn under a mask, since then.
+    /// When the mask was set under which the next token in flight is drawn, in milliseconds; `None` for a token drawn
+    /// ahead.
     masked_since: Option<f64>,
-    /// What tokens ahead are drawn under in this wave; none where any id may be.
+    /// The mask under which this wave draws tokens ahead; `None` where any id may be drawn.
     guess: Option<Vec<u32>>,
     ahead: Ahead,
-    /// Whether the session draws tokens ahead at all.
+    /// Whether the session can draw tokens ahead at all.
     can_draw_ahead: bool,
     speculation: Speculation,
 }
 
-/// How far the grammar of a run is.
+/// The state of a run's grammar.
 pub(in crate::runtime) enum Progress {
     Compiling(Compiling),
     Ready(Box<Guide>),
 }
 
 impl Guide {
-    /// Nothing is in flight any more, and the session is another.
+    /// Notes that nothing is in flight any more, because the session was replaced.
     pub(in crate::runtime) fn start_again(&mut self) {
         self.restart = true;
         self.masked_since = None;
     }
 
-    /// Takes a token that was drawn under its mask (`is_masked`) or ahead of it, where it is the one that its mask
-    /// leaves.
+    /// Takes a token that was drawn under its mask (`is_masked`) or ahead of it. False unless it is the token that
+    /// would have been drawn under its mask.
     ///
-    /// A token that was drawn among the ids of a guess and that the mask allows is this one if the guess has all ids of
-    /// the mask: the sampler takes the best of those that it may, and to leave out others changes nothing (see
-    /// [`sample_allowed`](crate::sampler::sample_allowed)). If it lacks one, that might have been better.
+    /// A token drawn under a guess is that token if the mask allows it and the guess has all ids of the mask. The
+    /// sampler takes the best of the ids that it may choose, so leaving out others changes nothing (see
+    /// [`sample_allowed`](crate::sampler::sample_allowed)). If the guess lacks one of the mask's ids, that one might
+    /// have been better.
     fn allows(&mut self, id: u32, is_masked: bool) -> Result<bool> {
         if let Some(guess) = self.guess.as_ref().filter(|_| !is_masked)
             && !is_within(&self.constraint.mask()?, guess)
@@ -91,7 +93,7 @@ impl Guide {
 }
 
 impl<S: Session> Engine<S> {
-    /// Adds the next tokens of a run with a grammar to `piece`; false where there are none any more.
+    /// Adds the next tokens of a run with a grammar to `piece`; false where there are no more.
     pub(in crate::runtime) async fn advance_guided(
         &mut self,
         run: &mut Run,
@@ -144,7 +146,7 @@ impl<S: Session> Engine<S> {
         while run.reason.is_none() && !self.stop.get() {
             let has_news = !piece.ids.is_empty();
             if guide.restart || self.session.in_flight() == 0 {
-                // On the CPU a wave is a token, and the piece should not wait for it.
+                // Without drawing ahead, a wave is one token, and the piece should not wait for it.
                 if has_news && !guide.can_draw_ahead {
                     break;
                 }
@@ -184,7 +186,7 @@ impl<S: Session> Engine<S> {
         }
         let mask = loop {
             recount |= !guide.forced.is_empty();
-            // Of a forced token nobody asks how likely it was, unless the run does: then it is drawn like others.
+            // A forced token needs no drawing, unless the run wants log-probabilities: then it is drawn like others.
             while run.logprobs.is_none()
                 && let Some(id) = guide.forced.pop_front()
             {
@@ -223,7 +225,7 @@ impl<S: Session> Engine<S> {
         self.draw_ahead(run, guide)
     }
 
-    /// A token that needs no drawing, as it is the only one.
+    /// Takes a token that needs no drawing, since its mask has no other id.
     fn take_only(&mut self, run: &mut Run, guide: &mut Guide, id: u32, piece: &mut Piece) -> Result<()> {
         if !guide.constraint.commit(id)? {
             return Err(inconsistent(id));
@@ -245,7 +247,7 @@ impl<S: Session> Engine<S> {
         Ok(())
     }
 
-    /// A token from the session: taken where the grammar allows it.
+    /// Takes a token from the session, if the grammar allows it.
     fn take_guided(
         &mut self,
         run: &mut Run,
@@ -256,7 +258,7 @@ impl<S: Session> Engine<S> {
     ) -> Result<()> {
         self.check_token(token.id)?;
         let masked_since = guide.masked_since.take();
-        // The pass that gave this token has read all before it.
+        // The pass that gave this token has read all tokens before it.
         let known = run.prompt.len() + run.ids.len();
         let was_forced = !guide.forced.is_empty();
         let allowed = match guide.forced.front() {
@@ -269,8 +271,8 @@ impl<S: Session> Engine<S> {
         }
         if !allowed {
             guide.restart = true;
-            // Forced tokens follow what is read, unless each is drawn for its log-probability; another token is drawn
-            // from the logits of the last, read once more.
+            // Forced tokens come after what is read, so that can stay. Where a token must be drawn instead, forced or
+            // not, it comes from the logits of the last token, which is read once more.
             let is_drawn = guide.forced.is_empty() || run.logprobs.is_some();
             self.cache_up_to(run, if is_drawn { known - 1 } else { known });
             return if masked_since.is_some() { Err(inconsistent(token.id)) } else { Ok(()) };
@@ -284,7 +286,7 @@ impl<S: Session> Engine<S> {
         if run.reason.is_none() && guide.forced.is_empty() {
             match guide.constraint.is_stopped() {
                 true => run.end(FinishReason::Stop, piece),
-                // What follows a forced token was forced with it.
+                // What follows a forced token was forced along with it.
                 false if was_forced => {}
                 false => guide.forced.extend(guide.constraint.commit_forced()?),
             }
@@ -292,14 +294,15 @@ impl<S: Session> Engine<S> {
         Ok(())
     }
 
-    /// Takes note that the cache holds so many of the run's tokens.
+    /// Notes that the cache holds the first `known` tokens of the run.
     pub(in crate::runtime) fn cache_up_to(&mut self, run: &Run, known: usize) {
         let all = run.prompt.iter().chain(&run.ids).copied();
         let (from, known) = (self.cached.len(), known.max(self.cached.len()));
         self.cached.extend(all.take(known).skip(from));
     }
 
-    /// Reads the tokens of the run that the cache lacks, and runs the layers of the last; false where it was stopped.
+    /// Reads the tokens of the run that the cache lacks, and runs the layers of the last one; false where it was
+    /// stopped.
     pub(in crate::runtime) async fn read_missing(&mut self, run: &Run) -> Result<bool> {
         let total = run.prompt.len() + run.ids.len();
         let mut time_slice = TimeSlice::new();
@@ -323,14 +326,14 @@ fn is_within(mask: &[u32], other: &[u32]) -> bool {
     mask.iter().zip(0..).all(|(word, at)| word & !other.get(at).copied().unwrap_or(0) == 0)
 }
 
-/// A mask of one id.
+/// A mask with one id.
 fn mask_of(id: u32) -> Vec<u32> {
     let mut mask = vec![0; id as usize / 32 + 1];
     mask[id as usize / 32] = 1 << (id % 32);
     mask
 }
 
-/// The only id of a mask that has but one.
+/// The id of a mask that has exactly one.
 fn only_id(mask: &[u32]) -> Option<u32> {
     let mut set = mask.iter().zip(0..).filter(|(word, _)| **word != 0);
     match (set.next(), set.next()) {

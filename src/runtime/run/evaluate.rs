@@ -1,4 +1,4 @@
-//! Reading ids from an empty cache: their logits, or the hidden states behind them.
+//! Reads ids from an empty cache, for their logits or their hidden states.
 
 #[cfg(target_arch = "wasm32")]
 use std::rc::Rc;
@@ -12,8 +12,8 @@ use crate::runtime::session::Session;
 use crate::{Error, ErrorCode, Result};
 
 impl<S: Session> Engine<S> {
-    /// Logits `[ids, vocab]` of forced decoding from an empty cache, handed to `each` a few rows at a time:
-    /// (index of the first row's id, rows). False where `stop` was set meanwhile; it is not reset here.
+    /// Reads `ids` from an empty cache, and hands their logits to `each` a few rows at a time: (index of the first
+    /// row's id, logits `[rows, vocab]`). False where `stop` was set meanwhile; it is not reset here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on or for unknown ids; `context_full` where the ids do not fit.
@@ -21,10 +21,10 @@ impl<S: Session> Engine<S> {
         self.evaluate_with(ids, &[], each).await
     }
 
-    /// The same with these adapters: number and scale of each.
+    /// Evaluates with these adapters, given as pairs of number and scale.
     ///
     /// # Errors
-    /// Those of [`Engine::evaluate`] and of [`Engine::adapters_of`].
+    /// The errors of [`Engine::evaluate`] and of [`Engine::adapters_of`].
     pub async fn evaluate_with(
         &mut self,
         ids: &[u32],
@@ -49,13 +49,13 @@ impl<S: Session> Engine<S> {
 
 #[cfg(target_arch = "wasm32")]
 impl Engine {
-    /// Reads `ids` from an empty cache, and leaves the hidden states behind the last layer in `target`, a buffer of
+    /// Reads `ids` from an empty cache, and leaves the hidden states of the last layer in `target`, a buffer of
     /// `device`: see [`crate::runtime::GpuLane::hidden_states`]. False where `stop` was set meanwhile; it is not reset
     /// here.
     ///
     /// # Errors
-    /// `invalid_argument` while a run is on, for unknown ids, and where the model is not on that device; `context_full`
-    /// where the ids do not fit.
+    /// `invalid_argument` while a run is on, for unknown ids, where the model is not on that device, and where `target`
+    /// is too small; `context_full` where the ids do not fit.
     pub async fn hidden_states(&mut self, ids: &[u32], device: &Rc<Device>, target: &Buffer) -> Result<bool> {
         self.check_idle()?;
         self.check_ids(ids)?;

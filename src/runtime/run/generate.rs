@@ -1,9 +1,9 @@
-//! The loop: ids in, tokens and text out. The only file that sees both ends.
+//! The loop from ids to tokens and text.
 //!
-//! A run feeds the part of the prompt that the KV cache does not hold yet, then takes tokens as they come. On the GPU
-//! several tokens are in flight: waiting for one costs about 2.6 ms in a browser whatever the work, so the depth is
-//! chosen from the measured time per token to keep the GPU busy across a wait. Tokens past a stop are thrown away: the
-//! next run's `feed` drops them.
+//! A run feeds the part of the prompt that the KV cache lacks, then takes tokens as they come. On the GPU several
+//! tokens are in flight: waiting for one costs about 2.6 ms in a browser whatever the work, so their number is chosen
+//! from the measured time per token to keep the GPU busy during a wait. Tokens past a stop are thrown away: the next
+//! run's `feed` drops them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,24 +18,24 @@ use crate::runtime::session::{AnySession, Session};
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode, Result};
 
-/// A model, its tokenizer and the run that is on.
+/// A model, its tokenizer, and the current run.
 pub struct Engine<S = AnySession> {
     /// Where the model runs.
     pub session: S,
-    /// Text ↔ ids.
+    /// Converts between text and ids.
     pub tokenizer: Rc<Tokenizer>,
-    /// Set by whoever wants the run to end: it then ends at the next piece, also within a long prompt. Cleared when a
-    /// run starts and when it is finished.
+    /// Set this flag to end the run: it then ends at the next piece, also within a long prompt. Cleared when a run
+    /// starts and when it is finished.
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(in crate::runtime) cached: Vec<u32>,
-    /// The adapters that these were read with.
+    /// The adapters with which these tokens were read.
     pub(in crate::runtime) cached_with: Vec<AdapterUse>,
     pub(in crate::runtime) run: Option<Box<Run>>,
 }
 
 impl<S: Session> Engine<S> {
-    /// An engine with nothing cached.
+    /// Makes an engine with nothing cached.
     pub fn new(session: S, tokenizer: Tokenizer) -> Self {
         Self {
             session,
@@ -47,11 +47,11 @@ impl<S: Session> Engine<S> {
         }
     }
 
-    /// Starts a run; returns how many tokens of `prompt` the cache holds. `now` is in milliseconds.
+    /// Starts a run; returns how many tokens of `prompt` are cached. `now` is in milliseconds.
     ///
     /// # Errors
-    /// `invalid_argument` while a run is on, for an empty prompt, unknown ids or wrong options; `context_full` where
-    /// the prompt leaves no room for an answer.
+    /// `invalid_argument` while a run is on, for an empty prompt or one that ends with a row, for unknown ids or
+    /// adapters, and for wrong options; `context_full` where the prompt leaves no room for an answer.
     pub fn start(&mut self, prompt: Vec<u32>, options: GenerateOptions, now: f64) -> Result<usize> {
         self.check_idle()?;
         self.check_request(&prompt, &options)?;
@@ -59,7 +59,7 @@ impl<S: Session> Engine<S> {
         let limit = options.max_tokens.unwrap_or(room).min(room);
         let adapters = self.adapters_of(&options.adapters, &prompt)?;
         let same = self.cached_of(&prompt, &adapters);
-        // The last token of the prompt is run again: its logits choose the first token of the answer.
+        // The last token of the prompt is run again, since its logits choose the first token of the answer.
         let cached_tokens = self.session.rewind(same.min(prompt.len() - 1));
         self.cached.truncate(cached_tokens);
         self.read_with(adapters);
@@ -91,18 +91,19 @@ impl<S: Session> Engine<S> {
         Ok(())
     }
 
-    /// Makes the run that was started follow a grammar. Nothing of it may have been asked for yet.
+    /// Makes the started run follow a grammar. Must come before the first call of [`Engine::next`].
     pub fn constrain(&mut self, grammar: Compiling) {
         if let Some(run) = &mut self.run {
             run.guide = Some(Progress::Compiling(grammar));
         }
     }
 
-    /// The next tokens, once there are any; `None` when the run has ended.
+    /// Waits for the next tokens; `None` when the run has ended.
     ///
     /// # Errors
-    /// Those of the device. The cache is then empty, except where memory for more tokens was missing. The run ends;
-    /// after `device_lost` it can go on once the engine has [another session](Engine::recover).
+    /// Errors of the device and of the grammar; `bad_file` where every logit is NaN. The cache is empty then, except
+    /// where memory for more tokens was missing. The run ends; only after `device_lost` can it go on, once the engine
+    /// has [another session](Engine::recover).
     pub async fn next(&mut self, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
         let Some(mut run) = self.run.take() else { return Ok(None) };
         let outcome = self.advance(&mut run, clock).await;
@@ -138,7 +139,7 @@ impl<S: Session> Engine<S> {
         }
     }
 
-    /// Adds the next tokens of a run without a grammar to `piece`; false where it was stopped before.
+    /// Adds the next tokens of a run without a grammar to `piece`; false where the run was stopped before.
     async fn advance_free(&mut self, run: &mut Run, piece: &mut Piece, clock: impl Fn() -> f64) -> Result<bool> {
         if run.rewritten > 0 && run.submitted == 0 {
             if self.read_missing(run).await? && self.session.step()? {
@@ -176,7 +177,7 @@ impl<S: Session> Engine<S> {
         Ok(true)
     }
 
-    /// Keeps enough passes in flight that the GPU has work while we wait.
+    /// Keeps enough passes in flight for the GPU to have work during a wait.
     fn top_up(&mut self, run: &mut Run) -> Result<()> {
         let depth = run.depth();
         while run.submitted < run.limit && self.session.in_flight() < depth && self.session.step()? {
@@ -199,7 +200,7 @@ impl<S: Session> Engine<S> {
         Ok(())
     }
 
-    /// Refuses what sampling gives where there is nothing to choose from.
+    /// Checks the token that sampling gave: it is none where every logit is NaN.
     pub(in crate::runtime) fn check_token(&self, id: u32) -> Result<()> {
         if (id as usize) < self.session.config().vocab {
             return Ok(());
@@ -210,7 +211,7 @@ impl<S: Session> Engine<S> {
         ))
     }
 
-    /// Makes a token part of the answer.
+    /// Adds a token to the answer.
     pub(in crate::runtime) fn accept(&mut self, run: &mut Run, id: u32, piece: &mut Piece, now: f64) {
         run.first.get_or_insert(now);
         run.last = now;
@@ -229,14 +230,14 @@ impl<S: Session> Engine<S> {
         }
     }
 
-    /// Ends the run, also one that is not through, and gives what came of it.
+    /// Ends the run, even if it is not complete, and returns its outcome.
     pub fn finish(&mut self) -> Result<Outcome> {
         let run = self.run.take().ok_or_else(|| Error::invalid_argument("no generation is running"))?;
         self.rest();
         self.stop.set(false);
         let first = run.first.unwrap_or(run.started);
         let [drafted, right] = self.session.drafts();
-        // Of the last pass some may come after the end.
+        // Some draft tokens of the last pass may have come after the end.
         let accepted_drafts = right.min(run.ids.len().saturating_sub(1));
         Ok(Outcome {
             reason: run.reason.unwrap_or(FinishReason::Abort),
@@ -256,13 +257,13 @@ impl<S: Session> Engine<S> {
         self.cached.truncate(held);
     }
 
-    /// Leaves nothing in the KV cache.
+    /// Empties the KV cache.
     pub(super) fn empty(&mut self) {
         self.cached.clear();
         self.session.rewind(0);
     }
 
-    /// Forgets the KV cache and any run.
+    /// Drops the KV cache and any run.
     pub fn reset(&mut self) {
         self.run = None;
         self.session.rest();

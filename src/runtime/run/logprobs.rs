@@ -1,21 +1,22 @@
-//! How likely the tokens of an answer were.
+//! Log-probabilities of the tokens of an answer.
 
 use crate::kernels::reference::log_sum_exp;
 
-/// A token that was chosen, and those that were most likely in its place. Log-probabilities are of the softmax of the
+/// A chosen token, and the tokens that were most likely in its place. Log-probabilities come from the softmax of the
 /// model's logits, before bias, penalties, filters, temperature and grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenToken {
-    /// Its id.
+    /// Id of the token.
     pub id: u32,
-    /// Its log-probability.
+    /// Log-probability of the token.
     pub logprob: f32,
-    /// (id, log-probability), the most likely first.
+    /// Pairs of an id and its log-probability, the most likely first.
     pub top: Vec<(u32, f32)>,
 }
 
 impl ChosenToken {
-    /// `id` chosen from `logits` `[vocab]`, with the `count` most likely. Of equals the lower id comes first.
+    /// Token `id`, chosen from `logits` `[vocab]`, with the `count` most likely tokens. Of equals, the lower id comes
+    /// first.
     pub fn new(id: u32, logits: &[f32], count: usize) -> Self {
         let sum = log_sum_exp(logits);
         let mut top: Vec<(u32, f32)> = Vec::with_capacity(count + 1);

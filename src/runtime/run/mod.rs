@@ -1,4 +1,4 @@
-//! The loop from prompt to text, on whatever session it is.
+//! The loop from prompt to text, for any kind of session.
 
 pub(super) mod constraint;
 mod evaluate;

@@ -1,20 +1,20 @@
-//! What a run gives: pieces on the way, and an outcome at its end.
+//! Results of a run: pieces on the way, and an outcome at its end.
 
 use super::logprobs::ChosenToken;
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinishReason {
-    /// An end-of-generation token or a stop string.
+    /// The model wrote an end-of-generation token or a stop string, or the grammar was complete.
     Stop,
-    /// The longest answer that was asked for, or the context is full.
+    /// The answer reached its maximum length, or the context is full.
     Length,
-    /// The caller left.
+    /// The caller ended the run.
     Abort,
 }
 
 impl FinishReason {
-    /// As pages see it.
+    /// The reason as pages see it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -24,33 +24,33 @@ impl FinishReason {
     }
 }
 
-/// Text and tokens since the last piece.
+/// Text and tokens that came since the last piece.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Piece {
-    /// New tokens.
+    /// Ids of the new tokens.
     pub ids: Vec<u32>,
-    /// How likely they were, where that is wanted.
+    /// Log-probabilities of the new tokens, if the run wants them.
     pub tokens: Vec<ChosenToken>,
-    /// Text that is final now.
+    /// Text that became final.
     pub text: String,
 }
 
-/// A run that ended.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// All text.
+    /// The whole text.
     pub text: String,
-    /// All tokens, without the end-of-generation token.
+    /// Ids of all tokens, without the end-of-generation token.
     pub ids: Vec<u32>,
-    /// Why it ended.
+    /// Why the run ended.
     pub reason: FinishReason,
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Of these, tokens that the KV cache held already.
+    /// Number of tokens of the prompt that were in the KV cache already.
     pub cached_tokens: usize,
-    /// Tokens of the answer that were drafted, and right.
+    /// Number of draft tokens that became part of the answer.
     pub accepted_drafts: usize,
-    /// Tokens that were drafted, and wrong or after an end.
+    /// Number of draft tokens that were wrong, or came after the end.
     pub rejected_drafts: usize,
     /// Milliseconds from the start to the first token.
     pub first_token_ms: f64,

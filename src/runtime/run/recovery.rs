@@ -1,4 +1,4 @@
-//! After the device was lost: an engine goes on with another session of the same model.
+//! Recovery from a lost device: an engine goes on with another session of the same model.
 
 use super::constraint::Progress;
 use super::generate::Engine;
@@ -9,11 +9,11 @@ use crate::runtime::session::{FEW, Session};
 use crate::{Error, ErrorCode, Result};
 
 impl<S: Session> Engine<S> {
-    /// Goes on with `session`, whose cache is empty. A run that is on keeps what it has written; its prompt and answer
-    /// are read again at the next piece.
+    /// Goes on with `session`, whose cache is empty. A current run keeps its answer; prompt and answer are read again
+    /// at the next piece. `now` is in milliseconds.
     ///
     /// # Errors
-    /// `integrity_failed` where it is a session of another model.
+    /// `integrity_failed` where the session is that of another model.
     pub fn recover(&mut self, session: S, now: f64) -> Result<()> {
         same_model(session.config(), self.session.config())?;
         self.session = session;
@@ -29,8 +29,8 @@ impl<S: Session> Engine<S> {
 }
 
 impl Run {
-    /// How many tokens to read at once from `position` on. Where that rounds, those that were written before the device
-    /// was lost are read as they were written: so that the same text follows.
+    /// How many tokens to read at once from `position` on. If reading many at once rounds, tokens of the answer from
+    /// before the device was lost are read few at a time, as they were written, so that the same text follows.
     pub(in crate::runtime) fn read_at_once(&self, position: usize, rounds: bool) -> usize {
         let (answer, end) = (self.prompt.len(), self.prompt.len() + self.rewritten);
         match position {
@@ -46,7 +46,7 @@ impl Run {
         if let Some(Progress::Ready(guide)) = &mut self.guide {
             guide.start_again();
         }
-        // The time without a device is none of the run's.
+        // The time without a device does not count.
         let pause = now - self.last;
         self.started += pause;
         self.first = self.first.map(|first| first + pause);
@@ -58,7 +58,7 @@ impl EmbedEngine {
     /// Goes on with `embedder`.
     ///
     /// # Errors
-    /// `integrity_failed` where it is one of another model.
+    /// `integrity_failed` where the embedder is that of another model.
     pub fn recover(&mut self, embedder: AnyEmbedder) -> Result<()> {
         same_model(embedder.config(), self.embedder.config())?;
         self.embedder = embedder;

@@ -3,27 +3,27 @@
 use crate::runtime::gpu::drafts::Drafting;
 use crate::sampler::SamplingOptions;
 
-/// What a run may do. By default the likeliest tokens, to the end of the text or the context.
+/// Options of a run. By default it chooses the likeliest tokens, to the end of the text or of the context.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct GenerateOptions {
-    /// Tokens of the answer, at most; `None` goes on until the context is full.
+    /// Maximum number of tokens of the answer; `None` goes on until the context is full.
     pub max_tokens: Option<usize>,
     /// How tokens are chosen.
     pub sampling: SamplingOptions,
-    /// (id, bias): added to the logits of the id.
+    /// Pairs of an id and the bias that is added to its logit.
     pub biases: Vec<(u32, f32)>,
-    /// How likely each token was is wanted, with so many that were most likely in its place.
+    /// Number of most likely tokens to return with each token's log-probability; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
     /// Strings that end the answer and are not part of it.
     pub stop: Vec<String>,
-    /// Whether end-of-generation tokens are tokens like any other.
+    /// Whether end-of-generation tokens are treated like any others.
     pub ignore_eos: bool,
-    /// Control tokens that the text shows by their names, which it otherwise leaves out.
+    /// Names of control tokens that the text shows; it leaves out all others.
     pub show_special: Vec<String>,
-    /// (number, scale) of the adapters that the text is read and written with.
+    /// Pairs of number and scale of the adapters that the text is read and written with.
     pub adapters: Vec<(u32, f32)>,
-    /// Where drafts of the tokens come from ...
+    /// Whether and when drafts of the next tokens are taken from the text.
     pub drafting: Drafting,
-    /// ... besides the text: what much of it may be like.
+    /// A text that much of the answer may be like, from which drafts may come, too.
     pub prediction: String,
 }

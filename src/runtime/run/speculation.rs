@@ -1,21 +1,21 @@
-//! How many tokens to draw ahead of the masks of a grammar, and among which.
+//! Decides how many tokens to draw ahead of the masks of a grammar, and among which ids.
 //!
 //! The mask of a token is known once the token before it is read back, and waiting for that takes longer than the pass
-//! of a small model. So passes go ahead without a mask: where the grammar allows what they draw, it is the very token
-//! that the mask would have left (see [`sample_allowed`](crate::sampler::sample_allowed)); where it does not, the
-//! passes behind it were for nothing, and one is done again.
+//! of a small model. So passes go ahead without a mask. If the grammar allows the token that such a pass draws, it is
+//! the one that would have been drawn under the mask (see [`sample_allowed`](crate::sampler::sample_allowed)). If not,
+//! the passes behind it were in vain, and one is run again.
 //!
-//! A model that knows JSON seldom draws what a schema refuses. One that does not knows neither when white space ends
-//! nor that a number has digits. Its passes go ahead under a guess, the last mask: white space follows white space, and
-//! digits follow digits. What is drawn under a guess counts where that has all ids of the mask.
+//! A model that knows JSON seldom draws what a schema refuses. Another model does not know when white space ends or
+//! that a number has digits. Its passes go ahead under a guess, the last mask: white space follows white space, and
+//! digits follow digits. A token drawn under a guess counts if the guess has all ids of the mask.
 
-/// What waiting for a token costs in a browser whatever the work, in milliseconds.
+/// Time that waiting for a token takes in a browser whatever the work, in milliseconds.
 const WAIT_MS: f64 = 2.6;
 
-/// Work of tokens in flight that covers a wait, in milliseconds: see `Run::depth`.
+/// Work in flight that covers a wait, in milliseconds: see `Run::depth`.
 const COVERED_MS: f64 = 6.0;
 
-/// Tokens ahead at most.
+/// Maximum number of tokens ahead.
 const MOST: usize = 15;
 
 /// How tokens ahead of their masks are drawn.
@@ -24,30 +24,31 @@ pub enum Drawn {
     /// Among all ids.
     #[default]
     Freely,
-    /// Under the last mask, the guess of those to come.
+    /// Under the last mask, as a guess of the next ones.
     Guessed,
 }
 
-/// How tokens ahead of a wave are drawn, and after what mask.
+/// How tokens ahead are drawn in a wave, and after what kind of mask.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
     pub drawn: Drawn,
-    /// Bits of the number of its ids: what follows a mask of five ids is unlike what follows one of thousands.
+    /// Number of bits of the count of ids in the mask: after a mask of five ids, other tokens follow than after one of
+    /// thousands.
     class: usize,
 }
 
-/// Classes of masks.
+/// Number of classes of masks.
 const CLASSES: usize = 20;
 
-/// A guess has to be so much better than none: for each token under it a mask is computed before the next is due.
+/// How much larger the share of kept tokens must be under a guess: each needs its mask before the next token is due.
 const GAIN: f64 = 0.1;
 
-/// What is known of the grammar and the device so far.
+/// What is known so far about the grammar and the device.
 #[derive(Debug, Clone, Copy)]
 pub struct Speculation {
-    /// Share of the tokens that were kept, the last ones weighing more: drawn freely and under a guess, by class.
+    /// Share of the tokens ahead that were kept, drawn freely and under a guess, by class: a moving average.
     kept: [[f64; 2]; CLASSES],
-    /// Of a pass.
+    /// Milliseconds of a pass.
     pass_ms: f64,
 }
 
@@ -68,14 +69,14 @@ impl Speculation {
         Ahead { drawn, class }
     }
 
-    /// Takes note of a token that was drawn ahead, and whether it was kept.
+    /// Records whether a token that was drawn ahead was kept.
     pub fn drawn_ahead(&mut self, Ahead { drawn, class }: Ahead, is_kept: bool) {
         let kept = &mut self.kept[class][drawn as usize];
         *kept += (f64::from(u8::from(is_kept)) - *kept) / 8.0;
     }
 
-    /// Takes note of a token under a mask, and of how long it took with the wait. A grammar that was strict becomes
-    /// worth another try by and by.
+    /// Records that a token under a mask took `ms` milliseconds, wait included. Little by little, that makes a strict
+    /// grammar worth another try.
     pub fn drawn_masked(&mut self, Ahead { class, .. }: Ahead, ms: f64) {
         self.pass_ms += ((ms - WAIT_MS).max(0.1) - self.pass_ms) / 4.0;
         for kept in &mut self.kept[class] {
@@ -83,9 +84,9 @@ impl Speculation {
         }
     }
 
-    /// Tokens to draw ahead of the next mask. The n-th is of use with the probability `kept`ⁿ, and then saves a wait;
-    /// if not, it costs its own pass and one that is done again. More than the GPU needs to be busy while one waits for
-    /// the first would only be longer in its way once that is refused.
+    /// Number of tokens to draw ahead of the next mask. The n-th is kept with the probability `kept`ⁿ, and then saves a
+    /// wait; if not, it costs its own pass and one that is run again. More passes than keep the GPU busy during a wait
+    /// would only delay the next wave once a token is refused.
     pub fn count(&self, Ahead { drawn, class }: Ahead) -> usize {
         let worth = 2.0 * self.pass_ms / (WAIT_MS + 2.0 * self.pass_ms);
         let kept = self.kept[class][drawn as usize].clamp(1e-3, 0.999);
@@ -108,7 +109,7 @@ mod tests {
         speculation
     }
 
-    /// Tokens that are drawn among all ids after such outcomes.
+    /// Number of tokens drawn ahead among all ids, after these outcomes.
     fn count(outcomes: &[bool], pass_ms: f64) -> usize {
         let ahead = Speculation::default().after(&MANY);
         after(outcomes, pass_ms).count(ahead)

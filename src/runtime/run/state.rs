@@ -8,7 +8,7 @@ use crate::runtime::session::{RunIds, Session};
 use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
 
-/// A text that is being written: what it was asked for, and how far it is.
+/// A text that is being written: what was asked for, and what is written so far.
 pub(in crate::runtime) struct Run {
     pub(in crate::runtime) prompt: Vec<u32>,
     pub(super) cached_tokens: usize,
@@ -18,20 +18,20 @@ pub(in crate::runtime) struct Run {
     pub(in crate::runtime) logprobs: Option<usize>,
     pub(super) drafting: Drafting,
     pub(super) prediction: Vec<u32>,
-    /// Tokens that end it.
+    /// Ids that end the run.
     pub(in crate::runtime) ends: Vec<u32>,
-    /// The grammar that it follows.
+    /// The grammar that the text follows, if any.
     pub(in crate::runtime) guide: Option<Progress>,
     pub(super) text: String,
-    /// What came before an error that the run may outlive.
+    /// The part of a piece that was made before an error. A run that survives the error hands it out later.
     pub(super) piece: Piece,
     pub(super) stream: TextStream,
     pub(super) stops: StopMatcher,
-    /// Tokens that may be sampled, at most.
+    /// Maximum number of tokens of the answer.
     pub(in crate::runtime) limit: usize,
-    /// Passes submitted that sample a token of this run; 0 where the prompt has yet to be read.
+    /// Number of answer tokens whose passes are submitted; 0 where the prompt has yet to be read.
     pub(in crate::runtime) submitted: usize,
-    /// Tokens of the answer that were written on a device that was lost.
+    /// Number of answer tokens that were written before the device was lost.
     pub(in crate::runtime) rewritten: usize,
     pub(in crate::runtime) started: f64,
     pub(in crate::runtime) first: Option<f64>,
@@ -40,7 +40,8 @@ pub(in crate::runtime) struct Run {
 }
 
 impl Run {
-    /// A run that has read nothing beyond the `cached_tokens` of its prompt, and may write `limit` tokens.
+    /// Makes a run whose prompt is cached up to `cached_tokens`, and which may write `limit` tokens. `now` is in
+    /// milliseconds.
     pub(super) fn new(
         prompt: Vec<u32>,
         options: GenerateOptions,
@@ -73,7 +74,7 @@ impl Run {
         }
     }
 
-    /// Tells a session how the tokens are chosen.
+    /// Tells a session how the run's tokens are chosen.
     pub(in crate::runtime) fn configure(&self, session: &mut impl Session, tokenizer: &Tokenizer) {
         let ids = RunIds {
             ends: &self.ends,
@@ -86,7 +87,7 @@ impl Run {
         session.configure(&self.sampling, &ids, &self.prompt);
     }
 
-    /// Those of the prompt and of the answer so far, from a position on.
+    /// The tokens of the prompt and of the answer so far, from a position on.
     pub(in crate::runtime) fn tokens_from(&self, position: usize) -> Vec<u32> {
         self.prompt.iter().chain(&self.ids).skip(position).copied().collect()
     }
@@ -98,7 +99,7 @@ impl Run {
         self.reason = Some(reason);
     }
 
-    /// Passes in flight that cover a wait of about 6 ms, by the time per token so far.
+    /// Number of passes in flight that cover a wait of about 6 ms, by the time per token so far.
     pub(super) fn depth(&self) -> usize {
         let decoded = self.ids.len().saturating_sub(1);
         let Some(first) = self.first.filter(|_| decoded >= 4) else { return 4 };

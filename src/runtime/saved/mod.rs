@@ -1,4 +1,4 @@
-//! Sessions as files, and parts of buffers.
+//! Sessions saved as files, and the parts of buffers that these have.
 
 #[cfg(any(target_arch = "wasm32", test))]
 pub(super) mod regions;

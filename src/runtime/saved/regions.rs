@@ -3,7 +3,8 @@
 use super::snapshot::{PART, SEAL};
 use crate::kernels::spec::BufferId;
 
-/// Some bytes of a buffer. A session is saved as its regions one after the other, cut into parts of [`PART`] bytes.
+/// A range of bytes of a buffer. A session is saved as its regions one after the other, cut into parts of [`PART`]
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     pub buffer: BufferId,
@@ -11,7 +12,7 @@ pub struct Region {
     pub bytes: u64,
 }
 
-/// The regions of this part; none after the last.
+/// The regions of part `number`; none after the last part.
 pub fn part(regions: &[Region], number: u32) -> Vec<Region> {
     let (mut before, mut left) = (u64::from(number) * PART, PART);
     let mut part = Vec::new();
@@ -27,12 +28,12 @@ pub fn part(regions: &[Region], number: u32) -> Vec<Region> {
     part
 }
 
-/// Bytes of all regions.
+/// Number of bytes of all regions.
 pub fn bytes_of(regions: &[Region]) -> u64 {
     regions.iter().map(|region| region.bytes).sum()
 }
 
-/// Bytes of all parts with their digests.
+/// Number of bytes of all parts with their digests.
 pub fn bytes_of_parts(regions: &[Region]) -> u64 {
     let bytes = bytes_of(regions);
     bytes + bytes.div_ceil(PART) * SEAL

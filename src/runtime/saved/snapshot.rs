@@ -1,10 +1,10 @@
-//! A session as bytes, for a later session of the same model to go on from.
+//! A session as bytes, from which a later session of the same model can go on.
 //!
-//! A head, then parts of the caches, each followed by its digest (u64). The head is a preamble of 56 bytes (below), the
-//! ids of what is cached and the positions of the copies of recurrent states (u32 each), for each source of rows among
-//! the ids its digest, count, columns and first id (5 u32), and the notes of whoever saves, in UTF-8. All numbers are
-//! little-endian. Which bytes of which buffers a part has is in no file: a session knows it from its own buffers, if
-//! its layout is the one that was saved.
+//! A file is a head, then parts of the caches, each followed by its digest (u64). The head is a preamble of 56 bytes
+//! (below), the ids of the cached tokens and the positions of the checkpoints of recurrent states (u32 each), for each
+//! source of rows among the ids its digest, count, columns and first id (5 u32), the notes of the caller in UTF-8, and
+//! the digest of all that. All numbers are little-endian. The file does not say which bytes of which buffers a part
+//! has: a session knows that from its own buffers, if its layout is the one that was saved.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -18,16 +18,16 @@ const MAGIC: [u8; 8] = *b"wggufses";
 const FORMAT: u32 = 1;
 /// Bytes of a digest.
 pub(in crate::runtime) const SEAL: u64 = size_of::<u64>() as u64;
-/// Bytes of the shortest head, which every file has: nothing but a preamble and its digest.
+/// Bytes of the shortest head, with which every file begins: a preamble and a digest.
 pub const START: usize = size_of::<Preamble>() + SEAL as usize;
-/// Bytes of a part, at most: what is in memory at a time.
+/// Maximum number of bytes of a part, and so of those in memory at a time.
 pub(in crate::runtime) const PART: u64 = 4 << 20;
-/// Bytes of notes, at most: more text than any context holds.
+/// Maximum number of bytes of notes: more text than any context holds.
 const MOST_NOTES: u32 = 64 << 20;
-/// Copies of recurrent states, at most.
+/// Maximum number of checkpoints of recurrent states.
 const MOST_COPIES: u32 = 64;
 
-/// How a file starts.
+/// The start of a file.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Preamble {
@@ -46,39 +46,39 @@ struct Preamble {
 /// What a file is checked against before more of it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Fits {
-    /// Its bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// [`crate::model::ModelConfig::digest`].
+    /// The model's digest, [`crate::model::ModelConfig::digest`].
     pub model: u64,
-    /// Positions of the context.
+    /// Number of positions of the context.
     pub context: usize,
-    /// Tokens of the vocabulary.
+    /// Number of tokens of the vocabulary.
     pub vocab: usize,
 }
 
-/// What is saved besides the caches.
+/// Everything that is saved besides the caches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Which model it is of.
+    /// Digest of the model.
     pub model: u64,
-    /// What the caches' bytes mean; of no account where there are none.
+    /// Digest of what the caches' bytes mean; without effect where there are none.
     pub layout: u64,
     /// Bytes of all parts with their digests.
     pub parts: u64,
-    /// Positions that were written, also those after the tokens: a ring has lost what they wrote over.
+    /// Number of positions written, including those past the tokens: a ring has lost what these overwrote.
     pub written: u32,
-    /// What is cached.
+    /// Ids of the cached tokens.
     pub tokens: Vec<u32>,
-    /// Positions of the copies of the recurrent states, in the order in which they are saved.
+    /// Positions of the checkpoints of recurrent states, in the order in which they are saved.
     pub copies: Vec<u32>,
-    /// Where the rows among `tokens` are from, and the id that the first row of each source had.
+    /// Sources of the rows among `tokens`, and the id that the first row of each source had.
     pub sources: Vec<(InputSource, u32)>,
-    /// Of whoever saves.
+    /// Text that the caller saves along.
     pub notes: String,
 }
 
 impl Preamble {
-    /// Of a file's first bytes, at least [`START`].
+    /// Reads and checks the first bytes of a file, at least [`START`].
     fn read(start: &[u8], fits: &Fits) -> Result<Self> {
         if start.len() < START {
             let message = format!("this is no saved session: {} bytes, at least {START}", start.len());
@@ -123,7 +123,7 @@ impl Preamble {
 }
 
 impl Head {
-    /// The head with its digest.
+    /// The bytes of the head, with its digest.
     ///
     /// # Errors
     /// `limit_exceeded` for notes of more than 64 MiB.
@@ -152,8 +152,9 @@ impl Head {
     /// Reads and checks a head with its digest.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`; `invalid_argument` where it is of another model, `context_full` where the
-    /// context is too short for it.
+    /// `bad_file` for a file that is no saved session, is cut short or contradicts itself; `integrity_failed` for one
+    /// that has changed; `invalid_argument` for a session of another model; `context_full` where the context is too
+    /// short for it.
     pub fn read(file: &[u8], fits: &Fits) -> Result<Self> {
         let preamble = Preamble::read(file, fits)?;
         let head = unsealed(file, preamble.head_bytes())?;
@@ -180,7 +181,7 @@ impl Head {
         let known = tokens.iter().all(|&id| (id as usize) < fits.vocab || is_row(id));
         let reached = copies.iter().all(|&at| at as usize <= tokens.len());
         let written = *written as usize;
-        // `written` may be above the context: a longer one wrote it, before the session went back.
+        // `written` may exceed the context: the saved session may have had a longer one, and have gone back since.
         if known && reached && written >= tokens.len() {
             return Ok(());
         }
@@ -197,7 +198,7 @@ fn cut_short(found: u64, expected: u64) -> Error {
     Error::bad_file(message)
 }
 
-/// u32 of a source in a file.
+/// Number of u32 of a source in a file.
 const SOURCE_WORDS: usize = 5;
 
 fn words_of(source: InputSource, first: u32) -> [u32; SOURCE_WORDS] {
@@ -216,13 +217,13 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     words
 }
 
-/// `bytes` and their digest.
+/// Appends their digest to `bytes`.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend_from_slice(&digest(&bytes).to_le_bytes());
     bytes
 }
 
-/// What [`sealed`] was given, of which it made so many bytes.
+/// Checks that `found` has `expected` bytes and ends with their digest, and returns what [`sealed`] was given.
 pub(in crate::runtime) fn unsealed(found: &[u8], expected: u64) -> Result<&[u8]> {
     match found.split_last_chunk() {
         Some((bytes, seal)) if found.len() as u64 == expected => match u64::from_le_bytes(*seal) == digest(bytes) {
@@ -233,12 +234,13 @@ pub(in crate::runtime) fn unsealed(found: &[u8], expected: u64) -> Result<&[u8]>
     }
 }
 
-/// Saved: [`Engine::save_head`], then [`Engine::read_part`] until there is none. Restored, in another session of the
-/// model: [`Engine::check_saved`], then [`Engine::restore_head`], then [`Engine::write_part`] for all parts. Whoever
-/// calls moves the bytes, so that few of them are in memory at a time.
+/// To save: [`Engine::save_head`], then [`Engine::read_part`] until it returns `None`. To restore in another session of
+/// the model: [`Engine::check_saved`], then [`Engine::restore_head`], then [`Engine::write_part`] for all parts. The
+/// caller moves the bytes, so that few of them are in memory at a time.
 impl Engine {
-    /// The session without its caches. On the CPU that is all of it. `text`: where others have used its cache, what of
-    /// it is the session's; none where that is less than half of the text.
+    /// Saves the session without its caches, which on the CPU is all that is saved. `text`: the session's own text,
+    /// where others have used its cache since; then only what the two have in common is saved, or none of it if that is
+    /// less than half of the text.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, `limit_exceeded` for notes of more than 64 MiB; `device_lost`.
@@ -248,11 +250,11 @@ impl Engine {
         }
         let model = self.session.config().digest;
         let own = text.map_or(self.cached.len(), |text| self.common_prefix(text));
-        // A model that is loaded again knows no adapters: what they have read is of no use to it.
+        // A model that is loaded again has no adapters, so what was read with some is useless to it.
         if !self.cached_with.is_empty() || text.is_some_and(|text| own == 0 || 2 * own < text.len()) {
             return Head { model, notes, ..Head::default() }.bytes();
         }
-        // What the next run would do first: states are where the tokens end, or the tokens end where the states are.
+        // As the next run would, first make tokens and states end at the same position.
         let reached = self.session.rewind(own);
         self.cached.truncate(reached);
         let (tokens, sources) = (self.cached.clone(), self.session.sources(&self.cached));
@@ -260,7 +262,7 @@ impl Engine {
         self.session.with_caches(head).await?.bytes()
     }
 
-    /// A part of the caches with its digest; `None` after the last. Nothing else may happen to the session between
+    /// A part of the caches with its digest; `None` after the last part. The session must not be used otherwise between
     /// [`Engine::save_head`] and the last part.
     ///
     /// # Errors
@@ -269,23 +271,23 @@ impl Engine {
         Ok(self.session.read_part(self.cached.len(), number).await?.map(sealed))
     }
 
-    /// Checks the first [`START`] bytes of a file of `size` bytes. Returns how many bytes its head has, and how many
-    /// tokens are cached.
+    /// Checks the first [`START`] bytes of a file of `size` bytes. Returns the number of bytes of its head, and of
+    /// cached tokens.
     ///
     /// # Errors
-    /// Those of [`Head::read`].
+    /// The errors of [`Head::read`].
     pub fn check_saved(&self, start: &[u8], size: u64) -> Result<[u32; 2]> {
         let preamble = Preamble::read(start, &self.fits(size))?;
-        // All three lengths have a limit of their own now, and are what the file has.
+        // Each length has been checked against its own limit, and their sum against the size of the file.
         Ok([preamble.head_bytes() as u32, preamble.tokens])
     }
 
-    /// Goes on from where a session was saved, given the head of its file of `size` bytes. Returns the notes, and how
-    /// many bytes a part has: all but the last, which may have fewer. These are to be written before anything else.
-    /// Where there are no caches or they do not fit, that is 0, and the session stays as it was.
+    /// Goes on from a saved session, given the head of its file of `size` bytes. Returns the notes, and the number of
+    /// bytes of each part but the last, which may have fewer. The parts must be written before the session is used.
+    /// Where there are no caches or they do not fit, that number is 0, and the session stays as it was.
     ///
     /// # Errors
-    /// Those of [`Head::read`]; `out_of_memory`, `device_lost`. The session then is empty.
+    /// The errors of [`Head::read`]; `out_of_memory`, `device_lost`. If the head was read, the session is empty then.
     pub async fn restore_head(&mut self, file: &[u8], size: u64) -> Result<(String, u32)> {
         self.check_idle()?;
         let head = Head::read(file, &self.fits(size))?;
@@ -313,10 +315,11 @@ impl Engine {
         self.session.restore(head).await
     }
 
-    /// Writes a part with its digest into the caches.
+    /// Writes a part, followed by its digest in `file`, into the caches.
     ///
     /// # Errors
-    /// `bad_file`, `integrity_failed`, `device_lost`; the session then is empty.
+    /// `bad_file` for a part of another length, `integrity_failed` for one that has changed; `device_lost`. The session
+    /// is empty then.
     pub async fn write_part(&mut self, number: u32, file: &[u8]) -> Result<()> {
         let written = self.session.write_part(self.cached.len(), number, file).await;
         if written.is_err() {
