@@ -66,6 +66,18 @@ export class Gpu extends LossOperations {
   }
 }
 
+export {
+  type ChatExample,
+  type CompletionExample,
+  type EncodedExample,
+  type EncodeOptions,
+  encodeExamples,
+  type Example,
+  type ExampleEncoder,
+  type ExampleMessage,
+  type TextExample,
+} from './language/examples.js';
+export { packExamples, type PackedSequence } from './language/packing.js';
 export type { CrossEntropyOptions } from './cross-entropy.js';
 export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js';
 export type { Gradients, TensorTree, ValueAndGradients } from './tree.js';
