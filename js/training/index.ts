@@ -78,6 +78,7 @@ export {
   type TextExample,
 } from './language/examples.js';
 export { packExamples, type PackedSequence } from './language/packing.js';
+export { readExamples } from './language/read.js';
 export type { CrossEntropyOptions } from './cross-entropy.js';
 export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js';
 export type { Gradients, TensorTree, ValueAndGradients } from './tree.js';
