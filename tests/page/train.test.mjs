@@ -44,10 +44,11 @@ const script = (page, values) =>
 
 const state = (page, wanted) => page.waitForFunction((name) => document.documentElement.dataset.state === name, wanted);
 
+/** Starts; where `refuses` is set, training ends before a look at the state finds it. */
 const train = async (page, values) => {
   await script(page, values);
   await page.click('#start');
-  await state(page, 'training');
+  if (!values.refuses) await state(page, 'training');
 };
 
 async function says(page, selector, pattern) {
@@ -128,12 +129,19 @@ test('files and pasted texts are read, and what is wrong in them is named', () =
     await page.click('#add-pasted');
     await says(page, '#examples-status', /^4 examples ·/);
     assert.ok(await page.isHidden('#error'));
-    // A message that the template refuses says so in its row, and does not stand in the way of others.
-    const refused = '{"messages":[{"role":"critic","content":"No."},{"role":"assistant","content":"w"}]}';
-    await page.setInputFiles('#examples-file', fileOf('roles.jsonl', refused));
-    await counted(page);
-    const words = await page.locator('#examples-status').innerText();
-    assert.match(words, /^5 examples/);
+    // What cannot be learned says so in its row, and does not stand in the way of others.
+    const seen = { type: 'image_url', image_url: { url: 'data:image/png;base64,' } };
+    const messages = [
+      { role: 'user', content: [{ type: 'text', text: 'What is this?' }, seen] },
+      { role: 'assistant', content: 'A cat.' },
+    ];
+    await page.setInputFiles('#examples-file', fileOf('pictures.jsonl', JSON.stringify({ messages })));
+    await says(page, '#examples-status', /^5 examples · .* · 1 cannot be used\.$/);
+    assert.match(
+      await page.locator('#rows tr').last().innerText(),
+      /What is this\?[^]*images and sounds cannot be learned/,
+    );
+    assert.ok(await page.isEnabled('#start'));
   }));
 
 test('examples longer than a sequence are cut, and many are shown in parts', () =>
