@@ -254,12 +254,32 @@ async function buildScript() {
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
   await minify();
   writeShaders();
+  await bundleTraining();
   // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
     const place = path.join(DIST, path.relative('js', file));
     fs.mkdirSync(path.dirname(place), { recursive: true });
     fs.copyFileSync(path.join(ROOT, file), place);
   }
+}
+
+/**
+ * Makes one file of what trains in a worker, since a bundler may have made a file of the worker's script that imports
+ * nothing. The WebAssembly is the worker's.
+ */
+async function bundleTraining() {
+  const { build: bundle } = await import('esbuild');
+  const folder = path.join(DIST, 'training', 'language');
+  const classes = path.join(folder, 'worker-classes.js');
+  const shared = {
+    name: 'shared',
+    setup: ({ onResolve }) => onResolve({ filter: /\/wasm\/instance\.js$/ }, () => ({ path: classes })),
+  };
+  await bundle({
+    ...{ entryPoints: [path.join(folder, 'in-worker.js')], outfile: path.join(DIST, 'training', 'worker.js') },
+    ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning', plugins: [shared] },
+  });
+  for (const name of ['in-worker.js', 'worker-classes.js']) fs.rmSync(path.join(folder, name));
 }
 
 /** Makes the code in dist/ small. Its declarations keep their comments. */
