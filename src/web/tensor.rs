@@ -111,9 +111,7 @@ impl TensorEngine {
         shaders::give(texts);
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
-            let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
-            let engine = RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() }));
-            Ok(Self { engine: engine.into() })
+            Ok(Self::on(device.into()).map_err(to_js)?)
         })
     }
 
@@ -192,6 +190,27 @@ impl TensorEngine {
     /// Frees all tensors, and the device unless models are on it. A second time does nothing.
     pub fn destroy(&self) {
         self.engine.borrow_mut().take();
+    }
+
+    /// Tensors on a device that is open.
+    pub(super) fn on(device: Rc<Device>) -> Result<Self> {
+        let engine = RefCell::new(Some(Tensors { gpu: TensorGpu::new(device)?, live: BTreeMap::new() }));
+        Ok(Self { engine: engine.into() })
+    }
+
+    /// What JavaScript gets of a model's weights as tensors: type, rows (0 for vectors) and columns, buffer.
+    pub(super) fn adopt<'b>(
+        &self,
+        weights: impl Iterator<Item = (DType, [u32; 2], &'b Rc<Buffer>)>,
+    ) -> std::result::Result<JsValue, JsValue> {
+        let tensors = &mut *self.tensors().map_err(to_js)?;
+        let adopt = |(dtype, shape, of): (_, [u32; 2], &Rc<Buffer>)| {
+            tensors.gpu.adopt(dtype, &shape[usize::from(shape[0] == 0)..], of.clone())
+        };
+        let made: Vec<Tensor> = weights.map(adopt).collect();
+        let handles: Vec<Handle> = made.iter().map(handle).collect();
+        tensors.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
+        to_value(&handles)
     }
 
     /// A tensor of f32 for a model to fill.
