@@ -121,7 +121,7 @@ export class WasmModel {
    */
   exportProgram(
     shaders: string,
-  ): [engine: TensorEngine, numbers: Float64Array, names: string, weights: readonly TensorHandle[]];
+  ): [engine: TensorEngine, words: Uint32Array, names: string, weights: readonly TensorHandle[]];
   /** Token ids of a text for `embed`. */
   encodeInput(text: string, truncate: boolean): Uint32Array;
   /** Token ids of a query and a document for `rank`. */

@@ -138,8 +138,7 @@ impl TensorEngine {
         let inputs: Vec<Option<u32>> = from_value(inputs, name)?;
         let mut tensors = self.tensors().map_err(to_js)?;
         let made = tensors.run(name, &inputs, options).map_err(to_js)?;
-        let handles: Vec<Handle> = made.iter().map(handle).collect();
-        to_value(&handles)
+        handles(&made)
     }
 
     /// The number of a shader that comes as text: see [`number_of`](shader::number_of).
@@ -165,8 +164,7 @@ impl TensorEngine {
     ) -> std::result::Result<JsValue, JsValue> {
         let mut tensors = self.tensors().map_err(to_js)?;
         let made = tensors.dispatch(&Run { shader, constants, words }, inputs, outputs).map_err(to_js)?;
-        let handles: Vec<Handle> = made.iter().map(handle).collect();
-        to_value(&handles)
+        handles(&made)
     }
 
     /// Waits for a tensor's values: little-endian elements in order, padded to whole words.
@@ -208,9 +206,8 @@ impl TensorEngine {
             tensors.gpu.adopt(dtype, &shape[usize::from(shape[0] == 0)..], of.clone())
         };
         let made: Vec<Tensor> = weights.map(adopt).collect();
-        let handles: Vec<Handle> = made.iter().map(handle).collect();
-        tensors.live.extend(made.iter().map(|tensor| (tensor.buffer.0, tensor.clone())));
-        to_value(&handles)
+        made.iter().for_each(|tensor| drop(tensors.keep(tensor.clone())));
+        handles(&made)
     }
 
     /// A tensor of f32 for a model to fill.
@@ -288,6 +285,12 @@ fn value_of(value: &JsValue, depth: u32) -> Value {
         (entry.get(0).as_string().unwrap_or_default(), value_of(&entry.get(1), depth - 1))
     };
     Value::object(js_sys::Object::entries(object).iter().map(entry))
+}
+
+#[inline(never)]
+fn handles(made: &[Tensor]) -> std::result::Result<JsValue, JsValue> {
+    let handles: Vec<Handle> = made.iter().map(handle).collect();
+    to_value(&handles)
 }
 
 fn handle(tensor: &Tensor) -> Handle<'_> {

@@ -1,6 +1,6 @@
 //! A loaded model for `js/training/language/`: tensors on its device, and what it computes.
 
-use js_sys::{Array, Float64Array};
+use js_sys::{Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use super::engine::{WasmModel, borrow};
@@ -9,12 +9,13 @@ use super::tensor::TensorEngine;
 use crate::Error;
 use crate::gguf::GgmlType;
 use crate::kernels::shaders;
+use crate::kernels::spec::BufferId;
 use crate::runtime::AnySession;
 use crate::tensor::DType;
 
 #[wasm_bindgen]
 impl WasmModel {
-    /// Its program on its device: a [`TensorEngine`], the numbers and the names of an
+    /// Its program on its device: a [`TensorEngine`], the words and the names of an
     /// [`Export`](crate::forward::Export), and its weights as tensors. `texts` are those of `TensorEngine::open`.
     #[wasm_bindgen(js_name = exportProgram)]
     pub fn export_program(&self, texts: String) -> Result<Array, JsValue> {
@@ -26,16 +27,15 @@ impl WasmModel {
         let export = model.export().map_err(to_js)?;
         shaders::give(texts);
         let tensors = TensorEngine::on(model.device().clone()).map_err(to_js)?;
-        let weights = tensors.adopt(export.tensors.iter().map(|(ty, shape, id)| {
-            let dtype = match ty {
-                GgmlType::F32 => DType::F32,
-                GgmlType::F16 => DType::F16,
-                GgmlType::BF16 => DType::BF16,
-                quantised => DType::Quantised(*quantised),
-            };
-            (dtype, *shape, model.buffer(*id))
-        }))?;
-        let numbers = Float64Array::from(export.numbers.as_slice());
-        Ok([tensors.into(), numbers.into(), export.names.into(), weights].into_iter().collect())
+        let weight = |(ty, shape, id): &(GgmlType, [u32; 2], BufferId)| {
+            (DType::named(ty.key()).unwrap_or(DType::F32), *shape, model.buffer(*id))
+        };
+        let weights = tensors.adopt(export.tensors.iter().map(weight))?;
+        let made = Array::new();
+        made.push(&tensors.into());
+        made.push(&Uint32Array::from(export.words.as_slice()).into());
+        made.push(&export.names.into());
+        made.push(&weights);
+        Ok(made)
     }
 }

@@ -39,7 +39,7 @@ export function lossOf(setting: Setting, head: Head, hidden: Activations, target
   run(setting, head.before, values);
   const x = values.get(head.x) as Tensor;
   const { matrix, bias } = head.stack;
-  const scales = head.after.map((op) => (op.op === 'scale' && op.x === head.logits ? op.factor : Number.NaN));
+  const scales = head.after.map((op) => (op.op === 'scale' ? Number(op.factor) : Number.NaN));
   const scale = scales.reduce((product, factor) => product * factor, 1);
   if (matrix.length === 1 && !bias && !Number.isNaN(scale)) {
     return gpu.crossEntropy(scale === 1 ? x : gpu.scale(x, scale), targets, { weights: matrix[0] });

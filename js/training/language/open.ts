@@ -23,7 +23,7 @@ const HIDDEN = -3.2e38;
  *   that have no gradient here, such as experts
  */
 export async function openTrainable(engine: LocalEngine): Promise<TrainableModel> {
-  const [tensors, numbers, names, handles] = engine.exportProgram(tensorShaders);
+  const [tensors, words, names, handles] = engine.exportProgram(tensorShaders);
   const gpu = Gpu.on(tensors);
   try {
     const weights = handles.map((handle) => new Tensor(gpu, handle));
@@ -34,7 +34,7 @@ export async function openTrainable(engine: LocalEngine): Promise<TrainableModel
       fitted.set(matrix, known);
       return known;
     };
-    return new LoweredModel(gpu, engine.info.architecture, programOf(numbers, names, weights, fit));
+    return new LoweredModel(gpu, engine.info.architecture, programOf(words, names, weights, fit));
   } catch (error) {
     gpu.destroy();
     throw error;

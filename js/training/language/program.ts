@@ -37,7 +37,7 @@ export interface Stack {
 
 /** An operation; x, y, … are activations. */
 export type Op =
-  | { readonly op: 'products'; readonly x: number; readonly products: readonly Product[]; readonly stacks: Stack[] }
+  | { readonly op: 'products'; readonly x: number; readonly products: Product[]; readonly stacks: Stack[] }
   | { readonly op: 'embed'; readonly y: number; readonly scale: number; readonly table: Matrix }
   | { readonly op: 'places'; readonly y: number; readonly table: Matrix }
   | ({ readonly op: 'norm'; readonly x: number; readonly y: number } & Norm)
@@ -53,8 +53,7 @@ export type Op =
     }
   | { readonly op: 'activate'; readonly x: number; readonly kind: number; readonly numbers: readonly number[] }
   | { readonly op: 'add'; readonly x: number; readonly to: number; readonly scale: number }
-  | { readonly op: 'scale'; readonly x: number; readonly factor: number }
-  | { readonly op: 'scaleBy'; readonly x: number; readonly factor: Tensor }
+  | { readonly op: 'scale'; readonly x: number; readonly factor: number | Tensor }
   | { readonly op: 'softCap'; readonly x: number; readonly cap: number }
   | { readonly op: 'copy'; readonly x: number; readonly y: number }
   | { readonly op: 'combine'; readonly x: number; readonly with: number | Tensor; readonly subtract: boolean };
@@ -82,8 +81,6 @@ export interface Attention {
   readonly softCap: number;
   /** Queries at position p are multiplied by 1 + temperature · ln(⌊p / span⌋ + 1). */
   readonly temperature: number;
-  readonly heads: number;
-  readonly kvHeads: number;
   readonly headDim: number;
   readonly window: number;
   readonly span: number;
@@ -104,37 +101,45 @@ export interface Program {
 /** A matrix without the columns from `width` on, which the engine has filled with zeros. */
 export type Fit = (matrix: Tensor, width: number) => Tensor;
 
-/** Numbers one after the other. */
+/** Words one after the other. */
 class Reader {
-  readonly #numbers: Float64Array;
+  readonly #words: DataView;
   readonly #names: Iterator<string>;
   readonly #weights: readonly Tensor[];
   readonly #fit: Fit;
   widths: readonly number[] = [];
+  /** Of the operation that is being read. */
+  weights = 0;
   #at = 0;
 
-  constructor(numbers: Float64Array, names: string, weights: readonly Tensor[], fit: Fit) {
-    this.#numbers = numbers;
+  constructor(words: Uint32Array, names: string, weights: readonly Tensor[], fit: Fit) {
+    this.#words = new DataView(words.buffer, words.byteOffset, words.byteLength);
     this.#names = names.split('\n').values();
     this.#weights = weights;
     this.#fit = fit;
   }
 
   get isAtEnd(): boolean {
-    return this.#at === this.#numbers.length;
+    return this.#at === this.#words.byteLength;
   }
 
   next(): number {
-    this.#at += 1;
-    return this.#numbers[this.#at - 1] as number;
+    this.#at += 4;
+    return this.#words.getUint32(this.#at - 4, true);
   }
 
-  flag(): boolean {
-    return this.next() === 1;
+  float(): number {
+    this.#at += 4;
+    return this.#words.getFloat32(this.#at - 4, true);
   }
 
-  many(count: number): number[] {
-    return Array.from({ length: count }, () => this.next());
+  /** A fraction of 64 bits. */
+  fraction(): number {
+    return (this.next() + this.next() / 2 ** 32) / 2 ** 32;
+  }
+
+  many(count: number, read = (): number => this.next()): number[] {
+    return Array.from({ length: count }, read);
   }
 
   name(): string {
@@ -145,79 +150,113 @@ class Reader {
     return this.#weights[this.next() - 1];
   }
 
+  /** The weights of an operation that are vectors. */
+  vectors(): (Tensor | undefined)[] {
+    return Array.from({ length: this.weights }, () => this.weight());
+  }
+
   /** A matrix whose rows are as wide as an activation. */
   matrix(activation: number): Matrix {
     const width = this.widths[activation] as number;
     return Array.from({ length: this.next() }, () => this.#fit(this.weight() as Tensor, width));
   }
+
+  /** A rope table. */
+  table(): RopeTable {
+    const [splitHalf, magnitude] = [this.next() === 1, this.float()];
+    return { splitHalf, magnitude, turns: this.many(this.next(), () => this.fraction()) };
+  }
 }
 
-/** The operations by their codes, each with how it is read. */
-const READ: Record<number, (from: Reader) => Op> = {
-  1: (from) => {
-    const [x, count, stacks] = from.many(3) as [number, number, number];
-    const products = Array.from({ length: count }, () => {
-      const [y, of, first, run, every] = from.many(5) as [number, number, number, number, number];
-      return { name: from.name(), y, of, first, run, every };
-    });
-    const stack = (): Stack => ({ matrix: from.matrix(x), bias: from.weight() });
-    return { op: 'products', x, products, stacks: Array.from({ length: stacks }, stack) };
-  },
-  2: (from) => {
-    const [y, scale] = [from.next(), from.next()];
-    return { op: 'embed', y, scale, table: from.matrix(y) };
-  },
-  3: (from) => {
-    const y = from.next();
-    return { op: 'places', y, table: from.matrix(y) };
-  },
-  4: (from) => ({
-    op: 'norm',
-    ...{ x: from.next(), y: from.next(), centred: from.flag(), width: from.next(), eps: from.next() },
-    ...{ weight: from.weight(), bias: from.weight() },
-  }),
-  5: (from) => ({ op: 'rope', x: from.next(), headDim: from.next(), table: from.next() }),
-  6: (from) => ({
-    op: 'attend',
-    ...{ q: from.next(), k: from.next(), v: from.next(), y: from.next() },
-    ...{ scale: from.next(), softCap: from.next(), temperature: from.next() },
-    ...{ heads: from.next(), kvHeads: from.next(), headDim: from.next(), window: from.next(), span: from.next() },
-  }),
-  7: (from) => ({
-    op: 'gate',
-    ...{ gate: from.next(), up: from.next(), y: from.next(), at: from.next(), geglu: from.flag() },
-  }),
-  8: (from) => ({ op: 'activate', x: from.next(), kind: from.next(), numbers: from.many(4) }),
-  9: (from) => ({ op: 'add', x: from.next(), to: from.next(), scale: from.next() }),
-  10: (from) => ({ op: 'scale', x: from.next(), factor: from.next() }),
-  11: (from) => ({ op: 'scaleBy', x: from.next(), factor: from.weight() as Tensor }),
-  12: (from) => ({ op: 'softCap', x: from.next(), cap: from.next() }),
-  13: (from) => ({ op: 'copy', x: from.next(), y: from.next() }),
-  14: (from) => ({ op: 'combine', x: from.next(), with: from.next(), subtract: from.flag() }),
-  15: (from) => {
-    const [x, subtract] = [from.next(), from.flag()];
-    return { op: 'combine', x, with: from.weight() as Tensor, subtract };
-  },
+/** What is read of any operation but products: activations, the last of which is written, numbers, and weights. */
+interface Parts {
+  readonly of: readonly number[];
+  readonly numbers: readonly number[];
+  readonly from: Reader;
+}
+
+/** The operations by their codes: how many activations they read, and what they are. */
+const READ: Record<number, [reads: number, op: (parts: Parts) => Op]> = {
+  3: [0, ({ of: [y = 0], numbers: [scale = 1], from }) => ({ op: 'embed', y, scale, table: from.matrix(y) })],
+  4: [0, ({ of: [y = 0], from }) => ({ op: 'places', y, table: from.matrix(y) })],
+  5: [1, normOf],
+  6: [1, ({ of: [x = 0], numbers: [headDim = 0, table = 0] }) => ({ op: 'rope', x, headDim, table })],
+  7: [3, attentionOf],
+  8: [
+    2,
+    ({ of: [gate = 0, up = 0, y = 0], numbers: [at = 0, kind] }) => ({ op: 'gate', gate, up, y, at, geglu: kind === 1 }),
+  ],
+  9: [1, ({ of: [x = 0], numbers: [kind = 0, ...numbers] }) => ({ op: 'activate', x, kind, numbers })],
+  10: [2, ({ of: [x = 0, to = 0], numbers: [scale = 1] }) => ({ op: 'add', x, to, scale })],
+  11: [1, ({ of: [x = 0], numbers: [factor = 1], from }) => ({ op: 'scale', x, factor: from.vectors()[0] ?? factor })],
+  12: [1, ({ of: [x = 0], numbers: [cap = 1] }) => ({ op: 'softCap', x, cap })],
+  13: [1, ({ of: [x = 0, y = 0] }) => ({ op: 'copy', x, y })],
+  14: [2, ({ of: [x = 0, other = 0], numbers }) => ({ op: 'combine', x, with: other, subtract: numbers[0] === 1 })],
+  15: [
+    1,
+    ({ of: [x = 0], numbers, from }) => {
+      return { op: 'combine', x, with: from.vectors()[0] as Tensor, subtract: numbers[0] === 1 };
+    },
+  ],
 };
 
-/** The program that these numbers, names of tensors and weights say. */
-export function programOf(numbers: Float64Array, names: string, weights: readonly Tensor[], fit: Fit): Program {
-  const from = new Reader(numbers, names, weights, fit);
+function normOf({ of: [x = 0, y = 0], numbers: [centred, width = 0, eps = 0], from }: Parts): Op {
+  const [weight, bias] = from.vectors();
+  return { op: 'norm', x, y, centred: centred === 1, width, eps, weight, bias };
+}
+
+function attentionOf({ of: [q = 0, k = 0, v = 0, y = 0], numbers }: Parts): Op {
+  const [scale = 1, softCap = 0, temperature = 0, headDim = 0, window = 0, span = 1] = numbers;
+  return { op: 'attend', q, k, v, y, scale, softCap, temperature, headDim, window, span };
+}
+
+/** Codes of a product, and of the matrices of those before. */
+const [PRODUCT, STACK] = [1, 2];
+
+/** Numbers of an operation. */
+const NUMBERS = 8;
+
+/** The program that these words, names of tensors and weights say. */
+export function programOf(words: Uint32Array, names: string, weights: readonly Tensor[], fit: Fit): Program {
+  const from = new Reader(words, names, weights, fit);
   const [activations, tables] = [from.next(), from.next()];
   from.widths = from.many(activations);
-  const ropeTables = Array.from({ length: tables }, () => ({
-    ...{ splitHalf: from.flag(), magnitude: from.next(), turns: from.many(from.next()) },
-  }));
+  const ropeTables = Array.from({ length: tables }, () => from.table());
   const parts: Op[][] = [[]];
   while (!from.isAtEnd) {
-    const read = READ[from.next()];
-    if (read) parts.at(-1)?.push(read(from));
-    else parts.push([]);
+    const ops = parts.at(-1) as Op[];
+    const code = from.next();
+    if (code === PRODUCT) readProduct(from, ops);
+    else if (code === STACK) readStack(from, ops);
+    else if (code === 0) parts.push([]);
+    else ops.push(readOp(from, code));
   }
   // Each part has an end.
   parts.pop();
   const [embed, head] = [parts.shift() ?? [], parts.pop() ?? []];
   return { widths: from.widths, ropeTables, embed, layers: parts, head };
+}
+
+function readOp(from: Reader, code: number): Op {
+  const [reads, op] = READ[code] as (typeof READ)[number];
+  const of = from.many(reads + 1);
+  const numbers = from.many(NUMBERS, () => from.float());
+  from.weights = from.next();
+  return op({ of, numbers, from });
+}
+
+/** Adds a product to those of the same activation before it, which have no matrices yet. */
+function readProduct(from: Reader, ops: Op[]): void {
+  const [x, y, of, first, run, every] = from.many(6) as [number, number, number, number, number, number];
+  const product: Product = { name: from.name(), y, of, first, run, every };
+  const last = ops.at(-1);
+  if (last?.op === 'products' && last.stacks.length === 0) last.products.push(product);
+  else ops.push({ op: 'products', x, products: [product], stacks: [] });
+}
+
+function readStack(from: Reader, ops: Op[]): void {
+  const last = ops.at(-1) as Op & { op: 'products' };
+  last.stacks.push({ matrix: from.matrix(last.x), bias: from.weight() });
 }
 
 /** The activations that an operation reads. */

@@ -224,20 +224,21 @@ class Step {
   }
 }
 
-const scaled = (gpu: Gpu, x: Tensor, by: number): Tensor => (by === 1 ? x : gpu.scale(x, by));
+function scaled(gpu: Gpu, x: Tensor, by: number | Tensor): Tensor {
+  if (typeof by !== 'number') return gpu.mul(x, by);
+  return by === 1 ? x : gpu.scale(x, by);
+}
 
 /** What becomes of x, value by value. */
 function changed(
   gpu: Gpu,
   x: Tensor,
-  op: Op & { op: 'scale' | 'scaleBy' | 'softCap' | 'combine' },
+  op: Op & { op: 'scale' | 'softCap' | 'combine' },
   rows: (x: number) => Tensor,
 ): Tensor {
   switch (op.op) {
     case 'scale':
       return scaled(gpu, x, op.factor);
-    case 'scaleBy':
-      return gpu.mul(x, op.factor);
     case 'softCap':
       return gpu.fuse([x], (v) => v.mul(1 / op.cap).tanh().mul(op.cap));
     case 'combine': {

@@ -8,7 +8,9 @@ use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
 use super::pace::Pace;
 use super::row_cache::Rows;
 use crate::Result;
-use crate::forward::{BatchLists, BufferSpec, Buffers, Export, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row};
+use crate::forward::{
+    BatchLists, BufferSpec, Buffers, Export, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row,
+};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{BufferId, Dispatch, Slice};
