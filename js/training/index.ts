@@ -14,6 +14,7 @@
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
+import type { TensorEngine } from '../wasm/webgguf.js';
 import { LossOperations } from './cross-entropy.js';
 import { type TensorTree, leavesOf, pairs } from './tree.js';
 
@@ -23,6 +24,11 @@ export class Gpu extends LossOperations {
   static override async create(): Promise<Gpu> {
     // biome-ignore lint/complexity/noThisInStatic: `create` of the base makes what it is called on.
     return (await super.create()) as Gpu;
+  }
+
+  /** On a device that is open. @internal */
+  static on(engine: TensorEngine): Gpu {
+    return new Gpu(engine);
   }
 
   /**
