@@ -386,7 +386,8 @@ async function infoOf(
   asked: WasmLoadOptions['backend'],
   warn: (warning: LoadWarning) => void,
 ): Promise<ModelInfo> {
-  const info = handle.info();
+  const { eos } = guarded(() => handle.chatTemplate());
+  const info = { ...handle.info(), ...(eos && { endOfText: eos }) };
   if (asked !== 'auto' || info.backend !== 'cpu') return info;
   const reason = await backendReason();
   // Where there is no page, nobody expects a GPU.

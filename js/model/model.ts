@@ -441,6 +441,7 @@ export class WasmModel {
   /** For `webgguf/training`: does `work` with the engine while no request uses it. @internal */
   async withEngine<T>(call: string, work: (engine: Engine) => Promise<T>): Promise<T> {
     return this.#inTurn(call, work);
+  }
 
   /** For what this package does with a model elsewhere. @internal */
   engineFor(call: string): Engine {

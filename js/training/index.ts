@@ -72,13 +72,25 @@ export class Gpu extends LossOperations {
   }
 }
 
+export {
+  type ChatExample,
+  type CompletionExample,
+  type EncodedExample,
+  type EncodeOptions,
+  encodeExamples,
+  type Example,
+  type ExampleEncoder,
+  type ExampleMessage,
+  type TextExample,
+} from './language/examples.js';
+export { packExamples, type PackedSequence } from './language/packing.js';
+export { readExamples } from './language/read.js';
 export type { CrossEntropyOptions } from './cross-entropy.js';
 export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js';
 export type { Gradients, TensorTree, ValueAndGradients } from './tree.js';
 export { Variable } from './variable.js';
 export { deleteTraining, savedTrainings } from './language/saved.js';
 export { type Trainer, trainer } from './language/trainer.js';
-export type { Example } from './language/examples.js';
 export type { Unfinished } from './language/host.js';
 export type { Recipe } from './language/options.js';
 export type { Schedule } from './language/schedule.js';

@@ -27,12 +27,15 @@ export interface DataOptions {
 export async function dataOf(
   model: WasmModel,
   examples: readonly Example[],
-  { heldOut = 0 }: RunOptions,
+  { heldOut = 0, signal }: RunOptions,
   { length, seed, warn }: DataOptions,
 ): Promise<Dataset> {
   if (examples.length === 0) throw invalidArgument('run: there are no examples');
-  const encode = async (list: readonly Example[], what: string): Promise<EncodedExample[]> =>
-    cut(await encodeExamples(model, list, { length }), length, what, warn);
+  const encode = async (list: readonly Example[], what: string): Promise<EncodedExample[]> => {
+    const encoded = await encodeExamples(model, list, { length, signal });
+    tellCut(encoded, length, what, warn);
+    return encoded;
+  };
   const encoded = await encode(examples, 'examples');
   if (typeof heldOut !== 'number') {
     const others = heldOut.length > 0 ? await encode(heldOut, 'held-out examples') : [];
@@ -48,19 +51,18 @@ export async function dataOf(
   return checked({ sequences: packed(sides[0], length), heldOut: packed(sides[1], length) }, ...sides);
 }
 
-/** The examples, of which those that are too long end early; the page is told. */
-function cut(
-  encoded: EncodedExample[],
+/** Tells the page of examples that were too long. */
+function tellCut(
+  encoded: readonly EncodedExample[],
   length: number,
   what: string,
   warn: (warning: TrainingWarning) => void,
-): EncodedExample[] {
-  const long = encoded.filter(({ ids }) => ids.length > length);
-  if (long.length === 0) return encoded;
-  const most = long.reduce((longest, { ids }) => Math.max(longest, ids.length), 0);
-  const message = `${long.length} of ${encoded.length} ${what} have more than ${length} tokens, up to ${most}: cut there`;
-  warn({ code: 'examples_cut', message });
-  return encoded.map(({ ids, learned }) => ({ ids: ids.slice(0, length), learned: learned.slice(0, length) }));
+): void {
+  const most = encoded.reduce((longest, { cut }) => Math.max(longest, cut), 0);
+  if (most === 0) return;
+  const count = encoded.filter(({ cut }) => cut > 0).length;
+  const which = `${count} of ${encoded.length} ${what} have more than ${length} tokens`;
+  warn({ code: 'examples_cut', message: `${which}, up to ${length + most}, and end there` });
 }
 
 /** Sequences, without those that teach nothing, and without what is behind the last token that is learned. */
