@@ -40,6 +40,7 @@ export function tinyTrainable(gpu) {
     architecture: 'llama',
     targets: TARGETS.map(([name, kind, rows, cols]) => ({ name, kind, rows, cols })),
     loss,
+    packs: () => true,
     free: () => gpu.free(weights),
   };
 }

@@ -367,10 +367,73 @@ test('wrong sets, aborts, and ends', async () => {
   assert.equal(found.masked, 'invalid_argument: run: no token of the 2 examples is learned');
   assert.equal(found.left, 'invalid_argument: run: heldOut 0.5 of 1 examples leaves none to learn from');
   assert.equal(found.held, 'invalid_argument: run: no token of the 1 held-out examples is learned');
-  const message = '1 of 8 examples have more than 48 tokens, up to 100: cut there';
+  const message = '1 of 8 examples have more than 48 tokens, up to 100, and end there';
   assert.deepEqual(found.warnings, [{ code: 'examples_cut', message }]);
   assert.match(found.busy, /^invalid_argument: run: another run is on/);
   assert.equal(found.aborted, 'undefined: enough');
   assert.deepEqual([found.seen, found.unfinished, found.after, found.rest], [[1], { step: 1, steps: 4 }, [2], [3, 4]]);
   assert.match(found.freed, /^invalid_argument: adapter: the trainer was freed/);
 });
+
+/** A loaded fixture learns five sentences; `options` of load. */
+async function learned(options) {
+  const run = `(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const { trainer } = await import('/dist/training/index.js');
+    const loads = () => performance.getEntriesByType('resource').filter(({ name }) => name.includes('/dist/training/worker.js'));
+    const options = { backend: 'webgpu', selfCheck: false, ...${JSON.stringify(options)} };
+    const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', options);
+    const write = async (adapters) => (await model.generate('the cat', { maxTokens: 12, temperature: 0, ignoreEos: true, adapters })).text;
+    const before = await write([]);
+    const unknown = await trainer(model, { targets: ['attn_x'] }).catch(({ code, message }) => code + ': ' + message);
+    const t = await trainer(model, { rank: 8, learningRate: 0.02, schedule: 'constant', warmUp: 0, name: 'fixture' });
+    const sentences = ['the cat sat on the mat', 'a dog barks', 'birds sing in trees', 'rain falls', 'the sun is warm'];
+    const steps = [];
+    const ids = [];
+    for await (const step of t.run(sentences, { epochs: 8, length: 64 })) {
+      steps.push(step);
+      if (step.step % 4 === 0) ids.push(await t.use());
+    }
+    const after = await write([{ id: t.adapterId }]);
+    const alone = await write([]);
+    const tokens = await model.tokenize('the cat sat on the mat');
+    const score = async (adapters) => [...(await model.evaluate(tokens, { adapters })).logprobs].reduce((a, b) => a + b, 0);
+    const scores = [await score([]), await score([{ id: t.adapterId }])];
+    const { targets, parameters } = t;
+    await t.free();
+    const again = await trainer(model, { resume: 'fixture' });
+    const file = await again.adapter({ dtype: 'f16' });
+    const half = await model.addAdapter(file);
+    scores.push(await score([{ id: half }]));
+    await again.free();
+    await model.free();
+    return { before, after, alone, unknown, losses: steps.map(({ loss }) => loss), ids, scores, targets, parameters, bytes: file.size };
+  })()`;
+  const found = await page.evaluate(run);
+  assert.deepEqual(page.crashes, []);
+  return found;
+}
+
+for (const worker of [false, true]) {
+  test(`a loaded model learns${worker ? ' in its worker' : ''}`, async () => {
+    const found = await learned({ worker });
+    const { losses, before, after, alone, unknown, ids, scores } = found;
+    assert.match(unknown, /^invalid_argument: trainer: targets: the model has no 'attn_x'; it has attn_q, /);
+    assert.ok(losses.at(-1) < losses[0] - 0.5, String(losses));
+    assert.notEqual(after, before);
+    assert.equal(alone, before, 'the model itself is as it was');
+    assert.ok(ids.length === 2 && ids[1] > ids[0], String(ids));
+    assert.ok(scores[1] > scores[0] + 1, String(scores));
+    assert.ok(Math.abs(scores[2] - scores[1]) < 0.02 * Math.abs(scores[1]), `of f16, after a resume: ${scores}`);
+    assert.deepEqual(found.targets.toSorted(), [
+      'attn_k',
+      'attn_output',
+      'attn_q',
+      'attn_v',
+      'ffn_down',
+      'ffn_gate',
+      'ffn_up',
+    ]);
+    assert.ok(found.bytes > 2 * found.parameters && found.bytes < 2.5 * found.parameters + 4096);
+  });
+}

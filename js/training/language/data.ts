@@ -16,6 +16,8 @@ const HELD_OUT = 1 << 19;
 export interface DataOptions {
   readonly length: number;
   readonly seed: number;
+  /** Whether a sequence may have several examples. */
+  readonly packs: boolean;
   readonly warn: (warning: TrainingWarning) => void;
 }
 
@@ -28,7 +30,7 @@ export async function dataOf(
   model: WasmModel,
   examples: readonly Example[],
   { heldOut = 0, signal }: RunOptions,
-  { length, seed, warn }: DataOptions,
+  { length, seed, packs, warn }: DataOptions,
 ): Promise<Dataset> {
   if (examples.length === 0) throw invalidArgument('run: there are no examples');
   const encode = async (list: readonly Example[], what: string): Promise<EncodedExample[]> => {
@@ -37,9 +39,11 @@ export async function dataOf(
     return encoded;
   };
   const encoded = await encode(examples, 'examples');
+  const packed = (list: readonly EncodedExample[]): PackedSequence[] =>
+    (packs ? [list] : list.map((example) => [example])).flatMap((some) => sequencesOf(some, length));
   if (typeof heldOut !== 'number') {
     const others = heldOut.length > 0 ? await encode(heldOut, 'held-out examples') : [];
-    return checked({ sequences: packed(encoded, length), heldOut: packed(others, length) }, encoded, others);
+    return checked({ sequences: packed(encoded), heldOut: packed(others) }, encoded, others);
   }
   const count = heldOut === 0 ? 0 : Math.max(1, Math.round(heldOut * encoded.length));
   if (count >= encoded.length) {
@@ -48,7 +52,7 @@ export async function dataOf(
   const chosen = new Set(shuffled(encoded.length, seed, HELD_OUT).slice(0, count));
   const [learned, others] = [false, true].map((isHeld) => encoded.filter((_, at) => chosen.has(at) === isHeld));
   const sides = [learned, others] as [EncodedExample[], EncodedExample[]];
-  return checked({ sequences: packed(sides[0], length), heldOut: packed(sides[1], length) }, ...sides);
+  return checked({ sequences: packed(sides[0]), heldOut: packed(sides[1]) }, ...sides);
 }
 
 /** Tells the page of examples that were too long. */
@@ -66,7 +70,7 @@ function tellCut(
 }
 
 /** Sequences, without those that teach nothing, and without what is behind the last token that is learned. */
-function packed(encoded: readonly EncodedExample[], length: number): PackedSequence[] {
+function sequencesOf(encoded: readonly EncodedExample[], length: number): PackedSequence[] {
   return packExamples(encoded, length)
     .filter((sequence) => learnedOf([sequence]) > 0)
     .map(({ ids, targets, segments }) => {

@@ -55,7 +55,8 @@ export interface Outcome {
 /** What {@link Trainer} asks of the thread with the model. */
 export interface Host {
   readonly facts: Facts;
-  /** How far an interrupted run is, if there is one. */
+  /** Whether several examples fit a sequence of this length. */
+  packs(length: number): Promise<boolean>;
   begin(run: Begin): Promise<void>;
   /** The next step; `undefined` once the run is over. */
   step(): Promise<Outcome | undefined>;
@@ -112,12 +113,13 @@ export class LocalHost implements Host {
   #isTold = false;
 
   private constructor(given: HostOptions, model: TrainableModel, opened: Opened) {
-    const { kept, copy, store, warning, recipe } = opened;
+    const { kept, copy, store, warning } = opened;
     this.#options = given;
     this.#clock = given.clock ?? (() => performance.now());
     this.#model = model;
+    this.#targets = chosenTargets(model.targets, opened.recipe.targets);
+    const recipe = { ...opened.recipe, targets: kindsOf(this.#targets).sort() };
     this.#recipe = recipe;
-    this.#targets = chosenTargets(model.targets, recipe.targets);
     if (kept) checkTargets(kept, this.#targets);
     const first = copy ?? firstCopy(this.#targets, recipe);
     this.#store = store;
@@ -150,6 +152,10 @@ export class LocalHost implements Host {
       model?.free();
       throw error;
     }
+  }
+
+  async packs(length: number): Promise<boolean> {
+    return this.#model.packs(length);
   }
 
   async begin({ data, recipe, given, resume, saveEvery }: Begin): Promise<void> {

@@ -80,6 +80,11 @@ class LoweredModel implements TrainableModel {
     });
   }
 
+  packs(length: number): boolean {
+    const isPlaced = this.#program.embed.some(({ op }) => op === 'places');
+    return !isPlaced && !this.#attentions.some(({ temperature, span }) => temperature && length > span);
+  }
+
   /** Also all other tensors of its `gpu`. */
   free(): void {
     this.gpu.destroy();
@@ -122,7 +127,8 @@ class LoweredModel implements TrainableModel {
     const length = batch.ids.shape[1] as number;
     for (const op of this.#program.embed) {
       if (op.op !== 'places') continue;
-      if (batch.segments) throw invalidArgument('loss: the model counts positions from the start of a row, so no segments');
+      if (batch.segments)
+        throw invalidArgument('loss: the model counts positions from the start of a row, so no segments');
       const most = op.table.reduce((rows, shard) => rows + (shard.shape[0] as number), 0);
       if (length > most) throw invalidArgument(`loss: ids is ${batch.ids}; the model has ${most} positions`);
     }
@@ -148,7 +154,10 @@ function through(setting: Setting, { ops, needs, gives }: Layer, values: Activat
   const after: Activations = new Map(values);
   const [only] = gives;
   if (gives.length === 1 && only !== undefined) {
-    after.set(only, gpu.checkpoint((...given) => made(...given).get(only) as Tensor, ...inputs));
+    after.set(
+      only,
+      gpu.checkpoint((...given) => made(...given).get(only) as Tensor, ...inputs),
+    );
   } else {
     const own = made(...inputs);
     for (const y of gives) after.set(y, own.get(y) as Tensor);

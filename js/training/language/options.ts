@@ -11,7 +11,7 @@ import type { AdapterFileOptions, RunOptions, TrainerOptions } from './types.js'
 export interface Recipe {
   readonly rank: number;
   readonly alpha: number;
-  /** Kinds of weights; none: all of the model. */
+  /** Kinds of weights, sorted; before the model is open, none means all. */
   readonly targets: readonly string[] | undefined;
   readonly learningRate: number;
   readonly weightDecay: number;
@@ -85,15 +85,16 @@ export function trainerOptions(options: TrainerOptions): TrainerOptions {
 
 /** The options that decide what is learned; of a training that was kept, its own, which given ones must equal. */
 export function recipeOf(options: TrainerOptions, kept?: Recipe): Recipe {
-  const { name: _, resume, onWarning: _w, workerScript: _s, ...given } = options;
+  const { name: _, resume, onWarning: _w, workerScript: _s, ...others } = options;
+  const given = { ...others, targets: options.targets && [...options.targets].sort() };
   if (kept) {
     checkSame(`trainer: '${resume}' was trained`, kept, given);
     return kept;
   }
-  const { rank = 16, targets, ...rest } = given;
+  const { rank = 16, ...rest } = given;
   const defaults = { learningRate: 2e-4, weightDecay: 0, warmUp: 0.05, schedule: 'cosine', clipNorm: 1, seed: 0 };
   const chosen = Object.fromEntries(Object.entries(rest).filter(isGiven));
-  return { rank, alpha: 2 * rank, targets: targets && [...targets], ...defaults, ...chosen } as Recipe;
+  return { rank, alpha: 2 * rank, targets: undefined, ...defaults, ...chosen } as Recipe;
 }
 
 /** Refuses options that are not those of `kept`. */

@@ -28,6 +28,10 @@ export class RemoteHost implements Host {
     return new RemoteHost(facts, (method, ...args) => engine.train(at.script, method, [number, ...args]));
   }
 
+  packs(length: number): Promise<boolean> {
+    return this.#call('packs', length);
+  }
+
   begin(run: Begin): Promise<void> {
     return this.#call('begin', run);
   }

@@ -55,6 +55,8 @@ export interface TrainableModel {
    *   positions from the start of a row
    */
   loss(batch: TrainingBatch, adapters: Readonly<Record<string, AdapterPair>>, scale: number): FloatTensor;
+  /** Whether rows of this length may have segments: not where the model counts positions from the start of a row. */
+  packs(length: number): boolean;
   /** Frees what it holds; the model stays. */
   free(): void;
 }

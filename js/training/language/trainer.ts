@@ -218,8 +218,8 @@ export class Trainer {
     try {
       signal?.throwIfAborted();
       const data = await dataOf(this.#model, examples, options, {
-        length: recipe.length,
-        seed: this.options.seed,
+        ...{ length: recipe.length, seed: this.options.seed },
+        packs: await this.#host.packs(recipe.length),
         warn: this.#onWarning,
       });
       await this.#host.begin({ data, recipe, given, resume, saveEvery: 1000 * saveEvery });
