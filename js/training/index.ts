@@ -90,7 +90,7 @@ export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js'
 export type { Gradients, TensorTree, ValueAndGradients } from './tree.js';
 export { Variable } from './variable.js';
 export { deleteTraining, savedTrainings } from './language/saved.js';
-export { type Trainer, trainer } from './language/trainer.js';
+export type { Trainer } from './language/trainer.js';
 export type { Unfinished } from './language/host.js';
 export type { Recipe } from './language/options.js';
 export type { Schedule } from './language/schedule.js';
@@ -102,3 +102,4 @@ export type {
   TrainingStep,
   TrainingWarning,
 } from './language/types.js';
+export { trainer } from './trainer.js';

@@ -16,7 +16,7 @@ const { checkSame, chosenTargets, recipeOf, runOptions, runRecipeOf, trainerOpti
 const { TrainingStore, deleteTraining, savedTrainings } = await load('saved');
 const { dataOf } = await load('data');
 const { Pace } = await load('pace');
-const { trainer } = await load('trainer');
+const { trainer } = await import(`${dist}training/index.js`);
 
 const TARGETS = [
   { name: 'blk.0.attn_q.weight', kind: 'attn_q', rows: 6, cols: 4 },

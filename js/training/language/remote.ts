@@ -76,7 +76,7 @@ async function opened(
     return await attempt(besideScript());
   } catch (error) {
     if ((error as WebggufError).code !== 'download_failed') throw error;
-    const moved = await fileFromVite('training/worker.js').catch(() => undefined);
+    const moved = await fileFromVite('training/language/training-worker.js').catch(() => undefined);
     if (!moved) throw error;
     return attempt(moved.href);
   }
@@ -85,7 +85,7 @@ async function opened(
 /** Bundlers find the file by this expression: it must stay as it is. */
 function besideScript(): string {
   try {
-    return new URL('../worker.js', import.meta.url).href;
+    return new URL('./training-worker.js', import.meta.url).href;
   } catch (cause) {
     const message = 'the URL of training-worker.js is not known: this bundle is no ES module; give it as workerScript';
     throw new WebggufError('download_failed', message, { cause });

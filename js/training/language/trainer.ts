@@ -14,23 +14,8 @@ import { openTrainable } from './open.js';
 import type { Example } from './examples.js';
 import type { AdapterFileOptions, RunOptions, TrainerOptions, TrainingStep, TrainingWarning } from './types.js';
 
-/**
- * Opens the training of an adapter (LoRA, Hu et al. 2021, <https://arxiv.org/abs/2106.09685>) for a loaded model, whose
- * weights stay as they are. A model that was loaded with `worker: true` trains in its worker.
- *
- * @param model a model on WebGPU that writes text
- * @param options see {@link TrainerOptions}
- * @throws {WebggufError} `invalid_argument` for wrong options, kinds of weights that the model has not, a model on the
- *   CPU, and for a training to resume that is not kept, or was of another model or with other options, which names both;
- *   `unsupported_architecture` for a model that has operations without gradients; `out_of_memory`; `device_lost`;
- *   `feature_missing` where a training is to be resumed without a private file system
- *
- * @example
- * const t = await trainer(model, { rank: 16, name: 'pirate' });
- * for await (const step of t.run(examples, { epochs: 3, heldOut: 0.1 })) console.log(step.step, step.loss);
- * const { text } = await model.generate('Hello', { adapters: [{ id: await t.use() }] });
- */
-export async function trainer(model: WasmModel, options: TrainerOptions = {}): Promise<Trainer> {
+/** See {@link trainer}. @internal */
+export async function openTrainer(model: WasmModel, options: TrainerOptions = {}): Promise<Trainer> {
   const given = trainerOptions(options);
   if (!isModel(model)) throw invalidArgument(`trainer: expected a model of WasmModel.load, found ${show(model)}`);
   const { info } = model;
@@ -64,7 +49,7 @@ async function digestOf(engine: Engine): Promise<string> {
   return view.getBigUint64(0, true).toString(16).padStart(16, '0');
 }
 
-/** What {@link trainer} gives. */
+/** The training of an adapter: what {@link trainer} gives. */
 export class Trainer {
   readonly #model: WasmModel;
   readonly #host: Host;
