@@ -6,7 +6,7 @@ import { WebggufError, invalidArgument } from '../../errors.js';
 import { warningOf } from '../../load/cache/warning.js';
 import { show } from '../../options.js';
 import { adapterFile } from './adapter-file.js';
-import { type Dataset, batchesOf, parts, stepsOfEpoch } from './batches.js';
+import { type Dataset, batchesOf, parts, stepsOfEpoch, tokensOf } from './batches.js';
 import { digestOf } from './digest.js';
 import { type Recipe, type RunRecipe, checkSame, chosenTargets, kindsOf, recipeOf } from './options.js';
 import { type Copy, Parameters, firstCopy } from './parameters.js';
@@ -19,7 +19,9 @@ import type { TrainerOptions, TrainingStep, TrainingWarning } from './types.js';
 
 /** How far an interrupted run is. */
 export interface Unfinished {
+  /** Steps that are done. */
   readonly step: number;
+  /** Steps of the run. */
   readonly steps: number;
 }
 
@@ -57,6 +59,7 @@ export interface Host {
   readonly facts: Facts;
   /** Whether several examples fit a sequence of this length. */
   packs(length: number): Promise<boolean>;
+  /** Begins a run, or goes on with the one that was interrupted. */
   begin(run: Begin): Promise<void>;
   /** The next step; `undefined` once the run is over. */
   step(): Promise<Outcome | undefined>;
@@ -198,7 +201,7 @@ export class LocalHost implements Host {
       this.#model.gpu.freeAll(gradients);
     }
     this.#hasStepped = true;
-    const read = batches.flat().reduce((sum, { ids }) => sum + ids.length, 0);
+    const read = tokensOf(batches.flat());
     this.#move({ step: done + 1, tokens: run.state.tokens + read, loss });
     const heldOutLoss = await this.#evaluate(run);
     const step: TrainingStep = {
@@ -309,7 +312,9 @@ export class LocalHost implements Host {
 
   /** Copies everything to memory. */
   async #check(): Promise<void> {
-    this.#checkpoint = { copy: await this.#parameters.copy(), run: this.#state };
+    // As it is now: a step may be under way.
+    const [run, copying] = [this.#state, this.#parameters.copy()];
+    this.#checkpoint = { copy: await copying, run };
     this.#checkpointAt = this.#clock();
   }
 

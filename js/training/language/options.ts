@@ -7,17 +7,25 @@ import type { Schedule } from './schedule.js';
 import type { AdapterTarget } from './trainable.js';
 import type { AdapterFileOptions, RunOptions, TrainerOptions } from './types.js';
 
-/** What an adapter is and how it is learned: plain data, which is kept with a training. */
+/** What an adapter is and how it is learned, complete; it is kept with a training. See {@link TrainerOptions}. */
 export interface Recipe {
+  /** Columns of the thin matrices. */
   readonly rank: number;
+  /** What the adapter adds is multiplied by alpha / rank. */
   readonly alpha: number;
   /** Kinds of weights, sorted; before the model is open, none means all. */
   readonly targets: readonly string[] | undefined;
+  /** The largest step. */
   readonly learningRate: number;
+  /** Share of a matrix that a step of length 1 takes away. */
   readonly weightDecay: number;
+  /** Share of the steps in which the learning rate rises. */
   readonly warmUp: number;
+  /** How the learning rate falls after that. */
   readonly schedule: Schedule;
+  /** Norm that gradients are clipped to. */
   readonly clipNorm: number;
+  /** Decides the first values and the order of the examples. */
   readonly seed: number;
 }
 

@@ -7,8 +7,8 @@ import type { LocalEngine } from '../../engine/local.js';
 import type { WasmModel } from '../../model/model.js';
 import { show } from '../../options.js';
 import { dataOf } from './data.js';
-import { type Facts, type Host, LocalHost, type Unfinished } from './host.js';
-import { fileType, runOptions, runRecipeOf, trainerOptions } from './options.js';
+import { type Host, LocalHost, type Unfinished } from './host.js';
+import { type Recipe, fileType, runOptions, runRecipeOf, trainerOptions } from './options.js';
 import type { Base } from './saved.js';
 import { openTrainable } from './open.js';
 import type { Example } from './examples.js';
@@ -59,6 +59,9 @@ export class Trainer {
   #isRunning = false;
   #isStopped = false;
   #isFree = false;
+  /** Whether a run waits for the host, not for the page. */
+  #isStepping = false;
+  #freeing: Promise<void> | undefined;
   /** What is being put into the model. */
   #using: Promise<number> | undefined;
 
@@ -87,7 +90,7 @@ export class Trainer {
   }
 
   /** Options that decide what is learned, complete; of a training that was resumed, its own. */
-  get options(): Facts['recipe'] {
+  get options(): Recipe {
     return this.#host.facts.recipe;
   }
 
@@ -143,7 +146,8 @@ export class Trainer {
       const file = await this.adapter();
       const before = this.#adapter;
       this.#adapter = await this.#model.addAdapter(file);
-      if (before !== undefined) await this.#model.removeAdapter(before);
+      // The page may have removed it.
+      if (before !== undefined) await this.#model.removeAdapter(before).catch(() => {});
       return this.#adapter;
     };
     this.#using = this.#using?.then(put, put) ?? put();
@@ -179,10 +183,19 @@ export class Trainer {
 
   /** Ends a run, and frees the memory of training; the model stays, with the adapter of {@link Trainer.use}. */
   async free(): Promise<void> {
-    if (this.#isFree) return;
-    this.#isFree = true;
     this.stop();
-    if (!this.#isRunning) await this.#host.free();
+    this.#isFree = true;
+    // A step that is under way ends first, and its loop frees. A loop that waits for its page may never go on.
+    if (!this.#isStepping) await this.#freeHost();
+  }
+
+  async #freeHost(): Promise<void> {
+    const end = async (): Promise<void> => {
+      if (this.#isRunning) await this.#host.interrupt().catch(() => {}); // which keeps it; what fails there is lost
+      await this.#host.free();
+    };
+    this.#freeing ??= end();
+    return this.#freeing;
   }
 
   /** `await using t = …` frees it at the end of the block. */
@@ -199,6 +212,7 @@ export class Trainer {
     if (this.#isRunning) throw invalidArgument('run: another run is on');
     const { signal, resume, saveEvery = 30, heldOut: _, ...given } = options;
     this.#isRunning = true;
+    this.#isStepping = true;
     this.#isStopped = false;
     try {
       signal?.throwIfAborted();
@@ -211,8 +225,9 @@ export class Trainer {
       yield* this.#each(signal);
       signal?.throwIfAborted();
     } finally {
+      this.#isStepping = false;
+      if (this.#isFree) await this.#freeHost();
       this.#isRunning = false;
-      if (this.#isFree) await this.#host.free();
     }
   }
 
@@ -224,14 +239,15 @@ export class Trainer {
         const outcome = await this.#kept(() => this.#host.step());
         if (!outcome) break;
         if (outcome.warning) this.#onWarning(outcome.warning);
+        this.#isStepping = false;
         yield outcome.step;
+        this.#isStepping = !this.#isFree;
       }
     } catch (error) {
       isOver = true;
       throw error;
     } finally {
-      if (!isOver) this.#unfinished = await this.#host.interrupt();
-      else this.#unfinished = undefined;
+      this.#unfinished = isOver || this.#freeing ? undefined : await this.#host.interrupt();
     }
   }
 

@@ -114,14 +114,17 @@ export interface AdapterFileOptions {
 
 /** A training that is kept in the origin's private file system. */
 export interface SavedTraining {
+  /** The name that it goes on by. */
   readonly name: string;
-  /** Steps that are done, and of how many. */
+  /** Steps that are done of its last run. */
   readonly step: number;
+  /** Steps of that run; 0 where none was begun, or where it ended with an error. */
   readonly steps: number;
   /** Loss of the last step; absent before the first. */
   readonly loss?: number;
-  /** `general.architecture` of the model, and its name where it has one. */
+  /** `general.architecture` of the model. */
   readonly architecture: string;
+  /** `general.name` of the model, where it has one. */
   readonly model?: string;
   /** When it was saved. */
   readonly saved: Date;
