@@ -3,7 +3,7 @@
  */
 import { shaped } from '../../compute/dispatch.js';
 import type { LocalEngine } from '../../engine/local.js';
-import { invalidArgument } from '../../errors.js';
+import { invalidArgument, WebggufError } from '../../errors.js';
 import { show } from '../../options.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
@@ -15,6 +15,9 @@ import type { AdapterPair, AdapterTarget, TrainableModel, TrainingBatch } from '
 
 /** A score that hides a key. */
 const HIDDEN = -3.2e38;
+
+/** Values of a head that `attention` takes at most. */
+const MOST_HEAD_DIM = 256;
 
 /**
  * Opens a model on its own device, in this thread. Its weights are not copied.
@@ -65,6 +68,10 @@ class LoweredModel implements TrainableModel {
     this.#layers = layersOf(program);
     this.#head = headOf(program);
     this.#attentions = program.layers.flat().filter((op) => op.op === 'attend');
+    if (this.#attentions.some(({ headDim }) => headDim > MOST_HEAD_DIM)) {
+      const message = `training: there are no gradients for heads of more than ${MOST_HEAD_DIM} values`;
+      throw new WebggufError('unsupported_architecture', message);
+    }
   }
 
   loss(batch: TrainingBatch, adapters: Readonly<Record<string, AdapterPair>>, scale: number): FloatTensor {
@@ -122,7 +129,8 @@ class LoweredModel implements TrainableModel {
     const length = batch.ids.shape[1] as number;
     for (const op of this.#program.embed) {
       if (op.op !== 'places') continue;
-      if (batch.segments) throw invalidArgument('loss: the model counts positions from the start of a row, so no segments');
+      if (batch.segments)
+        throw invalidArgument('loss: the model counts positions from the start of a row, so no segments');
       const most = op.table.reduce((rows, shard) => rows + (shard.shape[0] as number), 0);
       if (length > most) throw invalidArgument(`loss: ids is ${batch.ids}; the model has ${most} positions`);
     }
@@ -148,7 +156,10 @@ function through(setting: Setting, { ops, needs, gives }: Layer, values: Activat
   const after: Activations = new Map(values);
   const [only] = gives;
   if (gives.length === 1 && only !== undefined) {
-    after.set(only, gpu.checkpoint((...given) => made(...given).get(only) as Tensor, ...inputs));
+    after.set(
+      only,
+      gpu.checkpoint((...given) => made(...given).get(only) as Tensor, ...inputs),
+    );
   } else {
     const own = made(...inputs);
     for (const y of gives) after.set(y, own.get(y) as Tensor);

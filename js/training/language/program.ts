@@ -184,7 +184,14 @@ const READ: Record<number, [reads: number, op: (parts: Parts) => Op]> = {
   7: [3, attentionOf],
   8: [
     2,
-    ({ of: [gate = 0, up = 0, y = 0], numbers: [at = 0, kind] }) => ({ op: 'gate', gate, up, y, at, geglu: kind === 1 }),
+    ({ of: [gate = 0, up = 0, y = 0], numbers: [at = 0, kind] }) => ({
+      op: 'gate',
+      gate,
+      up,
+      y,
+      at,
+      geglu: kind === 1,
+    }),
   ],
   9: [1, ({ of: [x = 0], numbers: [kind = 0, ...numbers] }) => ({ op: 'activate', x, kind, numbers })],
   10: [2, ({ of: [x = 0, to = 0], numbers: [scale = 1] }) => ({ op: 'add', x, to, scale })],

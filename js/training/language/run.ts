@@ -108,7 +108,10 @@ class Step {
         this.#set(op.y, values.get(op.x) as Tensor);
         return;
       default:
-        this.#set(op.x, changed(gpu, this.#rows(op.x), op, (x) => this.#rows(x)));
+        this.#set(
+          op.x,
+          changed(gpu, this.#rows(op.x), op, (x) => this.#rows(x)),
+        );
     }
   }
 
@@ -240,7 +243,12 @@ function changed(
     case 'scale':
       return scaled(gpu, x, op.factor);
     case 'softCap':
-      return gpu.fuse([x], (v) => v.mul(1 / op.cap).tanh().mul(op.cap));
+      return gpu.fuse([x], (v) =>
+        v
+          .mul(1 / op.cap)
+          .tanh()
+          .mul(op.cap),
+      );
     case 'combine': {
       const other = typeof op.with === 'number' ? rows(op.with) : op.with;
       return op.subtract ? gpu.sub(x, other) : gpu.mul(x, other);
