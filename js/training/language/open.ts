@@ -3,7 +3,7 @@
  */
 import { shaped } from '../../compute/dispatch.js';
 import type { LocalEngine } from '../../engine/local.js';
-import { invalidArgument } from '../../errors.js';
+import { invalidArgument, WebggufError } from '../../errors.js';
 import { show } from '../../options.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
@@ -15,6 +15,9 @@ import type { AdapterPair, AdapterTarget, TrainableModel, TrainingBatch } from '
 
 /** A score that hides a key. */
 const HIDDEN = -3.2e38;
+
+/** Values of a head that `attention` takes at most. */
+const MOST_HEAD_DIM = 256;
 
 /**
  * Opens a model on its own device, in this thread. Its weights are not copied.
@@ -65,6 +68,10 @@ class LoweredModel implements TrainableModel {
     this.#layers = layersOf(program);
     this.#head = headOf(program);
     this.#attentions = program.layers.flat().filter((op) => op.op === 'attend');
+    if (this.#attentions.some(({ headDim }) => headDim > MOST_HEAD_DIM)) {
+      const message = `training: there are no gradients for heads of more than ${MOST_HEAD_DIM} values`;
+      throw new WebggufError('unsupported_architecture', message);
+    }
   }
 
   loss(batch: TrainingBatch, adapters: Readonly<Record<string, AdapterPair>>, scale: number): FloatTensor {
