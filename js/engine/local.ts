@@ -250,6 +250,11 @@ export class LocalEngine implements Engine {
     return translated(stoppable(this.#handle, signal, () => this.#handle.hiddenStates(ids, tensors), drop));
   }
 
+  /** See `exportProgram` of the WebAssembly. */
+  exportProgram(shaders: string): ReturnType<WasmHandle['exportProgram']> {
+    return guarded(() => this.#handle.exportProgram(shaders));
+  }
+
   async count(prompt: Prompt): Promise<number> {
     return (await this.#ids(prompt)).length;
   }
