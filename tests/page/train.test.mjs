@@ -111,8 +111,11 @@ test('examples are added, edited and removed by keyboard', () =>
 
 test('files and pasted texts are read, and what is wrong in them is named', () =>
   withPage(async (page) => {
-    const good =
-      '{"prompt":"a b","completion":" c d"}\n{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"w"}]}';
+    const messages = [
+      { role: 'user', content: 'q' },
+      { role: 'assistant', content: 'w' },
+    ];
+    const good = [{ prompt: 'a b', completion: ' c d' }, { messages }].map((one) => JSON.stringify(one)).join('\n');
     await page.setInputFiles('#examples-file', [
       fileOf('bad.jsonl', '{"text":"a"}\n{"txt":"b"}'),
       fileOf('good.jsonl', good),
@@ -131,10 +134,7 @@ test('files and pasted texts are read, and what is wrong in them is named', () =
     assert.ok(await page.isHidden('#error'));
     // What cannot be learned says so in its row, and does not stand in the way of others.
     const seen = { type: 'image_url', image_url: { url: 'data:image/png;base64,' } };
-    const messages = [
-      { role: 'user', content: [{ type: 'text', text: 'What is this?' }, seen] },
-      { role: 'assistant', content: 'A cat.' },
-    ];
+    messages[0].content = [{ type: 'text', text: 'What is this?' }, seen];
     await page.setInputFiles('#examples-file', fileOf('pictures.jsonl', JSON.stringify({ messages })));
     await says(page, '#examples-status', /^5 examples · .* · 1 cannot be used\.$/);
     assert.match(

@@ -4,7 +4,7 @@ import { $ } from '../demo/dom.js';
 import { current, hideError, listeners, showError } from './state.js';
 
 /** Tokens of an answer here. */
-const LONGEST = 60;
+const LONGEST = 40;
 
 /** The prompt whose answer stands under "Before". */
 let asked;

@@ -84,7 +84,8 @@ function showScale(values, top) {
 function words() {
   const [first, last] = [losses[0], losses.at(-1)];
   if (!last) return 'Loss by step: none yet';
+  const point = ({ step, loss }) => `${loss.toFixed(2)} at step ${step}`;
   const held = heldOut.at(-1);
-  const further = held ? `; held-out loss ${held.loss.toFixed(2)} at step ${held.step}` : '';
-  return `Loss from ${first.loss.toFixed(2)} at step ${first.step} to ${last.loss.toFixed(2)} at step ${last.step}${further}`;
+  const further = held ? `; held-out loss ${point(held)}` : '';
+  return `Loss from ${point(first)} to ${point(last)}${further}`;
 }

@@ -159,8 +159,8 @@ function showMemory({ parameters }, { info }) {
   const learned = bytes(BYTES_PER_PARAMETER * parameters);
   const all = bytes(info.gpuBytes + BYTES_PER_PARAMETER * parameters);
   $('memory').textContent =
-    `${parameters.toLocaleString('en')} numbers are learned. GPU memory: ${all}, of which ${learned} for them, and more ` +
-    'while a step is computed.';
+    `${parameters.toLocaleString('en')} numbers are learned. GPU memory: ${all}, of which ${learned} for them, and ` +
+    'more while a step is computed.';
 }
 
 /** 130 → "2 min 10 s". */
