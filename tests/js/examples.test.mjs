@@ -221,6 +221,8 @@ test('errors name the example and what is wrong', async () => {
   await refused([{ messages: chat('a\ufdd3', 'b') }], /U\+FDD3/);
   const image = [{ role: 'user', content: [{ type: 'image', image: 'data:image/png;base64,' }] }];
   await refused([{ messages: image }], /images and sounds cannot be learned from/);
+  const linked = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,' } }] }];
+  await refused([{ messages: linked }], /images and sounds cannot be learned from/);
   const twice = modelOf('{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}', [BOS]);
   await assert.rejects(encodeExamples(twice, [{ messages: chat('a', 'b') }]), { message: /writes it more than once/ });
   const none = modelOf('{{ nothing }}');

@@ -16,7 +16,8 @@ function partsOf(example) {
 const NAMES = { user: 'Question', assistant: 'Answer', system: 'System prompt', tool: 'Result of a tool' };
 const nameOf = (role) => NAMES[role] ?? role;
 
-const textOf = (content) =>
+/** The text of a message. */
+export const textOf = (content) =>
   Array.isArray(content) ? content.map(({ text = '' }) => text).join('\n') : (content ?? '');
 
 /** The example with other texts. */

@@ -2,7 +2,7 @@
 
 import { encodeExamples, readExamples } from '../../dist/training/index.js';
 import { $, announce, button, confirmed, make } from '../demo/dom.js';
-import { editorOf } from './editor.js';
+import { editorOf, textOf } from './editor.js';
 import { markedText, stretchesOf } from './marked.js';
 import { SAMPLE, SAMPLE_TEXTS } from './sample.js';
 import { current, hideError, showError } from './state.js';
@@ -187,7 +187,7 @@ const reasonOf = ({ message }) => message.replace(/^encodeExamples: (examples\[0
 
 function plainText(example) {
   if (typeof example === 'string') return example;
-  if (example.messages) return example.messages.map(({ content }) => content ?? '').join('\n');
+  if (example.messages) return example.messages.map(({ content }) => textOf(content)).join('\n');
   return example.text ?? example.prompt + example.completion;
 }
 

@@ -3,7 +3,7 @@
  * of chats what the assistant writes.
  */
 import { invalidArgument, WebggufError } from '../../errors.js';
-import { hasMedia } from '../../model/conversation.js';
+import { mediaOf } from '../../model/conversation.js';
 import type { WasmModel } from '../../model/model.js';
 import { show } from '../../options.js';
 import type { Message, Tool } from '../../types.js';
@@ -225,7 +225,7 @@ function chatOf(messages: readonly ExampleMessage[], tools: readonly Tool[] | un
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalidArgument(`expected an array of at least one message, found ${show(messages)}`);
   }
-  if (hasMedia(messages)) throw invalidArgument('images and sounds cannot be learned from');
+  if (mediaOf(messages).length > 0) throw invalidArgument('images and sounds cannot be learned from');
   return {
     messages: messages.map(({ weight: _, ...message }) => message),
     tools,
