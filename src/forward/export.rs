@@ -11,8 +11,7 @@ use crate::gguf::GgmlType;
 use crate::kernels::layout::{BLOCK, Matrix};
 use crate::kernels::spec::BufferId;
 use crate::model::program::{Combining, Factor, Keys, NormKind, Op, Operand, Program, TableRow, TensorPart};
-use crate::model::{ActivationKind, GateKind, OpWeight, RopeStyle, WeightUse};
-use crate::{Error, ErrorCode, Result};
+use crate::model::{ActivationKind, GateKind, OpWeight, RopeStyle};
 
 /// A program as plain data.
 #[derive(Debug, Default)]
@@ -33,9 +32,8 @@ struct Encoder<'a> {
 
 /// The program of a model that writes text. `frequencies`: those of its rope tables, in turns as fixed point.
 ///
-/// # Errors
-/// `unsupported_architecture` for an operation that cannot be trained: says which.
-pub fn export(program: &Program, weights: &Weights, frequencies: &[Vec<[u32; 2]>]) -> Result<Export> {
+/// It ends with the code of the first operation that has no lowering.
+pub fn export(program: &Program, weights: &Weights, frequencies: &[Vec<[u32; 2]>]) -> Export {
     let mut encoder = Encoder { program, weights, made: Export::default() };
     encoder.push(&[program.activations.len() as u32, frequencies.len() as u32]);
     program.activations.iter().for_each(|spec| encoder.push(&[spec.width as u32]));
@@ -45,14 +43,12 @@ pub fn export(program: &Program, weights: &Weights, frequencies: &[Vec<[u32; 2]>
         encoder.push(frequencies.as_flattened());
     }
     for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
-        encoder.part(part)?;
+        if !encoder.part(part) {
+            break;
+        }
         encoder.push(&[0]);
     }
-    Ok(encoder.made)
-}
-
-fn refused(what: &str) -> Error {
-    Error::new(ErrorCode::UnsupportedArchitecture, format!("training: there are no gradients for {what}"))
+    encoder.made
 }
 
 impl Encoder<'_> {
@@ -63,12 +59,8 @@ impl Encoder<'_> {
 
     #[inline(never)]
     fn tensor(&mut self, ty: GgmlType, shape: [u32; 2], buffer: BufferId) {
-        let tensors = &mut self.made.tensors;
-        let known = tensors.iter().position(|(_, _, known)| *known == buffer).unwrap_or_else(|| {
-            tensors.push((ty, shape, buffer));
-            tensors.len() - 1
-        });
-        self.push(&[known as u32 + 1]);
+        self.made.tensors.push((ty, shape, buffer));
+        self.push(&[self.made.tensors.len() as u32]);
     }
 
     #[inline(never)]
@@ -79,10 +71,9 @@ impl Encoder<'_> {
         }
     }
 
-    /// A table, or values.
-    fn weight(&mut self, weight: &OpWeight) -> Result<()> {
-        if weight.used_as == WeightUse::Table {
-            let table = self.weights.tables.get(&weight.key).ok_or_else(|| refused("embeddings on the host"))?;
+    /// A table, or values. A table that is on the host has no shards.
+    fn weight(&mut self, weight: &OpWeight) {
+        if let Some(table) = self.weights.tables.get(&weight.key) {
             self.matrix(table);
         } else if let Some(slice) = self.weights.vectors.get(&weight.key) {
             let len: usize = weight.dims.iter().product();
@@ -90,24 +81,23 @@ impl Encoder<'_> {
         } else {
             self.push(&[0]);
         }
-        Ok(())
     }
 
-    fn part(&mut self, mut ops: &[Op]) -> Result<()> {
+    /// False where an operation has no lowering.
+    fn part(&mut self, mut ops: &[Op]) -> bool {
         while let Some(op) = ops.first() {
             let linears = self.linears(ops);
-            if linears == 0 {
-                self.alone(op)?;
+            if linears == 0 && !self.alone(op) {
+                return false;
             }
             ops = &ops[linears.max(1)..];
         }
-        Ok(())
+        true
     }
 
     /// Products in a row that read the same activation, which share matrices: how many.
     fn linears(&mut self, ops: &[Op]) -> usize {
         let Some(Op::Linear { x: input, weight: first, .. }) = ops.first() else { return 0 };
-        let parts = &self.weights.projections[first];
         let mut count = 0;
         while let Some(Op::Linear { x, weight, y, .. }) = ops.get(count).filter(|op| op.reads() == [*input]) {
             let rows = self.program.width(*y);
@@ -118,7 +108,7 @@ impl Encoder<'_> {
             self.push(&[1, x.0, y.0, of, first, run, every].map(|number| number as u32));
             count += 1;
         }
-        for part in parts {
+        for part in self.weights.projections.get(first).into_iter().flatten() {
             self.push(&[2]);
             self.matrix(&part.matrix);
             match part.bias {
@@ -129,22 +119,26 @@ impl Encoder<'_> {
         count
     }
 
-    fn alone(&mut self, op: &Op) -> Result<()> {
-        let (code, numbers) = numbers_of(op).ok_or_else(|| refused(unlowered(op)))?;
+    fn alone(&mut self, op: &Op) -> bool {
+        let (code, numbers) = numbers_of(op);
         self.push(&[code]);
         op.reads().into_iter().chain([op.writes()]).for_each(|of| self.push(&[of.0 as u32]));
         self.push(&numbers.map(f32::to_bits));
         let weights = op.weights(self.program);
         self.push(&[weights.len() as u32]);
-        weights.iter().try_for_each(|weight| self.weight(weight))
+        weights.iter().for_each(|weight| self.weight(weight));
+        code < UNLOWERED
     }
 }
+
+/// The first code of operations that have no lowering.
+const UNLOWERED: u32 = 16;
 
 /// Numbers of an operation.
 const NUMBERS: usize = 8;
 
-/// The code of an operation that has a lowering, and what it is besides activations and weights.
-fn numbers_of(op: &Op) -> Option<(u32, [f32; NUMBERS])> {
+/// The code of an operation, and what it is besides activations and weights.
+fn numbers_of(op: &Op) -> (u32, [f32; NUMBERS]) {
     let mut numbers = [0.0; NUMBERS];
     let code = match *op {
         Op::Embed { scale, .. } => {
@@ -213,19 +207,12 @@ fn numbers_of(op: &Op) -> Option<(u32, [f32; NUMBERS])> {
             numbers[0] = f32::from(kind == Combining::Subtract);
             if matches!(with, Operand::Rows(_)) { 14 } else { 15 }
         }
-        _ => return None,
+        Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } | Op::GateRow { .. } => 16,
+        Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => 17,
+        Op::GateHeads { .. } => 18,
+        Op::Attend { kv: None, .. } => 19,
+        Op::Attend { .. } => 20,
+        _ => 21,
     };
-    Some((code, numbers))
-}
-
-/// What a program has that has no lowering.
-fn unlowered(op: &Op) -> &'static str {
-    match op {
-        Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } | Op::GateRow { .. } => "experts",
-        Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => "recurrent layers",
-        Op::GateHeads { .. } => "gated heads",
-        Op::Attend { kv: None, .. } => "keys of other layers",
-        Op::Attend { .. } => "attention sinks",
-        _ => "encoders",
-    }
+    (code, numbers)
 }

@@ -111,7 +111,7 @@ impl TensorEngine {
         shaders::give(texts);
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
-            Ok(Self::on(device.into()).map_err(to_js)?)
+            Self::on(device.into()).map_err(to_js)
         })
     }
 
@@ -191,6 +191,7 @@ impl TensorEngine {
     }
 
     /// Tensors on a device that is open.
+    #[inline(never)]
     pub(super) fn on(device: Rc<Device>) -> Result<Self> {
         let engine = RefCell::new(Some(Tensors { gpu: TensorGpu::new(device)?, live: BTreeMap::new() }));
         Ok(Self { engine: engine.into() })

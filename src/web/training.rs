@@ -24,7 +24,7 @@ impl WasmModel {
             return Err(to_js(Error::invalid_argument("training needs a model on WebGPU, this one is on the CPU")));
         };
         let model = lane.model();
-        let export = model.export().map_err(to_js)?;
+        let export = model.export();
         shaders::give(texts);
         let tensors = TensorEngine::on(model.device().clone()).map_err(to_js)?;
         let weight = |(ty, shape, id): &(GgmlType, [u32; 2], BufferId)| {

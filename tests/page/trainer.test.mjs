@@ -274,41 +274,6 @@ test('with held-out examples the best adapter stays, and patience ends the run',
   assert.equal(found.at, least, 'the matrices are those of the least held-out loss');
 });
 
-test('after a lost device training goes on from the last copy', async () => {
-  const found = await onPage(async ({ open, losses, lossOf, tiny, Gpu }) => {
-    const whole = await open();
-    const expected = lossOf(await losses(whole));
-    await whole.free();
-    const request = GPUAdapter.prototype.requestDevice;
-    const devices = [];
-    GPUAdapter.prototype.requestDevice = async function (...args) {
-      devices.push(await request.apply(this, args));
-      return devices.at(-1);
-    };
-    const make = async () => tiny.tinyTrainable(await Gpu.create());
-    let evaluated = 0;
-    const model = { evaluate: async () => void (evaluated += 1) };
-    let now = 0;
-    const t = await open({}, { make, model, clock: () => (now += 1000) });
-    const steps = await losses(t, { saveEvery: 3 }, async ({ step }) => {
-      if (step === 3 && devices.length === 1) devices[0].destroy();
-    });
-    GPUAdapter.prototype.requestDevice = request;
-    const { warnings } = t;
-    await t.free();
-    return { expected, steps: steps.map(({ step, loss }) => [step, loss]), evaluated, warnings };
-  });
-  assert.equal(found.evaluated, 1, 'a request loads the model again');
-  assert.deepEqual(
-    found.warnings.map(({ code }) => code),
-    ['device_lost'],
-  );
-  const order = found.steps.map(([step]) => step);
-  assert.ok(order[3] > 1 && order[3] <= 3, `it goes back to a copy: ${order}`);
-  assert.equal(order.at(-1), found.expected.length);
-  for (const [step, loss] of found.steps) near([loss], [found.expected[step - 1]], `step ${step}`);
-});
-
 test('a full disk is said once, and training goes on', async () => {
   const found = await onPage(async ({ open, losses, outcome, training }) => {
     const create = FileSystemFileHandle.prototype.createWritable;
@@ -375,22 +340,22 @@ test('wrong sets, aborts, and ends', async () => {
   assert.match(found.freed, /^invalid_argument: adapter: the trainer was freed/);
 });
 
+const sentences = ['the cat sat on the mat', 'a dog barks', 'birds sing in trees', 'rain falls', 'the sun is warm'];
+
 /** A loaded fixture learns five sentences; `options` of load. */
 async function learned(options) {
   const run = `(async () => {
     const { WasmModel } = await import('/dist/index.js');
     const { trainer } = await import('/dist/training/index.js');
-    const loads = () => performance.getEntriesByType('resource').filter(({ name }) => name.includes('/dist/training/worker.js'));
     const options = { backend: 'webgpu', selfCheck: false, ...${JSON.stringify(options)} };
     const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', options);
     const write = async (adapters) => (await model.generate('the cat', { maxTokens: 12, temperature: 0, ignoreEos: true, adapters })).text;
     const before = await write([]);
     const unknown = await trainer(model, { targets: ['attn_x'] }).catch(({ code, message }) => code + ': ' + message);
     const t = await trainer(model, { rank: 8, learningRate: 0.02, schedule: 'constant', warmUp: 0, name: 'fixture' });
-    const sentences = ['the cat sat on the mat', 'a dog barks', 'birds sing in trees', 'rain falls', 'the sun is warm'];
     const steps = [];
     const ids = [];
-    for await (const step of t.run(sentences, { epochs: 8, length: 64 })) {
+    for await (const step of t.run(${JSON.stringify(sentences)}, { epochs: 8, length: 64 })) {
       steps.push(step);
       if (step.step % 4 === 0) ids.push(await t.use());
     }
@@ -416,7 +381,13 @@ async function learned(options) {
 
 for (const worker of [false, true]) {
   test(`a loaded model learns${worker ? ' in its worker' : ''}`, async () => {
+    const asked = [];
+    const listen = (request) => asked.push(new URL(request.url()).pathname);
+    context.on('request', listen);
     const found = await learned({ worker });
+    context.off('request', listen);
+    const scripts = asked.filter((name) => name.endsWith('/training-worker.js'));
+    assert.equal(scripts.length, worker ? 1 : 0, 'only a worker that trains loads its file');
     const { losses, before, after, alone, unknown, ids, scores } = found;
     assert.match(unknown, /^invalid_argument: trainer: targets: the model has no 'attn_x'; it has attn_q, /);
     assert.ok(losses.at(-1) < losses[0] - 0.5, String(losses));
@@ -437,3 +408,53 @@ for (const worker of [false, true]) {
     assert.ok(found.bytes > 2 * found.parameters && found.bytes < 2.5 * found.parameters + 4096);
   });
 }
+
+test('after a lost device the model is loaded again, and training goes on from the last copy', async () => {
+  const found = await page.evaluate(async (examples) => {
+    const { WasmModel } = await import('/dist/index.js');
+    const { trainer } = await import('/dist/training/index.js');
+    const { requestDevice } = GPUAdapter.prototype;
+    const devices = [];
+    GPUAdapter.prototype.requestDevice = async function (...args) {
+      devices.push(await requestDevice.apply(this, args));
+      return devices.at(-1);
+    };
+    const warnings = [];
+    const onWarning = ({ code }) => warnings.push(code);
+    const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', {
+      backend: 'webgpu',
+      selfCheck: false,
+      onWarning,
+    });
+    const run = async (each) => {
+      const t = await trainer(model, { rank: 4, learningRate: 0.02, onWarning });
+      const steps = [];
+      for await (const { step, loss } of t.run(examples, { epochs: 3, batch: 1, length: 32, saveEvery: 0 })) {
+        steps.push([step, loss]);
+        await each(step);
+      }
+      const id = await t.use();
+      await t.free();
+      return { steps, id };
+    };
+    const whole = await run(() => {});
+    let isLost = false;
+    const parts = await run((step) => {
+      if (step === 3 && !isLost) devices.at(-1).destroy();
+      isLost ||= step === 3;
+    });
+    const { text } = await model.generate('the cat', { maxTokens: 4, adapters: [{ id: parts.id }] });
+    GPUAdapter.prototype.requestDevice = requestDevice;
+    await model.free();
+    return { whole: whole.steps, parts: parts.steps, warnings, devices: devices.length, text };
+  }, sentences);
+  assert.deepEqual(page.crashes, []);
+  assert.equal(found.devices, 2, 'one device for the model and its training');
+  assert.deepEqual(found.warnings, ['device_lost', 'device_lost'], 'of the model and of the training');
+  const order = found.parts.map(([step]) => step);
+  assert.deepEqual(order.slice(0, 5), [1, 2, 3, 3, 4], 'the copy is the one before step 3');
+  assert.equal(order.at(-1), found.whole.length);
+  const expected = new Map(found.whole);
+  for (const [step, loss] of found.parts) near([loss], [expected.get(step)], `step ${step}`);
+  assert.ok(found.text.length > 0);
+});

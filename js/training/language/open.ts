@@ -3,13 +3,13 @@
  */
 import { shaped } from '../../compute/dispatch.js';
 import type { LocalEngine } from '../../engine/local.js';
-import { invalidArgument, WebggufError } from '../../errors.js';
+import { invalidArgument } from '../../errors.js';
 import { show } from '../../options.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
 import { Gpu } from '../index.js';
 import { type Head, headOf, lossOf } from './head.js';
-import { type Attention, type Op, type Program, borderOf, programOf } from './program.js';
+import { type Attention, type Op, type Program, borderOf, noGradients, programOf } from './program.js';
 import { type Activations, type Setting, run, tablesOf, temperatureKey, withTables } from './run.js';
 import type { AdapterPair, AdapterTarget, TrainableModel, TrainingBatch } from './trainable.js';
 
@@ -69,8 +69,7 @@ class LoweredModel implements TrainableModel {
     this.#head = headOf(program);
     this.#attentions = program.layers.flat().filter((op) => op.op === 'attend');
     if (this.#attentions.some(({ headDim }) => headDim > MOST_HEAD_DIM)) {
-      const message = `training: there are no gradients for heads of more than ${MOST_HEAD_DIM} values`;
-      throw new WebggufError('unsupported_architecture', message);
+      throw noGradients(`heads of more than ${MOST_HEAD_DIM} values`);
     }
   }
 

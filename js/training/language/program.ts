@@ -1,6 +1,7 @@
 /**
  * What a model computes, as the WebAssembly gives it (`src/forward/export.rs`): operations over numbered activations.
  */
+import { WebggufError } from '../../errors.js';
 import type { Tensor } from '../../tensor/tensor.js';
 
 /** A rotary embedding's angles. */
@@ -158,7 +159,9 @@ class Reader {
   /** A matrix whose rows are as wide as an activation. */
   matrix(activation: number): Matrix {
     const width = this.widths[activation] as number;
-    return Array.from({ length: this.next() }, () => this.#fit(this.weight() as Tensor, width));
+    const shards = this.next();
+    if (shards === 0) throw noGradients('embeddings that stay on the host');
+    return Array.from({ length: shards }, () => this.#fit(this.weight() as Tensor, width));
   }
 
   /** A rope table. */
@@ -220,10 +223,29 @@ function attentionOf({ of: [q = 0, k = 0, v = 0, y = 0], numbers }: Parts): Op {
 /** Codes of a product, and of the matrices of those before. */
 const [PRODUCT, STACK] = [1, 2];
 
+/** What has no lowering, by the codes of its operations; the program ends there. */
+const UNLOWERED: Record<number, string> = {
+  16: 'experts',
+  17: 'recurrent layers',
+  18: 'gated heads',
+  19: 'keys and values of other layers',
+  20: 'attention sinks',
+  21: 'encoders',
+};
+
+/** The error for a model with operations that have no lowering. */
+export function noGradients(what: string): WebggufError {
+  return new WebggufError('unsupported_architecture', `training: there are no gradients for ${what}`);
+}
+
 /** Numbers of an operation. */
 const NUMBERS = 8;
 
-/** The program that these words, names of tensors and weights say. */
+/**
+ * The program that these words, names of tensors and weights say.
+ *
+ * @throws {WebggufError} `unsupported_architecture` for operations that have no lowering
+ */
 export function programOf(words: Uint32Array, names: string, weights: readonly Tensor[], fit: Fit): Program {
   const from = new Reader(words, names, weights, fit);
   const [activations, tables] = [from.next(), from.next()];
@@ -245,6 +267,8 @@ export function programOf(words: Uint32Array, names: string, weights: readonly T
 }
 
 function readOp(from: Reader, code: number): Op {
+  const unlowered = UNLOWERED[code];
+  if (unlowered) throw noGradients(unlowered);
   const [reads, op] = READ[code] as (typeof READ)[number];
   const of = from.many(reads + 1);
   const numbers = from.many(NUMBERS, () => from.float());

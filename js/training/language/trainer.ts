@@ -134,7 +134,7 @@ export class Trainer {
    * Puts the adapter as it is now into the model, in the place of the one before. Requests that wait for the model with
    * that one fail.
    *
-   * @returns its number for {@link GenerateOptions.adapters}
+   * @returns its number for the option `adapters` of `generate`
    * @throws {WebggufError} `out_of_memory`, `device_lost`, `worker_lost`, `invalid_argument` after `free`
    *
    * @example

@@ -68,10 +68,7 @@ impl GpuModel {
     }
 
     /// What it computes, as numbers.
-    ///
-    /// # Errors
-    /// `unsupported_architecture`, see [`export`](crate::forward::export).
-    pub fn export(&self) -> Result<Export> {
+    pub fn export(&self) -> Export {
         crate::forward::export(&self.program, &self.weights, &self.frequencies)
     }
 
