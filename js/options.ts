@@ -22,31 +22,35 @@ import type {
 
 type GrammarKind = Grammar extends infer G ? (G extends G ? keyof G : never) : never;
 
-/** Says what was expected, or `undefined` where the value is fine. */
-type Check = (value: unknown) => string | undefined;
+/** Says what was expected, or `undefined` where the value is fine. @internal */
+export type Check = (value: unknown) => string | undefined;
 
-const number =
+/** @internal */
+export const number =
   (least: number, most: number, words: string): Check =>
   (value) =>
     typeof value === 'number' && value >= least && value <= most ? undefined : words;
 
-const integer =
+/** @internal */
+export const integer =
   (least: number, most: number, words: string): Check =>
   (value) =>
     Number.isInteger(value) && (value as number) >= least && (value as number) <= most ? undefined : words;
 
-const oneOf =
+/** @internal */
+export const oneOf =
   (...names: string[]): Check =>
   (value) =>
     names.some((name) => name === value) ? undefined : names.map((name) => `'${name}'`).join(' or ');
 
-const ofType =
+/** @internal */
+export const ofType =
   (type: string, words: string): Check =>
   (value) =>
     typeof value === type ? undefined : words;
 
-/** By shape, since a signal may come from another realm or a polyfill. */
-const abortSignal: Check = (value) =>
+/** By shape, since a signal may come from another realm or a polyfill. @internal */
+export const abortSignal: Check = (value) =>
   typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value
     ? undefined
     : 'an AbortSignal';
@@ -58,7 +62,8 @@ const stopStrings: Check = (value) => {
 
 const MOST_TOKENS = 2 ** 32 - 1;
 const TOKENS = integer(1, MOST_TOKENS, 'an integer of at least 1');
-const FLAG = ofType('boolean', 'true or false');
+/** @internal */
+export const FLAG = ofType('boolean', 'true or false');
 
 /** By shape, so that who loads models alone needs no tensors. */
 const gpu: Check = (value) =>
@@ -71,7 +76,8 @@ const isDigest = (value: unknown): boolean => typeof value === 'string' && /^[\d
 const digest: Check = (value) =>
   [value].flat().every(isDigest) ? undefined : '64 hexadecimal digits, or a list of such digests';
 
-const NAME: Check = (value) => (typeof value === 'string' && value !== '' ? undefined : 'a non-empty string');
+/** @internal */
+export const NAME: Check = (value) => (typeof value === 'string' && value !== '' ? undefined : 'a non-empty string');
 
 /** What a header can carry. */
 const TOKEN: Check = (value) =>
@@ -303,8 +309,8 @@ export function objectOf(call: string, options: unknown): object {
   throw invalidArgument(`${call}: the options must be an object, found ${show(options)}`);
 }
 
-/** Copies the options that are given, or throws `invalid_argument` with the name of the first wrong one. */
-function checked<T extends object>(call: string, options: T, checks: Record<string, Check>): T {
+/** Copies the options that are given, or throws `invalid_argument` with the name of the first wrong one. @internal */
+export function checked<T extends object>(call: string, options: T, checks: Record<string, Check>): T {
   const copy: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(objectOf(call, options))) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;

@@ -369,6 +369,8 @@ export interface ModelInfo {
   readonly hasChatTemplate: boolean;
   /** The chat template of the file, in Jinja. */
   readonly chatTemplate?: string;
+  /** The name of the token that ends a text, such as `</s>`, where the vocabulary has one. */
+  readonly endOfText?: string;
   /** Where the model runs. */
   readonly backend: 'webgpu' | 'cpu';
   /** Why it is the CPU, though `backend` was `auto`: a sentence for people. */

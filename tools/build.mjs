@@ -4,6 +4,7 @@
 //   media/src ──the same──► pkg/media/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/;  pkg/media/ ──copy──► dist/media/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
+//   dist/training/ ──esbuild──► dist/training/language/training-worker.js
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor/shaders.js
 //   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
 //
@@ -47,8 +48,10 @@ export const SIZE_BUDGET = 800_000;
 export const GRAMMAR_BUDGET = 466_600;
 /** The same of what a page with images loads more: WebAssembly and JavaScript. */
 export const MEDIA_BUDGET = 60_000;
-/** The same of what the entries `webgguf/compute` and `webgguf/training` add. */
+/** The same of what the entries `webgguf/compute` and `webgguf/training` add, without the training of models. */
 export const ARITHMETIC_BUDGET = 80_000;
+/** The same of what trains models, in the page and in a worker, which has shaders and tensors of its own. */
+export const LEARNING_BUDGET = 120_000;
 
 const PKG = path.join(ROOT, 'pkg');
 /** The crate for grammars, which has dependencies of its own, and what is made of it. */
@@ -256,12 +259,32 @@ async function buildScript() {
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
   await minify();
   writeShaders();
+  await bundleTraining();
   // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
     const place = path.join(DIST, path.relative('js', file));
     fs.mkdirSync(path.dirname(place), { recursive: true });
     fs.copyFileSync(path.join(ROOT, file), place);
   }
+}
+
+/**
+ * Makes one file of what trains in a worker, since a bundler may have made a file of the worker's script that imports
+ * nothing. The WebAssembly is the worker's.
+ */
+async function bundleTraining() {
+  const { build: bundle } = await import('esbuild');
+  const folder = path.join(DIST, 'training', 'language');
+  const classes = path.join(folder, 'worker-classes.js');
+  const shared = {
+    name: 'shared',
+    setup: ({ onResolve }) => onResolve({ filter: /\/wasm\/instance\.js$/ }, () => ({ path: classes })),
+  };
+  await bundle({
+    ...{ entryPoints: [path.join(folder, 'in-worker.js')], outfile: path.join(folder, 'training-worker.js') },
+    ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning', plugins: [shared] },
+  });
+  for (const name of ['in-worker.js', 'worker-classes.js']) fs.rmSync(path.join(folder, name));
 }
 
 /** Makes the code in dist/ small. Its declarations keep their comments. */
@@ -324,8 +347,11 @@ export const isForGrammars = ({ file }) => file === 'dist/grammar/webgguf_gramma
 /** Whether only a page with images loads a file. */
 export const isForMedia = ({ file }) => /^dist\/media\//.test(file);
 
+/** Whether a file is loaded only where a model is trained. */
+export const isForLearning = ({ file }) => file.startsWith('dist/training/language/');
+
 /** Whether only `webgguf/compute` or `webgguf/training` load a file. */
-export const isForArithmetic = ({ file }) => /^dist\/(compute|training)\//.test(file);
+export const isForArithmetic = (item) => /^dist\/(compute|training)\//.test(item.file) && !isForLearning(item);
 
 export function describeSizes(list) {
   const { inCore, others } = core(list);

@@ -107,6 +107,8 @@ function copyPages(out) {
     ...filesUnder('dist')
       .filter((file) => file.endsWith('.wasm'))
       .map((file) => [file, file]),
+    // Beside the scripts that look for it.
+    ['dist/training/language/training-worker.js', 'dist/training-worker.js'],
     ...filesUnder('tests/fixtures/models')
       .filter((file) => /\.(gguf|json|txt)$/.test(file))
       .map((file) => [file, path.relative('tests', file)]),

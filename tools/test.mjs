@@ -16,7 +16,9 @@ import {
   GRAMMAR_BUDGET,
   isForArithmetic,
   isForGrammars,
+  isForLearning,
   isForMedia,
+  LEARNING_BUDGET,
   MEDIA_BUDGET,
   SIZE_BUDGET,
   sizes,
@@ -188,6 +190,7 @@ function size() {
     ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
     ['images', sum(sizes().filter(isForMedia), 'gzip'), MEDIA_BUDGET],
     ['compute and training', sum(others.filter(isForArithmetic), 'gzip'), ARITHMETIC_BUDGET],
+    ['training of models', sum(others.filter(isForLearning), 'gzip'), LEARNING_BUDGET],
   ];
   console.log(`other entry points, shaders of tensors: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);
   const fitting = checks.filter(([name, total, budget]) => {

@@ -119,7 +119,9 @@ function buffersOf(value: unknown): Transferable[] {
 }
 
 function toWire(error: unknown): WireError {
-  return error instanceof WebggufError ? { code: error.code, message: error.message } : { thrown: error };
+  // By name, since training in a worker has a class of its own.
+  const { name, code, message } = (error ?? {}) as WebggufError;
+  return name === 'WebggufError' ? { code, message } : { thrown: error };
 }
 
 function fromWire(error: WireError): unknown {

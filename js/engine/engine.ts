@@ -108,6 +108,8 @@ export interface Engine extends TextEngine {
   save(notes: string, text?: Prompt): Promise<Blob>;
   /** Another session on the same weights, with what such bytes hold; and the notes. */
   restore(saved: Blob): Promise<Restored>;
+  /** In a worker: calls what training has there; the worker loads it from `script`. */
+  train?<T>(script: string, method: string, args: unknown[]): Promise<T>;
   reset(): Promise<void>;
   wasmMemoryBytes(): Promise<number>;
   /** Nothing else may be running. The weights go with the last session. */

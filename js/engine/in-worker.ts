@@ -183,6 +183,10 @@ export class WorkerEngine implements Engine {
     return { engine: new WorkerEngine(this.#connection, engine, this.info), notes };
   }
 
+  train<T>(script: string, method: string, args: unknown[]): Promise<T> {
+    return this.#call('train', script, method, args);
+  }
+
   reset(): Promise<void> {
     return this.#call('reset');
   }

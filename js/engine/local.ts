@@ -250,6 +250,11 @@ export class LocalEngine implements Engine {
     return translated(stoppable(this.#handle, signal, () => this.#handle.hiddenStates(ids, tensors), drop));
   }
 
+  /** See `exportProgram` of the WebAssembly. */
+  exportProgram(shaders: string): ReturnType<WasmHandle['exportProgram']> {
+    return guarded(() => this.#handle.exportProgram(shaders));
+  }
+
   async count(prompt: Prompt): Promise<number> {
     return (await this.#ids(prompt)).length;
   }
@@ -381,7 +386,8 @@ async function infoOf(
   asked: WasmLoadOptions['backend'],
   warn: (warning: LoadWarning) => void,
 ): Promise<ModelInfo> {
-  const info = handle.info();
+  const { eos } = guarded(() => handle.chatTemplate());
+  const info = { ...handle.info(), ...(eos && { endOfText: eos }) };
   if (asked !== 'auto' || info.backend !== 'cpu') return info;
   const reason = await backendReason();
   // Where there is no page, nobody expects a GPU.

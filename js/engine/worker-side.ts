@@ -3,11 +3,12 @@
  */
 import { Channel, type Handler, type Port } from './channel.js';
 import type { Engine } from './engine.js';
-import { invalidArgument } from '../errors.js';
+import { WebggufError, invalidArgument } from '../errors.js';
 import { LocalEngine } from './local.js';
 import { receivedSource } from './remote-sources.js';
 import type { ModelInfo } from '../types.js';
-import { type InitOptions, init } from '../wasm/instance.js';
+import type { InWorker } from '../training/language/in-worker.js';
+import { type InitOptions, init, wasmClasses } from '../wasm/instance.js';
 
 /** An engine and the last call of its text. */
 interface Served {
@@ -98,9 +99,32 @@ function engineHandlers(
     removeAdapter: on((engine, [id]) => engine.removeAdapter(id)),
     embed: on((engine, [inputs, options], signal) => engine.embed(inputs, options, signal)),
     rank: on((engine, [query, documents, options], signal) => engine.rank(query, documents, options, signal)),
+    train: on(async (engine, [script, method, args]) => (await trainingOf(script)).call(engine, method, args)),
     reset: on((engine) => engine.reset()),
     wasmMemoryBytes: on((engine) => engine.wasmMemoryBytes()),
   };
+}
+
+/** What trains in this worker. A file of its own that imports nothing, see `training/language/in-worker.ts`. */
+let training: Promise<InWorker> | undefined;
+
+function trainingOf(script: string): Promise<InWorker> {
+  training ??= importedFrom(script).catch((error: unknown) => {
+    training = undefined; // the next call may know a better address
+    throw error;
+  });
+  return training;
+}
+
+async function importedFrom(script: string): Promise<InWorker> {
+  try {
+    // Bundlers leave the address alone.
+    const { open } = await import(/* @vite-ignore */ /* webpackIgnore: true */ script);
+    return open(await wasmClasses());
+  } catch (cause) {
+    const hint = 'give the URL of webgguf/training-worker.js with trainer(model, { workerScript: url })';
+    throw new WebggufError('download_failed', `${script}: ${(cause as Error).message}; ${hint}`, { cause });
+  }
 }
 
 /**

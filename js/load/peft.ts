@@ -3,6 +3,7 @@
  * engine reads.
  */
 import { WebggufError } from '../errors.js';
+import { type MetadataPair, type WrittenTensor, writtenGguf } from './gguf-writer.js';
 
 /** Architectures whose files have the rows of q and k in another order than Transformers: pairs that turn together. */
 const PERMUTED = ['llama', 'mistral3', 'granite', 'granitemoe', 'arcee', 'smollm3', 'minicpm', 'olmo', 'nanbeige'];
@@ -41,14 +42,6 @@ interface Config {
   readonly alora_invocation_tokens?: readonly number[] | null;
 }
 
-interface Tensor {
-  readonly name: string;
-  readonly type: number;
-  /** As safetensors has it: the length of a row last. */
-  readonly shape: readonly number[];
-  readonly data: Uint8Array;
-}
-
 const bad = (message: string): WebggufError => new WebggufError('bad_file', `adapter: ${message}`);
 
 /**
@@ -60,7 +53,7 @@ const bad = (message: string): WebggufError => new WebggufError('bad_file', `ada
 export function ggufOfPeft(weights: Uint8Array, configText: string, architecture: string): Uint8Array {
   const config = configOf(configText);
   const alpha = (config.lora_alpha ?? 0) * (config.use_rslora ? Math.sqrt(config.r ?? 1) : 1);
-  const pairs: [string, string | number | boolean | readonly number[]][] = [
+  const pairs: MetadataPair[] = [
     ['general.type', 'adapter'],
     ['general.architecture', architecture],
     ['adapter.type', 'lora'],
@@ -69,7 +62,7 @@ export function ggufOfPeft(weights: Uint8Array, configText: string, architecture
     ['webgguf.half_split', PERMUTED.includes(architecture)],
   ];
   if (config.alora_invocation_tokens) pairs.push(['adapter.alora.invocation_tokens', config.alora_invocation_tokens]);
-  return written(pairs, tensorsOf(weights));
+  return writtenGguf(pairs, tensorsOf(weights));
 }
 
 function configOf(text: string): Config {
@@ -95,7 +88,7 @@ function configOf(text: string): Config {
   return config;
 }
 
-function tensorsOf(file: Uint8Array): Tensor[] {
+function tensorsOf(file: Uint8Array): WrittenTensor[] {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const length = file.length < 8 ? NaN : Number(view.getBigUint64(0, true));
   if (!(length <= file.length - 8)) throw bad(`a header of ${length} bytes in a file of ${file.length}`);
@@ -128,7 +121,7 @@ function tensorsOf(file: Uint8Array): Tensor[] {
   );
 }
 
-function renamed(tensor: Tensor, bytes: number): Tensor {
+function renamed(tensor: WrittenTensor, bytes: number): WrittenTensor {
   const found = /^base_model\.model\.(?:model\.)?(.+)\.lora_(embedding_)?([AB])(?:\.weight)?$/.exec(tensor.name);
   const [, module = '', embedding, half = ''] = found ?? [];
   const layer = /^layers\.(\d+)\.(.+)$/.exec(module);
@@ -138,7 +131,7 @@ function renamed(tensor: Tensor, bytes: number): Tensor {
   return embedding && half === 'A' ? { ...transposed(tensor, bytes), name } : { ...tensor, name };
 }
 
-function transposed(tensor: Tensor, bytes: number): Tensor {
+function transposed(tensor: WrittenTensor, bytes: number): WrittenTensor {
   const [rows = 0, cols = 0] = tensor.shape;
   const data = new Uint8Array(tensor.data.length);
   for (let row = 0; row < rows; row++) {
@@ -148,66 +141,4 @@ function transposed(tensor: Tensor, bytes: number): Tensor {
     }
   }
   return { ...tensor, shape: [cols, rows], data };
-}
-
-const ALIGNMENT = 32;
-
-function written(pairs: [string, string | number | boolean | readonly number[]][], tensors: Tensor[]): Uint8Array {
-  const head: Uint8Array[] = [];
-  const number = (value: number, bytes: 4 | 8): void => {
-    const view = new DataView(new ArrayBuffer(bytes));
-    if (bytes === 4) view.setUint32(0, value, true);
-    else view.setBigUint64(0, BigInt(value), true);
-    head.push(new Uint8Array(view.buffer));
-  };
-  const text = (value: string): void => {
-    const bytes = new TextEncoder().encode(value);
-    number(bytes.length, 8);
-    head.push(bytes);
-  };
-  head.push(new TextEncoder().encode('GGUF'));
-  number(3, 4);
-  number(tensors.length, 8);
-  number(pairs.length, 8);
-  for (const [key, value] of pairs) {
-    text(key);
-    if (typeof value === 'string') {
-      number(8, 4);
-      text(value);
-    } else if (typeof value === 'boolean') {
-      number(7, 4);
-      head.push(Uint8Array.of(value ? 1 : 0));
-    } else if (typeof value === 'number') {
-      number(6, 4);
-      head.push(new Uint8Array(Float32Array.of(value).buffer));
-    } else {
-      number(9, 4);
-      number(4, 4);
-      number(value.length, 8);
-      for (const id of value) number(id, 4);
-    }
-  }
-  const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
-  let offset = 0;
-  for (const { name, shape, type, data } of tensors) {
-    text(name);
-    number(shape.length, 4);
-    for (const size of [...shape].reverse()) number(size, 8);
-    number(type, 4);
-    number(offset, 8);
-    offset += aligned(data.length);
-  }
-  const start = aligned(head.reduce((sum, bytes) => sum + bytes.length, 0));
-  const file = new Uint8Array(start + offset);
-  let at = 0;
-  for (const bytes of head) {
-    file.set(bytes, at);
-    at += bytes.length;
-  }
-  at = start;
-  for (const { data } of tensors) {
-    file.set(data, at);
-    at += aligned(data.length);
-  }
-  return file;
 }

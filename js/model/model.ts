@@ -438,6 +438,16 @@ export class WasmModel {
     return this.#use('encodeParts').encodeParts(parts);
   }
 
+  /** For `webgguf/training`: does `work` with the engine while no request uses it. @internal */
+  async withEngine<T>(call: string, work: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.#inTurn(call, work);
+  }
+
+  /** For what this package does with a model elsewhere. @internal */
+  engineFor(call: string): Engine {
+    return this.#use(call);
+  }
+
   /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */
   async reset(): Promise<void> {
     await this.#inTurn('reset', (engine) => engine.reset());

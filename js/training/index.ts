@@ -14,6 +14,7 @@
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
+import type { TensorEngine } from '../wasm/webgguf.js';
 import { LossOperations } from './cross-entropy.js';
 import { type TensorTree, leavesOf, pairs } from './tree.js';
 
@@ -23,6 +24,11 @@ export class Gpu extends LossOperations {
   static override async create(): Promise<Gpu> {
     // biome-ignore lint/complexity/noThisInStatic: `create` of the base makes what it is called on.
     return (await super.create()) as Gpu;
+  }
+
+  /** On a device that is open. @internal */
+  static on(engine: TensorEngine): Gpu {
+    return new Gpu(engine);
   }
 
   /**
@@ -66,7 +72,34 @@ export class Gpu extends LossOperations {
   }
 }
 
+export {
+  type ChatExample,
+  type CompletionExample,
+  type EncodedExample,
+  type EncodeOptions,
+  encodeExamples,
+  type Example,
+  type ExampleEncoder,
+  type ExampleMessage,
+  type TextExample,
+} from './language/examples.js';
+export { packExamples, type PackedSequence } from './language/packing.js';
+export { readExamples } from './language/read.js';
 export type { CrossEntropyOptions } from './cross-entropy.js';
 export { AdamW, type AdamWOptions, Sgd, type SgdOptions } from './optimizers.js';
 export type { Gradients, TensorTree, ValueAndGradients } from './tree.js';
 export { Variable } from './variable.js';
+export { deleteTraining, savedTrainings } from './language/saved.js';
+export type { Trainer } from './language/trainer.js';
+export type { Unfinished } from './language/host.js';
+export type { Recipe } from './language/options.js';
+export type { Schedule } from './language/schedule.js';
+export type {
+  AdapterFileOptions,
+  RunOptions,
+  SavedTraining,
+  TrainerOptions,
+  TrainingStep,
+  TrainingWarning,
+} from './language/types.js';
+export { trainer } from './trainer.js';

@@ -98,6 +98,11 @@ abstract class Optimizer {
     }
   }
 
+  /** What it keeps for each parameter, one after the other. @internal */
+  get states(): readonly Tensor[] {
+    return this.#states.flat();
+  }
+
   /** Frees what it keeps for each parameter, not the parameters. It makes no step after that. */
   free(): void {
     this.#isFree = true;
@@ -166,6 +171,22 @@ export class AdamW extends Optimizer {
     checkNumbers('AdamW', given);
     super(gpu, parameters, { name: 'AdamW', learningRate, states: 2 });
     this.#options = { betas, eps, weightDecay };
+  }
+
+  /** How many steps it has made. @internal */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Goes on from where another one was, whose `states` had these numbers; none: from the start. @internal */
+  goOn(steps: number, states: readonly Float32Array[]): void {
+    this.#steps = steps;
+    this.gpu.scope(() => {
+      for (const [at, values] of states.entries()) {
+        const state = this.states[at] as Tensor; // zeros until now
+        this.gpu.add(state, this.gpu.tensor(values, state.shape), IN_PLACE);
+      }
+    });
   }
 
   protected override begin(): void {

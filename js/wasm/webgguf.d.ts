@@ -115,6 +115,13 @@ export class WasmModel {
   removeAdapter(id: number): boolean;
   /** A tensor of `tensors`, on the device of both; `undefined` where it was cancelled. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle | undefined>;
+  /**
+   * For training: tensors on the model's device, and what it computes, as `js/training/language/program.ts` reads it,
+   * with its weights among these tensors. `shaders`: those of `TensorEngine.open`.
+   */
+  exportProgram(
+    shaders: string,
+  ): [engine: TensorEngine, words: Uint32Array, names: string, weights: readonly TensorHandle[]];
   /** Token ids of a text for `embed`. */
   encodeInput(text: string, truncate: boolean): Uint32Array;
   /** Token ids of a query and a document for `rank`. */

@@ -12,6 +12,7 @@ mod decode;
 mod embedder;
 mod encoder;
 mod experts;
+mod export;
 mod fusion;
 mod growth;
 mod placement;
@@ -31,6 +32,7 @@ pub use buffers::{
 pub use embedder::BatchLists;
 pub use encoder::Tables;
 pub use experts::{ExpertPart, ExpertScratch};
+pub use export::{Export, export};
 pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};
 pub use placement::place;
 pub use plan::{BufferSpec, Plan};

@@ -78,6 +78,13 @@ impl TensorGpu {
         self.record(|tape| tape.output(dtype, shape))
     }
 
+    /// A tensor in a buffer that others have, too, such as a model's weights.
+    pub fn adopt(&mut self, dtype: DType, shape: &[u32], buffer: Rc<Buffer>) -> Tensor {
+        let tensor = self.tape.adopted(dtype, shape);
+        self.buffers.insert(tensor.buffer, buffer);
+        tensor
+    }
+
     /// The buffer of a tensor, with what is queued submitted: what is submitted from now on comes after it.
     pub fn buffer(&mut self, tensor: &Tensor) -> Rc<Buffer> {
         self.flush();
@@ -180,6 +187,10 @@ impl TensorGpu {
 
     fn recycle(&mut self, id: BufferId) {
         let Some(buffer) = self.buffers.remove(id) else { return };
+        if Rc::strong_count(&buffer) > 1 {
+            // Whoever else has it may drop it while operations are queued that use it.
+            return self.flush();
+        }
         let leaving = self.pool.put(buffer.size(), buffer);
         if !leaving.is_empty() {
             // Queued operations may use them.

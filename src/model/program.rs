@@ -1,8 +1,8 @@
 //! A model as a program: the operations of each layer, in order, over named activations and weights.
 //!
 //! A family (`families`) writes a program that reads like its paper; it knows no kernels, no buffers and no
-//! file offsets. Three lowerings run it: `forward` writes command lists for prefill and for decode, `reference`
-//! interprets it on the CPU. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
+//! file offsets. Four lowerings run it: `forward` writes command lists for prefill and for decode, `cpu` interprets it
+//! on the host, and `js/training/language/` makes tensor operations with gradients of what `forward` exports. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
 //! are fields of the operations.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -178,6 +178,13 @@ impl Tape {
         Ok(Tensor { dtype, shape: shape.to_vec(), buffer })
     }
 
+    /// A tensor in a buffer that is there already; its caller says which.
+    pub fn adopted(&mut self, dtype: DType, shape: &[u32]) -> Tensor {
+        let buffer = BufferId(self.next);
+        self.next += 1;
+        Tensor { dtype, shape: shape.to_vec(), buffer }
+    }
+
     /// A buffer for this operation only.
     pub fn scratch(&mut self, bytes: u64) -> Result<Slice> {
         Ok(self.make(bytes, None, true, || "a temporary buffer".into())?.into())

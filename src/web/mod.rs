@@ -17,6 +17,7 @@ mod session;
 mod source;
 mod table;
 mod tensor;
+mod training;
 mod tuning;
 mod upload;
 mod vocabulary;

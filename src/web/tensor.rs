@@ -111,9 +111,7 @@ impl TensorEngine {
         shaders::give(texts);
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
-            let gpu = TensorGpu::new(device.into()).map_err(to_js)?;
-            let engine = RefCell::new(Some(Tensors { gpu, live: BTreeMap::new() }));
-            Ok(Self { engine: engine.into() })
+            Self::on(device.into()).map_err(to_js)
         })
     }
 
@@ -140,8 +138,7 @@ impl TensorEngine {
         let inputs: Vec<Option<u32>> = from_value(inputs, name)?;
         let mut tensors = self.tensors().map_err(to_js)?;
         let made = tensors.run(name, &inputs, options).map_err(to_js)?;
-        let handles: Vec<Handle> = made.iter().map(handle).collect();
-        to_value(&handles)
+        handles(&made)
     }
 
     /// The number of a shader given as text: see [`number_of`](shader::number_of).
@@ -167,8 +164,7 @@ impl TensorEngine {
     ) -> std::result::Result<JsValue, JsValue> {
         let mut tensors = self.tensors().map_err(to_js)?;
         let made = tensors.dispatch(&Run { shader, constants, words }, inputs, outputs).map_err(to_js)?;
-        let handles: Vec<Handle> = made.iter().map(handle).collect();
-        to_value(&handles)
+        handles(&made)
     }
 
     /// Waits for a tensor's values: little-endian elements in order, padded to whole words.
@@ -192,6 +188,27 @@ impl TensorEngine {
     /// Frees all tensors, and the device unless models are on it. Does nothing the second time.
     pub fn destroy(&self) {
         self.engine.borrow_mut().take();
+    }
+
+    /// Tensors on a device that is open.
+    #[inline(never)]
+    pub(super) fn on(device: Rc<Device>) -> Result<Self> {
+        let engine = RefCell::new(Some(Tensors { gpu: TensorGpu::new(device)?, live: BTreeMap::new() }));
+        Ok(Self { engine: engine.into() })
+    }
+
+    /// What JavaScript gets of a model's weights as tensors: type, rows (0 for vectors) and columns, buffer.
+    pub(super) fn adopt<'b>(
+        &self,
+        weights: impl Iterator<Item = (DType, [u32; 2], &'b Rc<Buffer>)>,
+    ) -> std::result::Result<JsValue, JsValue> {
+        let tensors = &mut *self.tensors().map_err(to_js)?;
+        let adopt = |(dtype, shape, of): (_, [u32; 2], &Rc<Buffer>)| {
+            tensors.gpu.adopt(dtype, &shape[usize::from(shape[0] == 0)..], of.clone())
+        };
+        let made: Vec<Tensor> = weights.map(adopt).collect();
+        made.iter().for_each(|tensor| drop(tensors.keep(tensor.clone())));
+        handles(&made)
     }
 
     /// Makes a tensor of f32 for a model to fill.
@@ -269,6 +286,12 @@ fn value_of(value: &JsValue, depth: u32) -> Value {
         (entry.get(0).as_string().unwrap_or_default(), value_of(&entry.get(1), depth - 1))
     };
     Value::object(js_sys::Object::entries(object).iter().map(entry))
+}
+
+#[inline(never)]
+fn handles(made: &[Tensor]) -> std::result::Result<JsValue, JsValue> {
+    let handles: Vec<Handle> = made.iter().map(handle).collect();
+    to_value(&handles)
 }
 
 fn handle(tensor: &Tensor) -> Handle<'_> {

@@ -197,7 +197,7 @@ const tooWide = (page) =>
 const faultsOf = ({ log, crashes }) => [...crashes, ...log.filter((line) => /^error/.test(line))];
 
 const LOOKED_AT = [
-  ...['index.html', 'device.html', 'kernels.html', 'answers.html', 'bench.html'],
+  ...['index.html', 'train.html', 'device.html', 'kernels.html', 'answers.html', 'bench.html'],
   ...['guides/index.html', 'guides/first-page.html', 'docs/models.html'],
   ...['examples/index.html', 'examples/extract.code.html', 'examples/search/index.html', 'examples/digits/index.html'],
   ...['examples/react-chat/index.html', 'api/index.html', 'api/classes/webgguf.WasmModel.html'],
@@ -218,7 +218,7 @@ for (const [colorScheme, sizes] of Object.entries(WINDOWS)) {
     const context = await browser.newContext({ colorScheme, bypassCSP: true, serviceWorkers: 'block' });
     for (const name of LOOKED_AT) {
       const page = await openPage(context, at(name));
-      if (/^(index|device)/.test(name)) await waitForState(page, ['ready']);
+      if (/^(index|train|device)/.test(name)) await waitForState(page, ['ready']);
       for (const [width, height] of sizes) {
         await page.setViewportSize({ width, height });
         assert.deepEqual(await tooWide(page), [], `${name} at ${width}`);

@@ -7,6 +7,7 @@ export const REPOSITORY = 'https://github.com/webgguf/webgguf';
 /** Pages of the header: name and place. */
 const PAGES = [
   ['Demo', 'index.html'],
+  ['Train', 'train.html'],
   ['Examples', 'examples/index.html'],
   ['Guides', 'guides/index.html'],
   ['API', 'api/index.html'],

@@ -8,10 +8,12 @@ use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
 use super::pace::Pace;
 use super::row_cache::Rows;
 use crate::Result;
-use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row};
+use crate::forward::{
+    BatchLists, BufferSpec, Buffers, Export, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row,
+};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device};
 use crate::kernels::caps::Caps;
-use crate::kernels::spec::{Dispatch, Slice};
+use crate::kernels::spec::{BufferId, Dispatch, Slice};
 use crate::model::program::{Output, Program};
 use crate::model::{InputRows, ModelConfig};
 use crate::runtime::load::self_check::SelfCheck;
@@ -64,6 +66,16 @@ impl GpuModel {
     /// The result of the check whether its kernels compute what they should.
     pub fn self_check(&self) -> &SelfCheck {
         &self.self_check
+    }
+
+    /// What it computes, as numbers.
+    pub fn export(&self) -> Export {
+        crate::forward::export(&self.program, &self.weights, &self.frequencies)
+    }
+
+    /// The buffer of a weight.
+    pub fn buffer(&self, id: BufferId) -> &Rc<Buffer> {
+        self.table.get(id)
     }
 
     /// Bytes of the weights on the GPU.
