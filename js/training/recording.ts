@@ -194,6 +194,24 @@ export class RecordingGpu extends ComputeGpu {
     return this.scope(() => this.expand(this.tensor([number], []), shape));
   }
 
+  /** The columns of x [rows, columns] as tensors of these widths, side by side. @internal */
+  split(x: Tensor, widths: readonly number[]): Tensor[] {
+    if (widths.length === 1) return [x];
+    let first = 0;
+    const parts = this.noGrad(() => {
+      return widths.map((width) => {
+        first += width;
+        return this.narrow(x, 1, first - width, width);
+      });
+    });
+    const around = this.#tapeOf([x]);
+    if (!around) return parts;
+    const rule: Rule = ({ gpu }) => {
+      return (...dy) => ({ x: gpu.concat(dy, { axis: 1 }) });
+    };
+    return this.#record(around, 'split', { x }, {}, parts, rule);
+  }
+
   /** Runs what is no operation of the engine, with a rule of its own. @internal */
   custom(
     call: string,

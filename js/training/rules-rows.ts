@@ -155,8 +155,11 @@ function normRule(statistics: Statistics, isCentred: boolean): Rule {
       const { normed, factor } = statistics(gpu, input(), eps);
       const inner = weight ? gpu.fuse([g, weight], (d, w) => d.mul(w.add(weightOffset))) : g;
       const along = gpu.mean(gpu.mul(inner, normed), LAST);
-      const centre = isCentred ? gpu.mean(inner, LAST) : gpu.filled([1], 0);
-      const back = gpu.fuse([inner, normed, along, centre, factor], (d, n, a, c, f) => d.sub(n.mul(a)).sub(c).mul(f));
+      const back = isCentred
+        ? gpu.fuse([inner, normed, along, factor, gpu.mean(inner, LAST)], (d, n, a, f, c) => {
+            return d.sub(n.mul(a)).sub(c).mul(f);
+          })
+        : gpu.fuse([inner, normed, along, factor], (d, n, a, f) => d.sub(n.mul(a)).mul(f));
       const dv = dSum ? gpu.add(back, dSum) : back;
       return { x: dv, residual: dv, bias: g, weight: () => gpu.mul(g, normed) };
     };

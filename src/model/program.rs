@@ -2,8 +2,8 @@
 //!
 //! A family (`families`) writes a program that reads like its paper; it knows no kernels, no buffers and no
 //! file offsets. Four lowerings run it: `forward` writes command lists for prefill and for decode, `cpu` interprets it
-//! on the host, and `js/training/language/` makes tensor operations with gradients of what `forward` exports. Numbers that may differ from layer to layer (heads, windows, scales, caps, norms, widths)
-//! are fields of the operations.
+//! on the host, and `js/training/language/` makes tensor operations with gradients of what `forward` exports. Numbers
+//! that may differ from layer to layer (heads, windows, scales, caps, norms, widths) are fields of the operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,7 +10,7 @@ import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
 import { Gpu } from '../index.js';
 import { type Head, headOf, lossOf } from './head.js';
 import { type Attention, type Op, type Program, borderOf, noGradients, programOf } from './program.js';
-import { type Activations, type Setting, run, tablesOf, temperatureKey, withTables } from './run.js';
+import { type Activations, type RopeTables, type Setting, run, tablesOf, temperatureKey, withTables } from './run.js';
 import type { AdapterPair, AdapterTarget, TrainableModel, TrainingBatch } from './trainable.js';
 
 /** A score that hides a key. */
@@ -117,15 +117,22 @@ class LoweredModel implements TrainableModel {
     };
   }
 
-  /** Cosines and sines of positions, f32 [length, pairs, 2]. */
-  #ropeTable(table: number, length: number): Tensor {
+  /** Cosines and sines of positions, and of the opposite angles. */
+  #ropeTable(table: number, length: number): RopeTables {
     const { turns, magnitude } = this.#program.ropeTables[table] as Program['ropeTables'][number];
-    const angles = Float32Array.from({ length: length * turns.length * 2 }, (_, at) => {
-      const pair = (at >> 1) % turns.length;
-      const angle = 2 * Math.PI * ((Math.floor(at / (2 * turns.length)) * (turns[pair] as number)) % 1);
+    // Nothing turns, and nobody reads it.
+    if (turns.length === 0) return [this.gpu.tensor([0]), this.gpu.tensor([0])];
+    const shape = [length, turns.length, 2];
+    const angles = Float64Array.from({ length: length * turns.length }, (_, at) => {
+      const turned = Math.floor(at / turns.length) * (turns[at % turns.length] as number);
+      return 2 * Math.PI * (turned % 1);
+    });
+    const there = Float32Array.from({ length: 2 * angles.length }, (_, at) => {
+      const angle = angles[at >> 1] as number;
       return magnitude * (at % 2 === 0 ? Math.cos(angle) : Math.sin(angle));
     });
-    return this.gpu.tensor(angles, [length, turns.length, 2]);
+    const back = there.map((value, at) => (at % 2 === 0 ? value : -value));
+    return [this.gpu.tensor(there, shape), this.gpu.tensor(back, shape)];
   }
 
   #check(batch: TrainingBatch, adapters: Readonly<Record<string, AdapterPair>>, scale: number): void {

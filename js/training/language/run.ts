@@ -6,6 +6,7 @@ import type { Tensor } from '../../tensor/tensor.js';
 import type { Gpu } from '../index.js';
 import { activated } from './activations.js';
 import type { Attention, Matrix, Norm, Op, Product, Program } from './program.js';
+import type { Rule } from '../tape.js';
 import type { AdapterPair } from './trainable.js';
 
 /** Adapters by the names of tensors, and what they are multiplied by. */
@@ -13,6 +14,12 @@ export interface Adapters {
   readonly pairs: Readonly<Record<string, AdapterPair>>;
   readonly scale: number;
 }
+
+/** Rotations of positions, and those back: f32 [length, pairs, 2] each. */
+export type RopeTables = readonly [there: Tensor, back: Tensor];
+
+/** The axes of positions and heads. */
+const SWAPPED = [0, 2, 1, 3];
 
 /** What all operations over a batch share. */
 export interface Setting {
@@ -27,8 +34,8 @@ export interface Setting {
   readonly places: Tensor<'u32'> | undefined;
   /** f32 [batch, 1, length, length]: hides tokens of other examples. */
   readonly mask: Tensor | undefined;
-  /** f32 [length, pairs, 2] of each of the program's tables. */
-  readonly ropeTables: readonly Tensor[];
+  /** Of each of the program's tables. */
+  readonly ropeTables: readonly RopeTables[];
   /** What queries are multiplied by, f32 [length, 1, 1], by the attention's temperature and span. */
   readonly temperatures: ReadonlyMap<string, Tensor>;
   readonly adapters: Adapters;
@@ -40,7 +47,7 @@ export const temperatureKey = ({ temperature, span }: Attention): string => `${t
 /** The tensors that layers read beside activations and weights. */
 export const tablesOf = ({ mask, ropeTables, temperatures }: Setting): Tensor[] => [
   ...(mask ? [mask] : []),
-  ...ropeTables,
+  ...ropeTables.flat(),
   ...temperatures.values(),
 ];
 
@@ -48,7 +55,7 @@ export const tablesOf = ({ mask, ropeTables, temperatures }: Setting): Tensor[] 
 export function withTables(setting: Setting, tables: readonly Tensor[]): Setting {
   const rest = [...tables];
   const mask = setting.mask && rest.shift();
-  const ropeTables = rest.splice(0, setting.ropeTables.length);
+  const ropeTables = setting.ropeTables.map(() => rest.splice(0, 2) as unknown as RopeTables);
   const temperatures = new Map([...setting.temperatures.keys()].map((key, at) => [key, rest[at] as Tensor]));
   return { ...setting, mask, ropeTables, temperatures };
 }
@@ -170,15 +177,16 @@ class Step {
     };
     const rest = [...products];
     for (const { matrix, bias } of stacks) {
-      const whole = productWith(gpu, input, matrix, bias);
-      const rows = whole.shape[1] as number;
-      for (let first = 0; first < rows; ) {
-        const product = rest.shift() as Product;
-        const width = this.#width(product.y);
-        const own = width === rows ? whole : gpu.narrow(whole, 1, first, width);
-        this.#set(product.y, adapted(product, own));
-        first += width;
+      const own: Product[] = [];
+      for (let rows = rowsIn(matrix); rows > 0; rows -= this.#width((own.at(-1) as Product).y)) {
+        own.push(rest.shift() as Product);
       }
+      const whole = productWith(gpu, input, matrix, bias);
+      const parts = gpu.split(
+        whole,
+        own.map(({ y }) => this.#width(y)),
+      );
+      own.forEach((product, at) => this.#set(product.y, adapted(product, parts[at] as Tensor)));
     }
   }
 
@@ -196,21 +204,36 @@ class Step {
     const { program, ropeTables } = this.#setting;
     const of = program.ropeTables[table];
     if (!of || of.turns.length === 0) return;
+    const [gpu, heads] = [this.#gpu, this.#heads(x, headDim)];
     const pairing = of.splitHalf ? 'splitHalf' : 'interleaved';
-    const options = { table: ropeTables[table], layout: 'bshd', pairing } as const;
-    this.#set(x, this.#gpu.rope(this.#heads(x, headDim), options));
+    const [there, back] = (ropeTables[table] as RopeTables).map(
+      (made) => ({ table: made, layout: 'bshd', pairing }) as const,
+    );
+    const rule: Rule = ({ save }) => {
+      const kept = { ...back, table: save(back?.table as Tensor) };
+      return (dy) => ({ x: gpu.rope(dy as Tensor, kept) });
+    };
+    this.#set(
+      x,
+      gpu.custom('rope', { x: heads }, () => gpu.rope(heads, there), rule),
+    );
   }
 
   #attend(op: Attention): Tensor {
     const { length, mask, temperatures } = this.#setting;
     const [gpu, dim] = [this.#gpu, op.headDim];
     const factors = temperatures.get(temperatureKey(op));
-    const q = this.#heads(op.q, dim);
-    return gpu.attention(factors ? gpu.mul(q, factors) : q, this.#heads(op.k, dim), this.#heads(op.v, dim), {
-      ...{ layout: 'bshd', causal: true, scale: op.scale, mask },
+    const whole = this.#heads(op.q, dim);
+    // As attention keeps them for the way back.
+    const [q, k, v] = [factors ? gpu.mul(whole, factors) : whole, this.#heads(op.k, dim), this.#heads(op.v, dim)].map(
+      (x) => gpu.transpose(x, SWAPPED),
+    ) as [Tensor, Tensor, Tensor];
+    const y = gpu.attention(q, k, v, {
+      ...{ causal: true, scale: op.scale, mask },
       window: op.window > 0 && op.window < length ? op.window : undefined,
       softCap: op.softCap || undefined,
     });
+    return gpu.transpose(y, SWAPPED);
   }
 
   #gate({ gate, up, at, geglu }: Op & { op: 'gate' }): Tensor {
@@ -255,6 +278,8 @@ function changed(
     }
   }
 }
+
+const rowsIn = (matrix: Matrix): number => matrix.reduce((rows, shard) => rows + (shard.shape[0] as number), 0);
 
 /** x · Wᵀ + bias, for a matrix in shards. */
 export function productWith(gpu: Gpu, x: Tensor, matrix: Matrix, bias: Tensor | undefined): Tensor {
