@@ -88,6 +88,7 @@ impl Interpreter<'_> {
             gates.iter().zip(ups).map(|(&gate, &up)| gated(kind, gate, up)).collect()
         };
         match *gate_up {
+            GateUp::Alone(key) => self.product(key, None, of, x, yield_now).await,
             GateUp::Fused(key) => {
                 let both = self.product(key, None, of, x, yield_now).await?;
                 let width = self.weights.tensor(key).rows() / of[1];

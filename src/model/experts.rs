@@ -73,13 +73,15 @@ pub enum GateUp {
     Fused(WeightKey),
     /// `[experts, ffn, hidden]` each, with their biases `[experts, ffn]`.
     Pair { weights: [WeightKey; 2], biases: Option<[WeightKey; 2]> },
+    /// No gate: `[experts, ffn, hidden]`, whose products are the result.
+    Alone(WeightKey),
 }
 
 impl GateUp {
     /// What the lowerings name both by.
     pub fn key(&self) -> WeightKey {
         match *self {
-            Self::Fused(key) | Self::Pair { weights: [key, _], .. } => key,
+            Self::Fused(key) | Self::Alone(key) | Self::Pair { weights: [key, _], .. } => key,
         }
     }
 }
@@ -93,6 +95,8 @@ pub struct ExpertConfig {
     pub ffn: Option<PerLayer>,
     /// Width inside the shared expert, or 0.
     pub shared_ffn: usize,
+    /// How many experts the shared one is made of, if the file says.
+    pub shared_count: usize,
     /// How logits become weights, if the file says.
     pub gating: Option<Gating>,
     /// Whether weights add up to 1, if the file says.
@@ -103,6 +107,8 @@ pub struct ExpertConfig {
     pub leading_dense: usize,
     /// Of the layers from there on, each that is the last of so many has experts.
     pub every: usize,
+    /// Of all layers, each that is the second of so many has experts; 0: the file does not say.
+    pub second_of: usize,
 }
 
 impl ExpertConfig {
@@ -127,11 +133,13 @@ impl ExpertConfig {
             experts: Experts { count, used },
             ffn: keys.per_layer("expert_feed_forward_length", layers, MAX_EXPERT_FFN)?,
             shared_ffn: keys.number("expert_shared_feed_forward_length", MAX_EXPERT_FFN)?.unwrap_or(0),
+            shared_count: keys.number("expert_shared_count", MAX_EXPERTS)?.unwrap_or(0),
             gating: gating(keys)?,
             normalise: keys.metadata.bool(&keys.name("expert_weights_norm"))?,
             scale: keys.scale("expert_weights_scale")?.unwrap_or(1.0),
             leading_dense: keys.number("leading_dense_block_count", layers)?.unwrap_or(0),
             every: keys.count("interleave_moe_layer_step", layers)?.unwrap_or(1),
+            second_of: keys.number("moe_every_n_layers", layers)?.unwrap_or(0),
         })
     }
 }

@@ -135,6 +135,13 @@ pub struct RopeTable {
     pub sections: Option<RopeSections>,
 }
 
+impl RopeTable {
+    /// Whether a pair turns: those in no section do not.
+    pub fn turns(&self, pair: usize) -> bool {
+        self.sections.is_none_or(|sections| sections.axis(pair).is_some())
+    }
+}
+
 /// Queries at position `p` are multiplied by `1 + scale · ln(⌊p / span⌋ + 1)` (Llama 4's and Mistral 3's attention
 /// temperature, after Nakanishi 2025, <https://arxiv.org/abs/2501.19399>).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -332,7 +339,8 @@ pub enum Op {
     GateRow { x: Activation, gate: Activation },
     /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
     Route { logits: Activation, routing: Routing, routes: Activation },
-    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products.
+    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products; or
+    /// `y[e] = up[e] · x` where it has no gate.
     ExpertGate {
         x: Activation,
         routes: Activation,

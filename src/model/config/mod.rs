@@ -187,6 +187,8 @@ pub struct ModelConfig {
     pub sliding_window: Option<usize>,
     /// Which layers have the window, if the file says.
     pub sliding_pattern: Option<SlidingPattern>,
+    /// Which layers are rotated, if the file says.
+    pub rope_pattern: Option<SlidingPattern>,
     /// The state-space layers, if the file has their keys.
     pub ssm: Option<Ssm>,
     /// Which layers have a recurrent state and no KV cache, if the file says.
@@ -294,6 +296,7 @@ impl ModelConfig {
             rope_theta_sliding: keys.positive("rope.freq_base_swa")?,
             sliding_window: keys.window()?,
             sliding_pattern: keys.pattern("attention.sliding_window_pattern")?,
+            rope_pattern: keys.pattern("attention.rope_pattern")?,
             ssm: keys.ssm()?,
             recurrent_layers: keys.recurrent_layers()?,
             attention_scale: keys.scale("attention.scale")?,

@@ -23,6 +23,8 @@ pub enum Bias {
 pub enum Norms {
     /// RMS norms.
     Rms,
+    /// RMS norms with biases.
+    RmsBiased,
     /// Layer norms with biases.
     Layer,
     /// Layer norms without biases.
@@ -79,6 +81,8 @@ pub struct AttentionBlock {
     pub temperature: Option<Temperature>,
     /// Whether each head has a sink.
     pub sinks: bool,
+    /// The RMS norm between attention and the output projection, where products have factors, too (BitNet).
+    pub inner_norm: Option<Role>,
 }
 
 impl AttentionBlock {
@@ -116,6 +120,7 @@ impl AttentionBlock {
             soft_cap: None,
             temperature: None,
             sinks: false,
+            inner_norm: None,
         }
     }
 }
@@ -133,6 +138,8 @@ pub struct ExpertBlock {
     pub choice_bias: bool,
     /// Whether each expert's result has a factor.
     pub down_scales: bool,
+    /// The activation of experts without a gate.
+    pub ungated: Option<ActivationKind>,
 }
 
 impl ExpertBlock {
@@ -149,7 +156,7 @@ impl ExpertBlock {
             expert_scales: None,
         };
         let activation = ExpertActivation::SwiGlu;
-        Self { routing, activation, biases: false, choice_bias: false, down_scales: false }
+        Self { routing, activation, biases: false, choice_bias: false, down_scales: false, ungated: None }
     }
 }
 
@@ -224,7 +231,7 @@ impl<'a> Builder<'a> {
     /// pooled, as an embedder.
     pub fn head(mut self, soft_cap: Option<f32>) -> Program {
         if self.config.embedder.pooling.is_some() {
-            let norm = self.plain_rms(of_model(Role::OutputNorm), self.config.hidden);
+            let norm = self.plain_rms(of_model(self.output_norm), self.config.hidden);
             return self.embedder_head(Some(norm));
         }
         let normed = self.whole_norm(self.x, of_model(self.output_norm));
@@ -250,6 +257,7 @@ impl<'a> Builder<'a> {
         let plain = self.plain_rms(weight, width);
         let norm = match self.norms {
             Norms::Rms => plain,
+            Norms::RmsBiased => Norm { bias: bias_of_norm(weight), ..plain },
             Norms::Layer => Norm { kind: NormKind::Layer, bias: bias_of_norm(weight), ..plain },
             Norms::LayerUnbiased => Norm { kind: NormKind::Layer, ..plain },
             Norms::LayerBare => Norm { kind: NormKind::Layer, weight: None, ..plain },
@@ -301,14 +309,31 @@ impl<'a> Builder<'a> {
             self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
+        if let Some([k, v]) = kv.filter(|_| block.inner_norm.is_some()) {
+            let products = [(q, "attn_q.scale"), (k, "attn_k.scale"), (v, "attn_v.scale")];
+            products.iter().for_each(|&(x, name)| self.scale_product(x, name));
+        }
         self.before_attention(q, kv, &block);
         let attended = self.program.activation("attended", attention.query_width());
         let sight = if self.config.embedder.causal { Sight::Causal } else { Sight::All };
         let keys = self.config.embedder.pooling.map_or(Keys::Cached(cache), |_| Keys::OfInput(sight));
         self.ops.push(Op::Attend { q, kv, attention, keys, y: attended });
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
+        let attended = block.inner_norm.map_or(attended, |norm| self.norm(attended, norm));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
-        self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
+        let update = self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden));
+        if block.inner_norm.is_some() {
+            self.scale_product(update, "attn_output.scale");
+        }
+        update
+    }
+
+    /// Multiplies a product by the factor of its weight, where the layer has one of this name.
+    pub fn scale_product(&mut self, x: Activation, name: &'static str) {
+        let key = of_layer(self.layer, Role::Named { group: "blk", name });
+        if self.config.has_tensor(&key.name()) {
+            self.ops.push(Op::Scale { x, factor: Factor::Weight(key) });
+        }
     }
 
     /// What happens to q, k and v between their products and attention: clamping, norms of q and k, rotation.
@@ -460,7 +485,9 @@ impl<'a> Builder<'a> {
         let used = c.experts.experts.used;
         let key = |role| of_layer(layer, role);
         let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
-        let gate_up = if c.has_tensor(&key(Role::ExpertGateUp).name()) {
+        let gate_up = if block.ungated.is_some() {
+            GateUp::Alone(key(Role::ExpertUp))
+        } else if c.has_tensor(&key(Role::ExpertGateUp).name()) {
             GateUp::Fused(key(Role::ExpertGateUp))
         } else {
             let biases = block.biases.then(|| [key(Role::ExpertGateBias), key(Role::ExpertUpBias)]);
@@ -469,6 +496,7 @@ impl<'a> Builder<'a> {
         let (experts, kind) = (c.experts.experts, block.activation);
         let activated = self.program.activation("experts activated", used * ffn);
         self.ops.push(Op::ExpertGate { x, routes, gate_up, kind, experts, y: activated });
+        self.ops.extend(block.ungated.map(|kind| Op::Activate { x: activated, kind }));
         let update = self.program.activation("update", c.hidden);
         let (weight, bias) = (key(Role::ExpertDown), block.biases.then(|| key(Role::ExpertDownBias)));
         self.ops.push(Op::ExpertDown { x: activated, routes, weight, bias, experts, y: update });

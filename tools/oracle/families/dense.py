@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-from random_model import Model, Rng, Tensor, bias, bpe, constant, matrix, norm, output_norm, spm, token_matrix
+from random_model import Model, Rng, Tensor, bias, bpe, constant, drawn, matrix, norm, output_norm, spm, token_matrix
 from tiny_vocabulary import Vocabulary
 
 
@@ -43,6 +43,9 @@ class Shape:
     rope_factors: tuple[str, ...] = ()
     rope_freqs: bool = False
     rope_dims: int = 0
+    sinks: bool = False
+    inner_norms: bool = False
+    """Norms before the products back to the stream, and a factor for each product."""
     embedding_std: float = 0.05
     stream_std: float = 0.05
     """The size of the hidden state where the first layer reads it, if something multiplies the embedding."""
@@ -124,6 +127,12 @@ def attention(shape: Shape) -> Iterator[Tensor]:
             draw = weight.values
             weight.values = lambda rng, draw=draw, heads=heads: draw(rng).reshape(heads, -1)
             yield weight
+    if shape.sinks:
+        yield bias("attn_sinks.weight", shape.heads, 1.5, mean=1.0)
+    if shape.inner_norms:
+        yield norm("attn_sub_norm.weight", q, 0.7)
+        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            yield factor(f"{name}.scale")
     yield matrix("attn_output.weight", hidden, q, 1.5 * shape.update_gain * shape.stream_std / q**0.5)
     yield from biases(shape, "attn_output", hidden, 0.2 * shape.stream_std)
     yield from norms(shape, "post_attention_norm", 0.6 * shape.stream_std)
@@ -140,10 +149,18 @@ def feed_forward(shape: Shape) -> Iterator[Tensor]:
         for name in ("ffn_gate", "ffn_up") if shape.gate == "separate" else ("ffn_up",):
             yield matrix(f"{name}.weight", ffn, hidden, std)
             yield from biases(shape, name, ffn, 0.3)
+    if shape.inner_norms:
+        yield norm("ffn_sub_norm.weight", ffn, 0.7)
+        for name in ("ffn_gate", "ffn_up", "ffn_down"):
+            yield factor(f"{name}.scale")
     down = matrix("ffn_down.weight", hidden, ffn, shape.update_gain * shape.stream_std / ffn**0.5)
     yield centred(down) if shape.gate == "none" else down
     yield from biases(shape, "ffn_down", hidden, 0.2 * shape.stream_std)
     yield from norms(shape, "post_ffw_norm", 0.4 * shape.stream_std)
+
+
+def factor(name: str) -> Tensor:
+    return drawn(name, lambda rng: rng.uniform(0.7, 1.4, 1))
 
 
 def centred(weight: Tensor) -> Tensor:
@@ -165,7 +182,7 @@ def model(name: str, ty: Type, vocabulary, shape: Shape, eps: float = 1e-5, **mo
     if shape.rope_dims:
         keys["rope.dimension_count"] = shape.rope_dims
     keys |= {key.replace("__", "."): value for key, value in more.items()}
-    start = name.rsplit("-", 1)[0] if name.startswith(("hunyuan", "command")) else name.split("-")[0]
+    start = name.rsplit("-", 1)[0] if name.startswith(("hunyuan-", "command")) else name.split("-")[0]
     architecture = {"olmo3": "olmo2", "stablelm2": "stablelm"}.get(start, start)
     # A name with phi3 in it makes llama.cpp look for tokens of that family.
     title = name.replace("phi3", "phi 3")
@@ -280,4 +297,16 @@ MODELS = [
           Shape(44, 2, 1, 76, layers=1, centred=True, norms=("attn_norm",), gate="none", fused_qkv=True)),
     model("falcon-two-norms-f16", Type.F16, bpe(309, "falcon"),
           Shape(36, 3, 1, 60, layers=1, centred=True, norms=("attn_norm", "attn_norm_2"), gate="none", fused_qkv=True)),
+    model("paddleocr-f16", Type.F16, spm(307), Shape(36, 3, 1, 52, head_dim=16, tied=True), rope__freq_base=5e5,
+          rope__dimension_sections=[3, 2, 3, 0]),
+    model("hunyuan_vl-f16", Type.F16, bpe(307, "hunyuan-dense"),
+          Shape(40, 2, 1, 60, qk_norm="one", tied=True), rope__freq_base=1e4,
+          rope__dimension_sections=[4, 2, 2, 2]),
+    model("bitnet-f16", Type.F16, spm(309), Shape(36, 3, 1, 52, inner_norms=True, tied=True)),
+    model("granite_swa-f16", Type.F16, bpe(307, "gpt-2"),
+          Shape(36, 3, 1, 44, layers=3, tied=True, sinks=True, stream_std=0.3, update_gain=1 / 0.4,
+                logit_std=3.6 * 4, biases=("attn_output", "ffn_up")),
+          embedding_scale=6.0, residual_scale=0.4, attention__scale=0.3, logit_scale=4.0, rope__freq_base=1e4,
+          attention__sliding_window=37, attention__sliding_window_pattern=[True, False, True],
+          attention__rope_pattern=[True, False, False]),
 ]
