@@ -21,6 +21,7 @@ impl Interpreter<'_> {
             normalise: routing.normalise,
             scale: routing.scale,
             logit_scale: routing.logit_scale,
+            groups: routing.groups,
             bias: vector(routing.bias),
             expert_scales: vector(routing.expert_scales),
         };

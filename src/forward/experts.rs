@@ -74,6 +74,7 @@ impl Lowering<'_> {
             normalise: routing.normalise,
             scale: routing.scale,
             logit_scale: routing.logit_scale,
+            groups: routing.groups.map(|count| count as u32),
             bias: routing.bias.map(|key| self.forward.vector(key)),
             expert_scales: routing.expert_scales.map(|key| self.forward.vector(key)),
             logits: logits.slice,

@@ -176,6 +176,9 @@ pub struct AttentionSpec {
     pub soft_cap: Option<f32>,
     /// What far queries are multiplied by.
     pub temperature: Option<Temperature>,
+    /// Scores fall with the distance of a key, of each head by a slope of its own: the bias that the slopes follow from
+    /// (ALiBi, Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
+    pub alibi: Option<f32>,
     /// `[heads]`: a logit that takes part in the softmax without a value (Xiao et al. 2023,
     /// <https://arxiv.org/abs/2309.17453>).
     pub sinks: Option<WeightKey>,

@@ -24,6 +24,7 @@ const EXPERTS: &[&str] = &[
     "phimoe",
     "bailingmoe",
     "bailingmoe2",
+    "deepseek",
     "nomic-bert-moe",
 ];
 
@@ -63,15 +64,17 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("alpha_p", 0.3), ("alpha_n", 0.6), ("beta", 0.5), ("eps", -1e-6)];
             keys.map(|(key, number)| (format!("xielu.{key}"), Value::F32(number))).into()
         }
-        "bailingmoe" | "bailingmoe2" => {
-            let keys = [("expert_feed_forward_length", 24), ("expert_shared_count", 2)];
+        "bailingmoe" | "bailingmoe2" | "deepseek" => {
+            let keys = [("expert_feed_forward_length", 256), ("expert_shared_count", 2)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }
         "nomic-bert-moe" => own("moe_every_n_layers", Value::U32(2)),
-        "granite_swa" => vec![
-            ("granite_swa.attention.sliding_window".to_owned(), Value::U32(24)),
-            ("granite_swa.attention.sliding_window_pattern".to_owned(), Value::Array(Array::Bool(vec![true, false]))),
-        ],
+        "granite_swa" | "spark2_5" => {
+            let layers = Value::Array(Array::Bool(vec![true, false]));
+            let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
+            keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
+        }
+        "mpt" => own("attention.max_alibi_bias", Value::F32(6.0)),
         "nanbeige" => own("num_loops", Value::U32(2)),
         "olmo" => own("attention.clamp_kqv", Value::F32(1.5)),
         "cohere2" | "smallthinker" => own("attention.sliding_window", Value::U32(24)),

@@ -1,5 +1,5 @@
 //! Ling and Ring (<https://arxiv.org/abs/2503.05139>, <https://arxiv.org/abs/2510.22115>): experts beside one that all
-//! tokens share, which is as wide as several.
+//! tokens share, which is as wide as several; DeepSeek 1.
 
 use super::super::program::{Gating, Program, Routing};
 use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
@@ -18,6 +18,17 @@ pub fn bailingmoe2(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
     let block = AttentionBlock { qk_norm: true, out_bias: Bias::Optional, ..plain };
     decoder(config, block, (config.experts.leading_dense, None))
+}
+
+/// DeepSeek of 2024's first month (<https://arxiv.org/abs/2401.06066>): the first layers dense, weights of experts that
+/// do not add up to 1.
+pub fn deepseek(config: &ModelConfig) -> Program {
+    let mut config = config.clone();
+    config.experts.normalise = Some(false);
+    let plain = AttentionBlock::new(&config, RopeStyle::Interleaved);
+    let scale = config.attention_scale.unwrap_or(plain.scale);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, scale, ..plain };
+    decoder(&config, with_factors(block, &config), (config.experts.leading_dense, Some(Gating::Softmax)))
 }
 
 fn decoder(config: &ModelConfig, block: AttentionBlock, (dense, gating): (usize, Option<Gating>)) -> Program {

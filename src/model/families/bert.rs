@@ -7,6 +7,7 @@ use super::super::program::{
     Activation, Gating, Norm, NormKind, Op, Program, RopeTable, Routing, TableRow, Weight, of_model,
 };
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
+use super::alibi;
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// BERT: learned positions, norms after the sums, GELU.
@@ -24,10 +25,7 @@ pub fn nomic_bert(config: &ModelConfig) -> Program {
 }
 
 /// BERT with rotated positions and this feed-forward of a row in a layer.
-fn rotated_bert(
-    config: &ModelConfig,
-    feed_forward: impl Fn(&mut Builder, Activation, usize) -> Activation,
-) -> Program {
+fn rotated_bert(config: &ModelConfig, feed_forward: impl Fn(&mut Builder, Activation, usize) -> Activation) -> Program {
     let mut b = start(config);
     embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
     let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
@@ -50,6 +48,31 @@ pub fn nomic_bert_moe(config: &ModelConfig) -> Program {
 /// Jina's embeddings 3 (<https://arxiv.org/abs/2409.10173>): BERT with rotated positions.
 pub fn jina_bert_v3(config: &ModelConfig) -> Program {
     rotated_bert(config, |b, x, _| b.feed_forward_plain(x, ActivationKind::Gelu))
+}
+
+/// Jina's embeddings 2 (<https://arxiv.org/abs/2310.19923>): BERT with slopes of attention in place of positions,
+/// GeGLU, whose two halves may be one tensor; in some, layer norms over q and k and one more after attention.
+pub fn jina_bert_v2(config: &ModelConfig) -> Program {
+    let mut b = start(config);
+    embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
+    b.ffn_bias = Bias::Optional;
+    let plain = without_rope(config);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, alibi: Some(alibi::BIAS), ..plain };
+    let block = AttentionBlock { biased_qk_norm: config.has_tensor("blk.0.attn_q_norm.weight"), ..block };
+    post_norm_layers(b, block, |b, x, layer| {
+        let ffn = config.ffn.of(layer);
+        if b.has(Role::FfnGate) {
+            return b.feed_forward(x, GateKind::GeGlu);
+        }
+        if !config.wide_up {
+            return b.feed_forward_plain(x, ActivationKind::Gelu);
+        }
+        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
+        if b.has(Role::FfnUpBias) {
+            b.fused(Role::FfnUpBias, 1, &[(Role::FfnGateBias, ffn), (Role::FfnUpBias, ffn)]);
+        }
+        b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::GeGlu)
+    })
 }
 
 /// NeoBERT (<https://arxiv.org/abs/2502.19587>): norms before the blocks, SwiGLU.
@@ -110,7 +133,7 @@ fn start(config: &ModelConfig) -> Builder<'_> {
     b
 }
 
-fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
+pub fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
     let bias = bias.map(|role| Weight { key: of_model(role), optional: false });
     let norm = layer_norm(b.config, of_model(Role::EmbeddingNorm), bias);
     b.embed_op(Op::Norm { x: b.x, norm, y: b.x });
@@ -153,7 +176,11 @@ fn post_norm_layers(
     let b = b.layers(|b, layer| {
         fuse_qkv(b, layer);
         let update = b.attention(b.x, block);
+        let twice = b.has(Role::AttnNorm2).then(|| b.copy(b.x));
         add_and_norm(b, update, Role::AttnOutNorm, Role::AttnOutNormBias);
+        if let Some(before) = twice {
+            add_and_norm(b, before, Role::AttnNorm2, Role::AttnNorm2Bias);
+        }
         let update = feed_forward(b, b.x, layer);
         add_and_norm(b, update, Role::LayerOutNorm, Role::LayerOutNormBias);
     });

@@ -63,6 +63,8 @@ pub struct AttentionBlock {
     pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
     pub qk_norm: bool,
+    /// Whether q and k go through a layer norm with a bias, all heads together.
+    pub biased_qk_norm: bool,
     /// The same after the rotation.
     pub rotated_qk_norm: bool,
     /// q, k and v are clamped to ± this.
@@ -71,6 +73,8 @@ pub struct AttentionBlock {
     pub rope: RopeTable,
     /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
     pub gated: bool,
+    /// The same with one value for each head, by a tensor of its own.
+    pub head_gates: bool,
     /// See [`AttentionSpec`].
     pub scale: f32,
     /// See [`AttentionSpec`].
@@ -79,6 +83,8 @@ pub struct AttentionBlock {
     pub soft_cap: Option<f32>,
     /// See [`AttentionSpec`].
     pub temperature: Option<Temperature>,
+    /// See [`AttentionSpec`].
+    pub alibi: Option<f32>,
     /// Whether each head has a sink.
     pub sinks: bool,
     /// The RMS norm between attention and the output projection, where products have factors, too (BitNet).
@@ -111,14 +117,17 @@ impl AttentionBlock {
             layer_qk_norm: false,
             whole_qk_norm: false,
             qk_norm: false,
+            biased_qk_norm: false,
             rotated_qk_norm: false,
             clamp: None,
             rope,
             gated: false,
+            head_gates: false,
             scale,
             window: None,
             soft_cap: None,
             temperature: None,
+            alibi: None,
             sinks: false,
             inner_norm: None,
         }
@@ -145,13 +154,14 @@ pub struct ExpertBlock {
 impl ExpertBlock {
     /// SwiGLU experts with what the file says of their choice, or else softmax with weights that add up to 1.
     pub fn new(config: &ModelConfig) -> Self {
-        let ExpertConfig { experts, gating, normalise, scale, .. } = config.experts;
+        let ExpertConfig { experts, gating, normalise, scale, groups, .. } = config.experts;
         let routing = Routing {
             experts,
             gating: gating.unwrap_or(Gating::Softmax),
             normalise: normalise.unwrap_or(true),
             scale,
             logit_scale: 1.0,
+            groups,
             bias: None,
             expert_scales: None,
         };
@@ -293,9 +303,9 @@ impl<'a> Builder<'a> {
     /// Self-attention over `x`, normalised before: q, k and v, rotation, attention and the output projection.
     pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
         let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
-        let AttentionBlock { head_dim, scale, window, soft_cap, temperature, .. } = block;
+        let AttentionBlock { head_dim, scale, window, soft_cap, temperature, alibi, .. } = block;
         let sinks = block.sinks.then(|| of_layer(self.layer, Role::AttnSinks));
-        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature, sinks };
+        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature, alibi, sinks };
         self.parts_of_qkv(attention.query_width(), attention.kv_width());
         let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
         let (kv, cache) = match block.kv {
@@ -309,6 +319,10 @@ impl<'a> Builder<'a> {
             self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
+        let gate = match block.head_gates {
+            true => Some(self.linear(x, Role::AttnGate, None, ("head gates", heads))),
+            false => gate,
+        };
         if let Some([k, v]) = kv.filter(|_| block.inner_norm.is_some()) {
             let products = [(q, "attn_q.scale"), (k, "attn_k.scale"), (v, "attn_v.scale")];
             products.iter().for_each(|&(x, name)| self.scale_product(x, name));
@@ -348,6 +362,15 @@ impl<'a> Builder<'a> {
         let normed: Vec<(Activation, Role)> = normed.into_iter().flatten().collect();
         if block.layer_qk_norm {
             normed.iter().for_each(|&(x, role)| self.layer_norm_of_heads(x, role, head_dim));
+        }
+        if block.biased_qk_norm {
+            for &(x, role) in &normed {
+                let name = if role == Role::AttnQNorm { "attn_q_norm.bias" } else { "attn_k_norm.bias" };
+                let key = of_layer(self.layer, Role::Named { group: "blk", name });
+                let rms = self.plain_rms(of_layer(self.layer, role), self.program.width(x));
+                let norm = Norm { kind: NormKind::Layer, bias: Some(Weight { key, optional: true }), ..rms };
+                self.ops.push(Op::Norm { x, norm, y: x });
+            }
         }
         if block.whole_qk_norm {
             normed.iter().for_each(|&(x, role)| self.head_norm(x, role, self.program.width(x)));
@@ -535,6 +558,13 @@ impl<'a> Builder<'a> {
     /// Adds `scale · x` to the residual stream.
     pub fn add_scaled(&mut self, x: Activation, scale: f32) {
         self.ops.push(Op::Add { x, scale, to: self.x });
+    }
+
+    /// A copy of an activation.
+    pub fn copy(&mut self, x: Activation) -> Activation {
+        let y = self.program.activation("copy", self.program.width(x));
+        self.ops.push(Op::Copy { x, y });
+        y
     }
 
     /// An operation of the part at hand.

@@ -56,8 +56,7 @@ pub fn granite_hybrid(config: &ModelConfig) -> Program {
 /// attention without rotation.
 pub fn nemotron_h(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated();
-    let scale = config.attention_scale.unwrap_or(plain.scale);
-    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, scale, ..plain };
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = match (config.ffn.of(layer), config.kv_heads.of(layer)) {

@@ -2,6 +2,7 @@
 //!
 //! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`].
 
+mod alibi;
 mod bailing;
 mod bert;
 mod bitnet;
@@ -129,6 +130,23 @@ static FAMILIES: &[Family] = &[
     family("bailingmoe", bailing::bailingmoe),
     family("bailingmoe2", bailing::bailingmoe2),
     family("nemotron_h", mamba2::nemotron_h),
+    family("bloom", alibi::bloom),
+    family("mpt", alibi::mpt),
+    family("baichuan", alibi::baichuan),
+    family("jina-bert-v2", bert::jina_bert_v2).embeds(Embeds::Always),
+    family("refact", alibi::refact),
+    family("jais", alibi::jais),
+    family("chatglm", phi::chatglm),
+    family("openelm", llama::qwen3),
+    family("qwen", llama::qwen),
+    family("xverse", llama::llama),
+    family("orion", stablelm::stablelm),
+    family("codeshell", gpt2::starcoder2),
+    family("pangu-embedded", llama::exaone),
+    family("deepseek", bailing::deepseek),
+    family("jais2", ungated::nemotron),
+    family("spark2_5", llama::spark),
+    family("llama-embed", llama::llama).embeds(Embeds::Always),
     family("eurobert", llama::exaone).embeds(Embeds::Always),
     family("neo-bert", bert::neo_bert).embeds(Embeds::Always),
     family("nomic-bert-moe", bert::nomic_bert_moe).embeds(Embeds::Always),

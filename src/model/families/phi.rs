@@ -46,8 +46,17 @@ pub fn phimoe(config: &ModelConfig) -> Program {
 /// Llama's layers with q, k and v in one tensor, gate and up in another, and long RoPE. Files name a window that the
 /// models do not use.
 pub fn phi3(config: &ModelConfig) -> Program {
-    let block = AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
-    let block = with_factors(block, config);
+    fused(config, AttentionBlock::new(config, RopeStyle::SplitHalf))
+}
+
+/// ChatGLM 2 and 3, GLM-4 of 2024 and GLM-Edge (<https://arxiv.org/abs/2406.12793>): the same with pairs of neighbours
+/// in a part of each head.
+pub fn chatglm(config: &ModelConfig) -> Program {
+    fused(config, AttentionBlock::new(config, RopeStyle::Interleaved))
+}
+
+fn fused(config: &ModelConfig, block: AttentionBlock) -> Program {
+    let block = with_factors(AttentionBlock { bias: Bias::Optional, ..block }, config);
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);

@@ -217,9 +217,41 @@ def rotated(name: str, architecture: str, ty: Type, hidden: int, heads: int, ffn
     return Model(name, architecture, ty, keys, tensors, pieces(189))
 
 
+def jina_v2(name: str, ty: Type, hidden: int, heads: int, ffn: int, layers: int, pooling: int, form: str) -> Model:
+    """`form` of the feed-forward: `separate` gate and up, or, with norms of q and k, `fused` ones or `none`."""
+    def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
+        yield token_matrix("token_embd.weight", len(vocabulary.tokens), hidden, 0.5)
+        yield matrix("token_types.weight", 2, hidden, 0.3, Type.F32)
+        yield from layer_norm("token_embd_norm", hidden)
+        for layer in range(layers):
+            at = f"blk.{layer}."
+            for role in ("attn_q", "attn_k", "attn_v"):
+                yield from linear(at + role, hidden, hidden, 1.5)
+            if form != "separate":
+                yield from layer_norm(at + "attn_q_norm", hidden)
+                yield from layer_norm(at + "attn_k_norm", hidden)
+            yield from linear(at + "attn_output", hidden, hidden)
+            yield from layer_norm(at + "attn_output_norm", hidden)
+            if form != "separate":
+                yield from layer_norm(at + "attn_norm_2", hidden)
+            if form == "separate":
+                yield from linear(at + "ffn_gate", ffn, hidden, 1.5, with_bias=False)
+            yield from linear(at + "ffn_up", 2 * ffn if form == "fused" else ffn, hidden, 1.5, with_bias=form == "none")
+            yield from linear(at + "ffn_down", hidden, ffn)
+            yield from layer_norm(at + "layer_output_norm", hidden)
+        if pooling == RANK:
+            yield from linear("cls", 1, hidden)
+
+    keys = shape(hidden, heads, ffn, layers, pooling) | {
+        "attention.layer_norm_epsilon": 1e-12, "attention.causal": False} | BERT_TOKENS
+    if pooling == RANK:
+        keys["classifier.output_labels"] = ["LABEL_0"]
+    return Model(name, "jina-bert-v2", ty, keys, tensors, pieces(183))
+
+
 def pre_norm(name: str, architecture: str, ty: Type, hidden: int, heads: int, kv_heads: int, ffn: int, layers: int,
              pooling: int) -> Model:
-    """EuroBERT, or NeoBERT with q, k and v, and gate and up, in one tensor each."""
+    """EuroBERT, Llama as an embedder, or NeoBERT with q, k and v, and gate and up, in one tensor each."""
     is_neo = architecture == "neo-bert"
 
     def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
@@ -228,8 +260,8 @@ def pre_norm(name: str, architecture: str, ty: Type, hidden: int, heads: int, kv
         for layer in range(layers):
             at = f"blk.{layer}."
             yield norm(at + "attn_norm.weight", hidden)
-            parts = (("attn_qkv", hidden + 2 * kv),) if is_neo else (("attn_q", hidden), ("attn_k", kv), ("attn_v", kv))
-            for role, rows in parts:
+            separate = (("attn_q", hidden), ("attn_k", kv), ("attn_v", kv))
+            for role, rows in (("attn_qkv", hidden + 2 * kv),) if is_neo else separate:
                 yield from linear(at + role, rows, hidden, 1.5, with_bias=False)
             yield from linear(at + "attn_output", hidden, hidden, with_bias=False)
             yield norm(at + "ffn_norm.weight", hidden)
@@ -246,9 +278,12 @@ def pre_norm(name: str, architecture: str, ty: Type, hidden: int, heads: int, kv
 
 
 EMBEDDERS = [
-    rotated("nomic-bert-moe-f16", "nomic-bert-moe", Type.F16, 44, 2, 60, 4, MEAN, experts=5),
+    rotated("nomic-bert-moe-f16", "nomic-bert-moe", Type.F16, 36, 3, 44, 4, MEAN, experts=5),
     rotated("jina-bert-v3-f16", "jina-bert-v3", Type.F16, 36, 3, 52, 2, MEAN),
+    jina_v2("jina-bert-v2-f16", Type.F16, 36, 3, 52, 2, MEAN, "separate"),
+    jina_v2("jina-bert-v2-rank-f16", Type.F16, 40, 2, 44, 2, RANK, "fused"),
     pre_norm("eurobert-f16", "eurobert", Type.F16, 48, 4, 2, 60, 2, LAST),
+    pre_norm("llama-embed-f16", "llama-embed", Type.F16, 24, 3, 1, 36, 1, MEAN),
     pre_norm("neo-bert-f16", "neo-bert", Type.F16, 40, 2, 2, 52, 2, CLS),
     bert("bert-f16", Type.F16, 96, 3, 130, 2, MEAN),
     bert("bert-q8_0", Type.Q8_0, 128, 2, 160, 3, CLS, fused=True),

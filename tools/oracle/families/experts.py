@@ -89,7 +89,7 @@ SPECS = [
     Spec("qwen3vlmoe-f16", "qwen3vlmoe", Type.F16, 40, 2, 1, 18, 28, experts=6, used=2, layers=1, head_norms=True,
          keys={"rope.freq_base": 1e4, "expert_feed_forward_length": 28, "feed_forward_length": 64,
                "rope.dimension_sections": [3, 2, 2, 0]}),
-    Spec("phimoe-f16", "phimoe", Type.F16, 36, 3, 1, 12, 28, experts=5, used=2, pre="gpt-2", qkv_biases=True,
+    Spec("phimoe-f16", "phimoe", Type.F16, 36, 3, 1, 12, 28, experts=5, used=2, layers=1, pre="gpt-2", qkv_biases=True,
          norm_biases=True, has_head=True, keys={"attention.sliding_window": 40}),
     Spec("bailingmoe-f16", "bailingmoe", Type.F16, 36, 2, 1, 18, 28, experts=6, used=2, layers=1, shared_ffn=56,
          has_head=True, pre="gpt-2",
@@ -99,7 +99,11 @@ SPECS = [
          has_head=True, pre="gpt-2", fused_qkv=True, head_norms=True, choice_bias=True,
          keys={"expert_feed_forward_length": 20, "expert_shared_feed_forward_length": 20, "expert_shared_count": 2,
                "feed_forward_length": 44, "rope.dimension_count": 6, "leading_dense_block_count": 1,
-               "expert_weights_norm": True, "expert_weights_scale": 1.5, "expert_gating_func": 2}),
+               "expert_weights_norm": True, "expert_weights_scale": 1.5, "expert_gating_func": 2,
+               "expert_group_count": 3, "expert_group_used_count": 2}),
+    Spec("deepseek-f16", "deepseek", Type.F16, 24, 2, 1, 12, 20, experts=5, used=2, shared_ffn=40, dense=1,
+         keys={"expert_feed_forward_length": 20, "expert_shared_count": 2, "feed_forward_length": 36,
+               "leading_dense_block_count": 1, "expert_weights_scale": 1.5}, pre="gpt-2"),
 ]
 
 
