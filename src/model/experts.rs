@@ -60,7 +60,7 @@ pub struct Routing {
     pub scale: f32,
     /// What logits are multiplied by.
     pub logit_scale: f32,
-    /// Groups of as many experts each, and those whose experts may be chosen: those whose two best together are the best
+    /// Groups of as many experts each, and how many of them may be chosen from: those whose two best add up to most
     /// (DeepSeek-V3).
     pub groups: [usize; 2],
     /// `[experts]`, added to the weights for the choice alone (DeepSeek-V3, <https://arxiv.org/abs/2412.19437>).

@@ -20,7 +20,19 @@ pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "route",
     bindings: &[PARAMS, read("logits"), read("bias"), read("expert_scales"), write("routes")],
     params: Params::LAYOUT,
-    overrides: &["WG_SIZE", "EXPERTS", "TOP", "GATING", "NORMALISE", "SCALE", "LOGIT_SCALE", "GROUPS", "USED_GROUPS", "BIAS", "EXPERT_SCALES"],
+    overrides: &[
+        "WG_SIZE",
+        "EXPERTS",
+        "TOP",
+        "GATING",
+        "NORMALISE",
+        "SCALE",
+        "LOGIT_SCALE",
+        "GROUPS",
+        "USED_GROUPS",
+        "BIAS",
+        "EXPERT_SCALES",
+    ],
 };
 
 pub use crate::model::program::{MAX_EXPERTS, MAX_USED};

@@ -19,7 +19,7 @@ pub struct Routing<'a> {
     pub scale: f32,
     /// What logits are multiplied by.
     pub logit_scale: f32,
-    /// Groups of as many experts each, and those whose experts may be chosen: those whose two best together are the best.
+    /// Groups of as many experts each, and how many of them may be chosen from: those whose two best add up to most.
     pub groups: [usize; 2],
     /// `[experts]`, added to the weights for the choice alone.
     pub bias: Option<&'a [f32]>,

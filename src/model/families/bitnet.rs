@@ -1,5 +1,5 @@
-//! BitNet b1.58 (<https://arxiv.org/abs/2402.17764>): Llama's layers of ternary weights with a factor for each tensor,
-//! and norms before the products back to the residual stream.
+//! BitNet b1.58 (<https://arxiv.org/abs/2402.17764>): Llama's layers of ternary weights, with norms before the products
+//! back to the residual stream.
 
 use super::super::program::Program;
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
@@ -18,12 +18,9 @@ pub fn bitnet(config: &ModelConfig) -> Program {
         let ffn = config.ffn.of(layer);
         let gate = b.linear(normed, Role::FfnGate, None, ("gate", ffn));
         let up = b.linear(normed, Role::FfnUp, None, ("up", ffn));
-        b.scale_product(gate, "ffn_gate.scale");
-        b.scale_product(up, "ffn_up.scale");
         let activated = b.gate_part(gate, (up, 0), GateKind::SwiGlu);
         let normed = b.norm(activated, Role::FfnInnerNorm);
         let update = b.linear(normed, Role::FfnDown, None, ("update", config.hidden));
-        b.scale_product(update, "ffn_down.scale");
         b.add(update);
     });
     layers.head(None)

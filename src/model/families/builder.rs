@@ -87,7 +87,7 @@ pub struct AttentionBlock {
     pub alibi: Option<f32>,
     /// Whether each head has a sink.
     pub sinks: bool,
-    /// The RMS norm between attention and the output projection, where products have factors, too (BitNet).
+    /// The RMS norm between attention and the output projection (BitNet).
     pub inner_norm: Option<Role>,
 }
 
@@ -323,10 +323,6 @@ impl<'a> Builder<'a> {
             true => Some(self.linear(x, Role::AttnGate, None, ("head gates", heads))),
             false => gate,
         };
-        if let Some([k, v]) = kv.filter(|_| block.inner_norm.is_some()) {
-            let products = [(q, "attn_q.scale"), (k, "attn_k.scale"), (v, "attn_v.scale")];
-            products.iter().for_each(|&(x, name)| self.scale_product(x, name));
-        }
         self.before_attention(q, kv, &block);
         let attended = self.program.activation("attended", attention.query_width());
         let sight = if self.config.embedder.causal { Sight::Causal } else { Sight::All };
@@ -335,19 +331,7 @@ impl<'a> Builder<'a> {
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
         let attended = block.inner_norm.map_or(attended, |norm| self.norm(attended, norm));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
-        let update = self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden));
-        if block.inner_norm.is_some() {
-            self.scale_product(update, "attn_output.scale");
-        }
-        update
-    }
-
-    /// Multiplies a product by the factor of its weight, where the layer has one of this name.
-    pub fn scale_product(&mut self, x: Activation, name: &'static str) {
-        let key = of_layer(self.layer, Role::Named { group: "blk", name });
-        if self.config.has_tensor(&key.name()) {
-            self.ops.push(Op::Scale { x, factor: Factor::Weight(key) });
-        }
+        self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
     }
 
     /// What happens to q, k and v between their products and attention: clamping, norms of q and k, rotation.

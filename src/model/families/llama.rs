@@ -130,8 +130,8 @@ pub fn granite_swa(config: &ModelConfig) -> Program {
     divide_logits(layers.head(None), config)
 }
 
-/// Spark 2.5 (<https://huggingface.co/iflytek>): windows by the file's list, rotated by numbers of their own, a gate for
-/// each head, GeGLU.
+/// Spark 2.5 (<https://huggingface.co/iflytek>): windows by the file's list, rotated by numbers of their own, a gate
+/// for each head, GeGLU.
 pub fn spark(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
     let full = AttentionBlock { bias: Bias::Optional, head_gates: true, ..plain };

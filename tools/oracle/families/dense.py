@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-from random_model import Model, Rng, Tensor, bias, bpe, constant, drawn, matrix, norm, output_norm, spm, token_matrix
+from random_model import Model, Rng, Tensor, bias, bpe, constant, matrix, norm, output_norm, spm, token_matrix
 from tiny_vocabulary import Vocabulary
 
 
@@ -48,7 +48,7 @@ class Shape:
     sinks: bool = False
     head_gates: bool = False
     inner_norms: bool = False
-    """Norms before the products back to the stream, and a factor for each product."""
+    """Norms before the products back to the stream."""
     embedding_std: float = 0.05
     stream_std: float = 0.05
     """The size of the hidden state where the first layer reads it, if something multiplies the embedding."""
@@ -139,8 +139,6 @@ def attention(shape: Shape) -> Iterator[Tensor]:
         yield bias("attn_sinks.weight", shape.heads, 1.5, mean=1.0)
     if shape.inner_norms:
         yield norm("attn_sub_norm.weight", q, 0.7)
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            yield factor(f"{name}.scale")
     yield matrix("attn_output.weight", hidden, q, 1.5 * shape.update_gain * shape.stream_std / q**0.5)
     yield from biases(shape, "attn_output", hidden, 0.2 * shape.stream_std)
     yield from norms(shape, "post_attention_norm", 0.6 * shape.stream_std)
@@ -159,16 +157,10 @@ def feed_forward(shape: Shape) -> Iterator[Tensor]:
             yield from biases(shape, name, ffn, 0.3)
     if shape.inner_norms:
         yield norm("ffn_sub_norm.weight", ffn, 0.7)
-        for name in ("ffn_gate", "ffn_up", "ffn_down"):
-            yield factor(f"{name}.scale")
     down = matrix("ffn_down.weight", hidden, ffn, shape.update_gain * shape.stream_std / ffn**0.5)
     yield centred(down) if shape.gate == "none" else down
     yield from biases(shape, "ffn_down", hidden, 0.2 * shape.stream_std)
     yield from norms(shape, "post_ffw_norm", 0.4 * shape.stream_std)
-
-
-def factor(name: str) -> Tensor:
-    return drawn(name, lambda rng: rng.uniform(0.7, 1.4, 1))
 
 
 def centred(weight: Tensor) -> Tensor:
