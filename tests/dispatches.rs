@@ -35,6 +35,10 @@ fn config(architecture: &str) -> ModelConfig {
     for (key, value) in tiny::recurrent_keys(architecture, 512) {
         metadata.insert(key, value);
     }
+    if architecture == "qwen" {
+        // Files say twice the width.
+        metadata.insert("qwen.feed_forward_length", Value::U32(2 * 1280));
+    }
     let with_tables = architecture == "gemma4";
     if with_tables {
         metadata.insert("gemma4.embedding_length_per_layer_input", Value::U32(256));

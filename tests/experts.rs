@@ -142,7 +142,7 @@ fn refuses_numbers_that_make_no_sense() {
         (("expert_count", 0), ErrorCode::BadFile, ["expert_used_count", "0 to 0"]),
         (("expert_feed_forward_length", 0), ErrorCode::BadFile, ["experts activated", "found 0"]),
         (("expert_feed_forward_length", 1 << 20), ErrorCode::BadFile, ["expert_feed_forward_length", "65536"]),
-        (("expert_group_count", 2), ErrorCode::UnsupportedArchitecture, ["expert_group_count", "2"]),
+        (("expert_group_count", 4), ErrorCode::BadFile, ["expert_group_count", "0 of 4 groups of 32 experts"]),
         (("expert_gating_func", 4), ErrorCode::UnsupportedArchitecture, ["expert_gating_func", "4"]),
     ] {
         let error = config("qwen3moe", &[change]).expect_err("must be refused");

@@ -15,6 +15,7 @@ override RING: bool;             // position p lies at p % CAPACITY; WINDOW and 
 override SCALE: f32;
 override WINDOW: u32 = 0;        // a query attends to the last WINDOW keys; 0: to all
 override SOFT_CAP: f32 = 0;      // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
+override ALIBI: f32 = 0;         // the bias of ALiBi, see alibi.wgsl; 0: none
 override SINKS: bool;            // each softmax has one more score, that of its head's sink, without a value
 
 struct Params {
@@ -34,6 +35,7 @@ struct Params {
 #import cache
 #import lowest
 #import soft_cap
+#import alibi
 
 const KEYS: u32 = 32u;
 const MAX_QUERIES: u32 = 16u;
@@ -49,6 +51,9 @@ var<workgroup> weights: array<f32, QUERIES * KEYS>;
 var<workgroup> high: array<f32, QUERIES>;
 var<workgroup> total: array<f32, QUERIES>;
 var<workgroup> rescale: array<f32, QUERIES>;
+
+var<private> slope: f32;  // of the head
+var<private> behind: f32; // rows from the key at hand to the workgroup's first query
 
 // Where a position is in the cache.
 fn slot_of(position: u32) -> u32 {
@@ -82,6 +87,10 @@ fn score(i: u32, row: u32, thread_group: u32, head_row: u32, early: u32, late: u
             var value = sum[n] * SCALE;
             if SOFT_CAP != 0.0 {
                 value = soft_cap(value, SOFT_CAP);
+            }
+            if ALIBI != 0.0 {
+                // mutant: behind + f32(query) => behind
+                value -= slope * (behind + f32(query));
             }
             // mutant: WINDOW != 0u && query >= late => WINDOW != 0u && query > late
             weights[query * KEYS + i] = select(value, LOWEST, query < early || (WINDOW != 0u && query >= late));
@@ -127,6 +136,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         total[n] = select(0.0, 1.0, SINKS);
     }
     workgroupBarrier();
+    slope = alibi_slope(head, HEADS, ALIBI);
 
     let pair = lane % PAIRS;
     let first_query = (lane / PAIRS) * 8u;
@@ -155,6 +165,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                 let is_seen = sees && key >= before + seen_first && key < before + seen_end - first;
                 // mutant: min(early, seen_first), is_seen => min(early, 0u), is_seen
                 early = select(early, min(early, seen_first), is_seen);
+                behind = f32(before) - f32(key);
                 score(i % KEYS, base + slot_of(key) * ROW, i / KEYS, head_row, early, late);
             }
         }

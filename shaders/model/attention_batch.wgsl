@@ -21,6 +21,7 @@ struct Params {
     window: u32,     // 0: no window
     scale: f32,
     soft_cap: f32,   // 0: none
+    alibi: f32,      // the bias of ALiBi, see alibi.wgsl; 0: none
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -34,6 +35,7 @@ struct Params {
 #import kv
 #import lowest
 #import soft_cap
+#import alibi
 
 const KEYS: u32 = 32u;         // of a tile
 const MAX_EACH: u32 = 8u;      // queries of a thread
@@ -44,6 +46,9 @@ override EACH: u32 = (QUERIES + ROWS_PER_GROUP - 1) / ROWS_PER_GROUP; // queries
 
 // After the overrides above: naga evaluates them in order, and none past the first array that one sizes.
 #import online_softmax
+
+var<private> slope: f32;       // of the head
+var<private> first_query: u32; // row of the workgroup's first query
 
 var<workgroup> q_tile: array<vec4<f32>, QUERIES * VECS>;
 var<workgroup> bounds: array<vec2<u32>, QUERIES>;   // what each query sees
@@ -90,6 +95,10 @@ fn score(row: u32, at: u32, lane: u32) {
         if params.soft_cap != 0.0 {
             value = soft_cap(value, params.soft_cap);
         }
+        if params.alibi != 0.0 {
+            // mutant: abs(f32(row) => (f32(row)
+            value -= slope * abs(f32(row) - f32(first_query + thread_group + n));
+        }
         // mutant: row >= bound.x && row < bound.y => row < bound.y
         weights[(thread_group + n) * KEYS + lane % KEYS] = select(LOWEST, value, row >= bound.x && row < bound.y);
     }
@@ -102,11 +111,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if first >= this_pass.rows {
         return;
     }
+    slope = alibi_slope(head, params.heads, params.alibi);
+    first_query = first;
     load_queries(first, head, lane);
     start_softmax(lane);
 
     let column = 4u * (lane % VECS);
-    let first_query = (lane / VECS) * EACH;                      // QUERIES or more: nothing to do
+    let own_query = (lane / VECS) * EACH;                    // QUERIES or more: nothing to do
     var sum: array<vec4<f32>, MAX_EACH>;
     // mutant: (head / params.group) => (head % params.group)
     let of_head = (head / params.group) * HEAD_DIM;
@@ -121,21 +132,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
         advance(lane, count);
         for (var n = 0u; n < EACH; n++) {
-            sum[n] *= rescale[min(first_query + n, QUERIES - 1u)];
+            sum[n] *= rescale[min(own_query + n, QUERIES - 1u)];
         }
-        for (var i = 0u; i < count && first_query < QUERIES; i++) {
+        for (var i = 0u; i < count && own_query < QUERIES; i++) {
             let value = load_v((tile + i) * params.stride + params.v_at + of_head, column);
             for (var n = 0u; n < EACH; n++) {
-                sum[n] += weights[min(first_query + n, QUERIES - 1u) * KEYS + i] * value;
+                sum[n] += weights[min(own_query + n, QUERIES - 1u) * KEYS + i] * value;
             }
         }
         workgroupBarrier();
     }
-    // mutant: && first + first_query + n < this_pass.rows; n++ => ; n++
-    for (var n = 0u; n < EACH && first_query + n < QUERIES && first + first_query + n < this_pass.rows; n++) {
-        let to = ((first + first_query + n) * params.heads + head) * HEAD_DIM;
+    // mutant: && first + own_query + n < this_pass.rows; n++ => ; n++
+    for (var n = 0u; n < EACH && own_query + n < QUERIES && first + own_query + n < this_pass.rows; n++) {
+        let to = ((first + own_query + n) * params.heads + head) * HEAD_DIM;
         for (var i = column; i < min(column + 4u, HEAD_DIM); i++) {
-            y[to + i] = sum[n][i - column] / total[first_query + n];
+            y[to + i] = sum[n][i - column] / total[own_query + n];
         }
     }
 }

@@ -17,6 +17,7 @@ override SPLITS: u32;
 override SCALE: f32;
 override WINDOW: u32 = 0;     // the query attends to the last WINDOW keys; 0: to all
 override SOFT_CAP: f32 = 0;   // scores become SOFT_CAP * tanh(score / SOFT_CAP); 0: no cap
+override ALIBI: f32 = 0;      // the bias of ALiBi, see alibi.wgsl; 0: none
 
 struct Params {
     position: u32, // added to those of the rows
@@ -33,6 +34,7 @@ struct Params {
 #import cache
 #import lowest
 #import soft_cap
+#import alibi
 #import prefetched
 #import queries
 
@@ -66,6 +68,9 @@ struct Prefetched {
     k: array<PackedEight, MAX_PREFETCHED>,
     v: array<PackedEight, MAX_PREFETCHED>,
 }
+
+var<private> query_head: u32; // the first of the workgroup's
+var<private> behind: f32;     // rows from the tile's first key to the query
 
 // Where a position is in the cache.
 fn slot_of(position: u32) -> u32 {
@@ -112,6 +117,10 @@ fn whole_score(n: u32, key: u32) -> f32 {
     var sum = (scores[n * 2u * TILE + key] + scores[(n * 2u + 1u) * TILE + key]) * SCALE;
     if SOFT_CAP != 0.0 {
         sum = soft_cap(sum, SOFT_CAP);
+    }
+    if ALIBI != 0.0 {
+        // mutant: query_head + n, KV_HEADS * GROUP => query_head, KV_HEADS * GROUP
+        sum -= alibi_slope(query_head + n, KV_HEADS * GROUP, ALIBI) * max(0.0, behind - f32(key));
     }
     return sum;
 }
@@ -185,6 +194,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if tile == begin {
             workgroupBarrier(); // q_tile
         }
+        query_head = head;
+        behind = f32(keys - 1u - tile);
         score(lane, &prefetched);
         workgroupBarrier();
         softmax_weights(lane, count);

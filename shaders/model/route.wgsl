@@ -10,10 +10,13 @@ override GATING: u32;         // weights are 0: softmax over all experts, 1: sig
 override NORMALISE: bool;     // weights of a token add up to 1
 override SCALE: f32;          // of the weights
 override LOGIT_SCALE: f32;
+override GROUPS: u32;         // of as many experts each, one after the other; 1: none
+override USED_GROUPS: u32;    // whose experts may be chosen: those whose best two together are the best
 override BIAS: bool;          // the choice is by weight + bias
 override EXPERT_SCALES: bool; // weights are multiplied by their expert's scale
 
 const MAX_TOP = 16u;
+const LEFT_OUT = -1.0e38; // a score below all others, of which two can be added
 const SMALLEST_SUM = 6.103515625e-5; // the smallest normal f16: weights that add up to less are not scaled up further
 
 struct Params {
@@ -29,6 +32,7 @@ struct Params {
 
 var<workgroup> of_expert: array<f32, EXPERTS>; // logits, then weights before they are normalised
 var<workgroup> scores: array<f32, EXPERTS>;    // what the choice is by
+var<workgroup> of_group: array<f32, GROUPS>;   // sums of the two best scores
 var<workgroup> chosen: array<u32, MAX_TOP>;
 
 // The largest of all logits.
@@ -68,14 +72,45 @@ fn weigh(lane: u32) {
         of_expert[e] = select(exp(logit - high), 1.0 / (1.0 + exp(-max(logit, -80.0))), GATING == 1u);
     }
     workgroupBarrier();
-    if BIAS {
+    if BIAS || GROUPS > 1u {
         let sum = select(1.0, sum_of_all(), GATING == 0u);
         for (var e = lane; e < EXPERTS; e += WG_SIZE) {
-            // mutant: of_expert[e] / sum + bias[e] => scores[e] + bias[e]
-            scores[e] = of_expert[e] / sum + bias[e];
+            // mutant: of_expert[e] / sum + select => scores[e] + select
+            scores[e] = of_expert[e] / sum + select(0.0, bias[e], BIAS);
         }
         workgroupBarrier();
     }
+}
+
+// The sum of the two best scores of a group.
+fn best_two(g: u32) -> f32 {
+    var best = LEFT_OUT;
+    var second = LEFT_OUT;
+    // mutant: (g + 1u) * (EXPERTS / GROUPS) => (g + 1u) * (EXPERTS / GROUPS) - 1u
+    for (var e = g * (EXPERTS / GROUPS); e < (g + 1u) * (EXPERTS / GROUPS); e += 1u) {
+        second = max(second, min(best, scores[e]));
+        best = max(best, scores[e]);
+    }
+    return best + second;
+}
+
+// Leaves out the experts of all groups but the best, of equal ones the first.
+fn leave_out_groups(lane: u32) {
+    for (var g = lane; g < GROUPS; g += WG_SIZE) {
+        of_group[g] = best_two(g);
+    }
+    workgroupBarrier();
+    for (var e = lane; e < EXPERTS; e += WG_SIZE) {
+        let g = e / (EXPERTS / GROUPS);
+        var before = 0u;
+        for (var other = 0u; other < GROUPS; other += 1u) {
+            // mutant: of_group[other] == of_group[g] && other < g => of_group[other] == of_group[g] && other > g
+            before += u32(of_group[other] > of_group[g] || (of_group[other] == of_group[g] && other < g));
+        }
+        // mutant: before < USED_GROUPS => before <= USED_GROUPS
+        scores[e] = select(LEFT_OUT, scores[e], before < USED_GROUPS);
+    }
+    workgroupBarrier();
 }
 
 // Experts that come before expert e.
@@ -98,6 +133,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
     weigh(lane);
+    if GROUPS > 1u {
+        leave_out_groups(lane);
+    }
     for (var e = lane; e < EXPERTS; e += WG_SIZE) {
         let place = rank(e);
         if place < TOP {

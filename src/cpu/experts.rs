@@ -21,6 +21,7 @@ impl Interpreter<'_> {
             normalise: routing.normalise,
             scale: routing.scale,
             logit_scale: routing.logit_scale,
+            groups: routing.groups,
             bias: vector(routing.bias),
             expert_scales: vector(routing.expert_scales),
         };
@@ -88,6 +89,7 @@ impl Interpreter<'_> {
             gates.iter().zip(ups).map(|(&gate, &up)| gated(kind, gate, up)).collect()
         };
         match *gate_up {
+            GateUp::Alone(key) => self.product(key, None, of, x, yield_now).await,
             GateUp::Fused(key) => {
                 let both = self.product(key, None, of, x, yield_now).await?;
                 let width = self.weights.tensor(key).rows() / of[1];

@@ -7,7 +7,7 @@ use crate::cpu::weights::Weights;
 use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
 use crate::kernels::reference::{
-    AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, activated,
+    Alibi, AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, activated,
     attention_batch, attention_over, conv_causal, delta_net, geglu, layer_norm, output_gate, rms_norm, rope_scaled,
     silu, ssm_scan, swiglu,
 };
@@ -321,7 +321,8 @@ impl Interpreter<'_> {
             let sees = self.seen.contains(&position) && (window.is_some() || !self.seen_in_windows);
             let last = if sees { self.seen.end - 1 } else { position };
             let window = window.map(|window| window + last - position);
-            let shape = AttentionShape { heads, kv_heads, head_dim, position: last, scale, window, soft_cap };
+            let alibi = spec.alibi.map(|bias| Alibi { bias, ahead: last - position });
+            let shape = AttentionShape { heads, kv_heads, head_dim, position: last, scale, window, soft_cap, alibi };
             attention_over(shape, sinks, q, cache.rows(), out);
             yield_now().await;
         }
@@ -339,7 +340,8 @@ impl Interpreter<'_> {
     ) {
         let Some([k, v]) = kv else { return };
         let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, .. } = *spec;
-        let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap };
+        let alibi = spec.alibi.map(|bias| Alibi { bias, ahead: 0 });
+        let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap, alibi };
         let mut out = self.run.take(y);
         let [q, k, v] = [q, k, v].map(|of| self.run.values[of.0].as_slice());
         let (width, kv_width) = (spec.query_width(), spec.kv_width());

@@ -78,7 +78,8 @@ impl CpuModel {
         let program = crate::model::program(&config);
         let frequencies = program.rope_tables.iter().map(|table| {
             let factors = table.factors.and_then(|of| weights.vector(of.for_context(context_length)));
-            scaled_frequencies(table, factors)
+            let found = scaled_frequencies(table, factors).into_iter().enumerate();
+            found.map(|(pair, of)| if table.turns(pair) { of } else { 0.0 }).collect()
         });
         let frequencies = frequencies.collect();
         let cache = program.attentions().iter().map(|_| LayerCache::new(format)).collect();

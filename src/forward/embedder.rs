@@ -104,6 +104,7 @@ impl Lowering<'_> {
             window: spec.window.unwrap_or(0) as u32,
             scale: spec.scale,
             soft_cap: spec.soft_cap.unwrap_or(0.0),
+            alibi: spec.alibi.unwrap_or(0.0),
         };
         let y = self.places.of(attend.y).slice;
         let [pass, inputs] = match &buffers.tables {

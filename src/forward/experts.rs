@@ -9,7 +9,7 @@ use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, mat_vec_experts};
 use crate::kernels::route::{Counts, Params, Route, route};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::WeightKey;
-use crate::model::program::{Activation, ExpertActivation, Experts, Op, Program, Routing};
+use crate::model::program::{Activation, ExpertActivation, Experts, GateUp, Op, Program, Routing};
 
 /// Matrices of experts: of gate and up together, or of one of the two, or of down.
 #[derive(Debug, Clone)]
@@ -74,6 +74,7 @@ impl Lowering<'_> {
             normalise: routing.normalise,
             scale: routing.scale,
             logit_scale: routing.logit_scale,
+            groups: routing.groups.map(|count| count as u32),
             bias: routing.bias.map(|key| self.forward.vector(key)),
             expert_scales: routing.expert_scales.map(|key| self.forward.vector(key)),
             logits: logits.slice,
@@ -153,7 +154,7 @@ impl Lowering<'_> {
         let Op::ExpertGate { x, routes, ref gate_up, kind, experts, y } = *op else { return Vec::new() };
         let parts = self.parts(gate_up.key());
         let product = |(part, epilogue)| Product { part, experts, epilogue, routes, per_choice: false, x, y };
-        parts.iter().zip(epilogues(parts.len(), kind)).map(product).collect()
+        parts.iter().zip(epilogues(gate_up, parts.len(), kind)).map(product).collect()
     }
 
     fn problem<'p>(&self, product: &Product<'p>) -> ExpertProduct<'p> {
@@ -176,6 +177,10 @@ impl Lowering<'_> {
     }
 }
 
-fn epilogues(parts: usize, kind: ExpertActivation) -> Vec<Epilogue> {
-    if parts == 1 { vec![Epilogue::Gate(kind)] } else { vec![Epilogue::Store, Epilogue::Up(kind)] }
+fn epilogues(gate_up: &GateUp, parts: usize, kind: ExpertActivation) -> Vec<Epilogue> {
+    match (gate_up, parts) {
+        (GateUp::Alone(_), _) => vec![Epilogue::Store],
+        (_, 1) => vec![Epilogue::Gate(kind)],
+        _ => vec![Epilogue::Store, Epilogue::Up(kind)],
+    }
 }

@@ -436,9 +436,13 @@ impl Lowering<'_> {
         let buffers = self.forward.buffers;
         let LayerCache { heads, cache, .. } = self.cache_of(attend);
         let y = self.places.of(attend.y).slice;
-        let program::AttentionSpec { scale, window, soft_cap, sinks, .. } = attend.attention;
+        let program::AttentionSpec { scale, window, soft_cap, alibi, sinks, .. } = attend.attention;
         let sinks = sinks.map(|key| self.forward.vector(key));
-        let limits = Limits { window: window.unwrap_or(0) as u32, soft_cap: soft_cap.unwrap_or(0.0) };
+        let limits = Limits {
+            window: window.unwrap_or(0) as u32,
+            soft_cap: soft_cap.unwrap_or(0.0),
+            alibi: alibi.unwrap_or(0.0),
+        };
         let heads = Heads { heads: attend.attention.heads as u32, ..heads };
         (Attention { heads, scale, q: buffers.scratch.q, cache, sinks, y }, limits)
     }

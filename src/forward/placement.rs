@@ -283,7 +283,7 @@ impl Placer<'_> {
     /// Gate and up of every expert: one matrix where their types agree.
     fn gates_and_ups(&mut self, gate_up: &GateUp, experts: Experts) -> Result<()> {
         let parts = match *gate_up {
-            GateUp::Fused(key) => vec![self.expert_part(&[key], &[], experts)?],
+            GateUp::Fused(key) | GateUp::Alone(key) => vec![self.expert_part(&[key], &[], experts)?],
             GateUp::Pair { weights, biases } => {
                 let biases = biases.as_ref().map_or(&[][..], |biases| &biases[..]);
                 let [gate, up] = weights;

@@ -20,6 +20,7 @@ struct Router {
     tokens: u32,
     gating: Gating,
     normalise: bool,
+    groups: [u32; 2],
     bias: bool,
     scales: bool,
     /// Elements of a row of logits before and after those of the router.
@@ -35,6 +36,7 @@ const ROUTER: Router = Router {
     tokens: 5,
     gating: Gating::Softmax,
     normalise: true,
+    groups: [1, 1],
     bias: false,
     scales: false,
     beside: [0, 0],
@@ -57,6 +59,9 @@ const ROUTERS: &[Router] = &[
     Router { counts: counts(33, 3), gating: Gating::Sigmoid, normalise: false, scales: true, ..ROUTER },
     Router { counts: counts(300, 16), bias: true, scales: true, ..ROUTER },
     Router { counts: counts(64, 9), whole: true, ..ROUTER },
+    Router { counts: counts(32, 4), gating: Gating::Sigmoid, groups: [8, 4], bias: true, ..ROUTER },
+    Router { counts: counts(60, 5), groups: [6, 2], tokens: 9, ..ROUTER },
+    Router { counts: counts(512, 8), groups: [64, 3], whole: true, ..ROUTER },
     // Weights too small to be scaled up to 1.
     Router { counts: counts(16, 3), gating: Gating::Sigmoid, shift: -25.0, ..ROUTER },
 ];
@@ -152,6 +157,7 @@ fn route_cases(random: &mut Random, router: &Router) -> [Case; 2] {
         normalise,
         scale: 1.5,
         logit_scale: 0.75,
+        groups: router.groups.map(|count| count as usize),
         bias: bias.as_deref(),
         expert_scales: scales.as_deref(),
     };
@@ -168,6 +174,7 @@ fn route_cases(random: &mut Random, router: &Router) -> [Case; 2] {
         normalise,
         scale: routing.scale,
         logit_scale: routing.logit_scale,
+        groups: router.groups,
         bias: bias.as_ref().map(|bias| bench.floats(bias).into()),
         expert_scales: scales.as_ref().map(|scales| bench.floats(scales).into()),
         logits: bench.floats(&logits).into(),

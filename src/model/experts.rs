@@ -60,6 +60,9 @@ pub struct Routing {
     pub scale: f32,
     /// What logits are multiplied by.
     pub logit_scale: f32,
+    /// Groups of as many experts each, and how many of them may be chosen from: those whose two best add up to most
+    /// (DeepSeek-V3).
+    pub groups: [usize; 2],
     /// `[experts]`, added to the weights for the choice alone (DeepSeek-V3, <https://arxiv.org/abs/2412.19437>).
     pub bias: Option<WeightKey>,
     /// `[experts]`, what an expert's weight is multiplied by.
@@ -73,13 +76,15 @@ pub enum GateUp {
     Fused(WeightKey),
     /// `[experts, ffn, hidden]` each, with their biases `[experts, ffn]`.
     Pair { weights: [WeightKey; 2], biases: Option<[WeightKey; 2]> },
+    /// No gate: `[experts, ffn, hidden]`, whose products are the result.
+    Alone(WeightKey),
 }
 
 impl GateUp {
     /// What the lowerings name both by.
     pub fn key(&self) -> WeightKey {
         match *self {
-            Self::Fused(key) | Self::Pair { weights: [key, _], .. } => key,
+            Self::Fused(key) | Self::Alone(key) | Self::Pair { weights: [key, _], .. } => key,
         }
     }
 }
@@ -93,47 +98,68 @@ pub struct ExpertConfig {
     pub ffn: Option<PerLayer>,
     /// Width inside the shared expert, or 0.
     pub shared_ffn: usize,
+    /// How many experts the shared one is made of, if the file says.
+    pub shared_count: usize,
     /// How logits become weights, if the file says.
     pub gating: Option<Gating>,
     /// Whether weights add up to 1, if the file says.
     pub normalise: Option<bool>,
     /// What weights are multiplied by.
     pub scale: f32,
+    /// See [`Routing`].
+    pub groups: [usize; 2],
     /// Layers before the first with experts.
     pub leading_dense: usize,
     /// Of the layers from there on, each that is the last of so many has experts.
     pub every: usize,
+    /// Of all layers, each that is the second of so many has experts; 0: the file does not say.
+    pub second_of: usize,
 }
 
 impl ExpertConfig {
     /// Reads and checks the keys.
     ///
     /// # Errors
-    /// `bad_file` for numbers out of range, `unsupported_architecture` for groups of experts and other gatings.
+    /// `bad_file` for numbers out of range, `unsupported_architecture` for other gatings.
     pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
         const COUNT: &str = "expert_count";
         const USED: &str = "expert_used_count";
         let count = keys.number(COUNT, MAX_EXPERTS)?.unwrap_or(0);
+        // Files of the dense Hunyuan say one.
+        let count = if count == 1 && keys.architecture.starts_with("hunyuan") { 0 } else { count };
         let used = keys.number(USED, MAX_USED.min(count))?.unwrap_or(0);
         if count > 0 && used == 0 {
             return Err(keys.missing(USED));
-        }
-        let groups = keys.number("expert_group_count", MAX_EXPERTS)?.unwrap_or(0);
-        if count > 0 && groups > 1 {
-            let message = format!("metadata `{}`: expected 1, found {groups}", keys.name("expert_group_count"));
-            return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
         }
         Ok(Self {
             experts: Experts { count, used },
             ffn: keys.per_layer("expert_feed_forward_length", layers, MAX_EXPERT_FFN)?,
             shared_ffn: keys.number("expert_shared_feed_forward_length", MAX_EXPERT_FFN)?.unwrap_or(0),
+            shared_count: keys.number("expert_shared_count", MAX_EXPERTS)?.unwrap_or(0),
             gating: gating(keys)?,
+            groups: groups(keys, count, used)?,
             normalise: keys.metadata.bool(&keys.name("expert_weights_norm"))?,
             scale: keys.scale("expert_weights_scale")?.unwrap_or(1.0),
             leading_dense: keys.number("leading_dense_block_count", layers)?.unwrap_or(0),
             every: keys.count("interleave_moe_layer_step", layers)?.unwrap_or(1),
+            second_of: keys.number("moe_every_n_layers", layers)?.unwrap_or(0),
         })
     }
+}
+
+/// Groups of experts, and those of a token: 1 where the file has none.
+fn groups(keys: &Keys, count: usize, used: usize) -> Result<[usize; 2]> {
+    let groups = keys.number("expert_group_count", MAX_EXPERTS)?.unwrap_or(0);
+    if groups <= 1 || count == 0 {
+        return Ok([1, 1]);
+    }
+    let chosen = keys.number("expert_group_used_count", groups)?.unwrap_or(0);
+    if !count.is_multiple_of(groups) || chosen * (count / groups) < used {
+        let name = keys.name("expert_group_count");
+        let message = format!("metadata `{name}`: {chosen} of {groups} groups of {count} experts, {used} of a token");
+        return Err(Error::bad_file(message));
+    }
+    Ok([groups, chosen])
 }
 
 /// 0 says that the family decides.

@@ -90,6 +90,7 @@ impl Op {
                 let (cols, rows) = (width(*x), width(*y) / experts.used.max(1));
                 match gate_up {
                     GateUp::Fused(key) => vec![matrix(*key, &[cols, 2 * rows, experts.count])],
+                    GateUp::Alone(key) => vec![matrix(*key, &[cols, rows, experts.count])],
                     GateUp::Pair { weights, biases } => {
                         let weights = weights.iter().map(|key| matrix(*key, &[cols, rows, experts.count]));
                         let biases = biases.iter().flatten().map(|key| values(*key, &[rows, experts.count]));

@@ -135,6 +135,13 @@ pub struct RopeTable {
     pub sections: Option<RopeSections>,
 }
 
+impl RopeTable {
+    /// Whether a pair turns: those in no section do not.
+    pub fn turns(&self, pair: usize) -> bool {
+        self.sections.is_none_or(|sections| sections.axis(pair).is_some())
+    }
+}
+
 /// Queries at position `p` are multiplied by `1 + scale · ln(⌊p / span⌋ + 1)` (Llama 4's and Mistral 3's attention
 /// temperature, after Nakanishi 2025, <https://arxiv.org/abs/2501.19399>).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -169,6 +176,9 @@ pub struct AttentionSpec {
     pub soft_cap: Option<f32>,
     /// What far queries are multiplied by.
     pub temperature: Option<Temperature>,
+    /// Scores fall with the distance of a key, of each head by a slope of its own: the bias that the slopes follow from
+    /// (ALiBi, Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
+    pub alibi: Option<f32>,
     /// `[heads]`: a logit that takes part in the softmax without a value (Xiao et al. 2023,
     /// <https://arxiv.org/abs/2309.17453>).
     pub sinks: Option<WeightKey>,
@@ -332,7 +342,8 @@ pub enum Op {
     GateRow { x: Activation, gate: Activation },
     /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
     Route { logits: Activation, routing: Routing, routes: Activation },
-    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products.
+    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products; or
+    /// `y[e] = up[e] · x` where it has no gate.
     ExpertGate {
         x: Activation,
         routes: Activation,

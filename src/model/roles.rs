@@ -34,6 +34,8 @@ pub enum Role {
     Dense3,
     /// The RMS norm before the head.
     OutputNorm,
+    /// The same under NeoBERT's name.
+    OutputNormOfEncoder,
     /// The same as [`Role::OutputNorm`] under LFM2's name.
     OutputNormOfEmbedding,
     /// Bias of that.
@@ -70,6 +72,8 @@ pub enum Role {
     AttnOut,
     /// Bias of that.
     AttnOutBias,
+    /// The RMS norm before the output projection of attention (BitNet).
+    AttnInnerNorm,
     /// z of a gated delta rule: what gates its heads.
     AttnGate,
     /// What the state of a delta rule takes in of a token, before its sigmoid.
@@ -118,6 +122,8 @@ pub enum Role {
     FfnDown,
     /// Bias of that.
     FfnDownBias,
+    /// The RMS norm before the product back to the residual stream (BitNet).
+    FfnInnerNorm,
     /// The RMS norm after the feed-forward.
     FfnPostNorm,
     /// The same as [`Role::FfnNorm`] under Falcon-H1's name.
@@ -243,6 +249,7 @@ const MODEL: &[(Role, &str)] = &[
     (Role::Dense2, "dense_2.weight"),
     (Role::Dense3, "dense_3.weight"),
     (Role::OutputNorm, "output_norm.weight"),
+    (Role::OutputNormOfEncoder, "enc.output_norm.weight"),
     (Role::OutputNormOfEmbedding, "token_embd_norm.weight"),
     (Role::OutputNormBias, "output_norm.bias"),
     (Role::Output, HEAD),
@@ -272,6 +279,7 @@ const LAYER: &[(Role, &str)] = &[
     (Role::SsmBetaAlpha, "ssm_ba.weight"),
     (Role::AttnOut, "attn_output.weight"),
     (Role::AttnOutBias, "attn_output.bias"),
+    (Role::AttnInnerNorm, "attn_sub_norm.weight"),
     (Role::AttnQBias, "attn_q.bias"),
     (Role::AttnKBias, "attn_k.bias"),
     (Role::AttnVBias, "attn_v.bias"),
@@ -290,6 +298,7 @@ const LAYER: &[(Role, &str)] = &[
     (Role::FfnUpBias, "ffn_up.bias"),
     (Role::FfnDown, "ffn_down.weight"),
     (Role::FfnDownBias, "ffn_down.bias"),
+    (Role::FfnInnerNorm, "ffn_sub_norm.weight"),
     (Role::FfnPostNorm, "post_ffw_norm.weight"),
     (Role::FfnNormBare, "ffn_norm"),
     (Role::ShortConvIn, "shortconv.in_proj.weight"),

@@ -158,7 +158,11 @@ fn refuse_unknown_terms(config: &ModelConfig, tensors: &[TensorInfo], specs: &[W
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     // What is added to a product or multiplies it (NVFP4): without it the answers would be wrong.
     let changes = |name: &&str| name.ends_with(".bias") || name.ends_with(".scale");
-    let is_stray = |name: &&str| changes(name) && !known.contains(name) && !config.is_of_another_encoder(name);
+    // Layers behind the last predict further tokens.
+    let layer = |name: &str| name.strip_prefix("blk.")?.split('.').next()?.parse::<usize>().ok();
+    let is_unused = |name: &str| layer(name).is_some_and(|layer| layer >= config.layers);
+    let is_stray =
+        |name: &&str| changes(name) && !known.contains(name) && !is_unused(name) && !config.is_of_another_encoder(name);
     let stray = tensors.iter().map(|t| t.name.as_str()).find(is_stray);
     stray.map_or(Ok(()), |name| {
         let (_, kind) = name.rsplit_once('.').unwrap_or_default();

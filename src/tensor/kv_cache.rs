@@ -106,7 +106,8 @@ pub fn attention_decode(
         cache: Cache { k: k_cache.slice(), v: v_cache.slice() },
         y: y.slice(),
     };
-    let limits = Limits { window: options.window.unwrap_or(0), soft_cap: options.soft_cap.unwrap_or(0.0) };
+    let limits =
+        Limits { window: options.window.unwrap_or(0), soft_cap: options.soft_cap.unwrap_or(0.0), ..Limits::default() };
     let dispatches = attention_decode_at(tape.pass(), (1, position), &problem, &splits, limits);
     dispatches.into_iter().for_each(|dispatch| tape.push(dispatch));
     Ok(y)

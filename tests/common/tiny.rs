@@ -20,6 +20,12 @@ const EXPERTS: &[&str] = &[
     "qwen3next",
     "smallthinker",
     "ernie4_5-moe",
+    "qwen3vlmoe",
+    "phimoe",
+    "bailingmoe",
+    "bailingmoe2",
+    "deepseek",
+    "nomic-bert-moe",
 ];
 
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
@@ -58,6 +64,17 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("alpha_p", 0.3), ("alpha_n", 0.6), ("beta", 0.5), ("eps", -1e-6)];
             keys.map(|(key, number)| (format!("xielu.{key}"), Value::F32(number))).into()
         }
+        "bailingmoe" | "bailingmoe2" | "deepseek" => {
+            let keys = [("expert_feed_forward_length", 256), ("expert_shared_count", 2)];
+            keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
+        }
+        "nomic-bert-moe" => own("moe_every_n_layers", Value::U32(2)),
+        "granite_swa" | "spark2_5" => {
+            let layers = Value::Array(Array::Bool(vec![true, false]));
+            let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
+            keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
+        }
+        "mpt" => own("attention.max_alibi_bias", Value::F32(6.0)),
         "nanbeige" => own("num_loops", Value::U32(2)),
         "olmo" => own("attention.clamp_kqv", Value::F32(1.5)),
         "cohere2" | "smallthinker" => own("attention.sliding_window", Value::U32(24)),
@@ -74,6 +91,13 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             ("shortconv.l_cache".to_owned(), number(3)),
             ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2]))),
         ],
+        "nemotron_h" => {
+            let ssm = ssm.into_iter().chain([("group_count", 2)]);
+            let layers = |of: [i32; 2]| Value::Array(Array::I32(of.into()));
+            let kinds = [("attention.head_count_kv", layers([0, 2])), ("feed_forward_length", layers([0, 0]))];
+            let ssm = ssm.map(|(key, count)| (format!("ssm.{key}"), number(count)));
+            ssm.chain(kinds.map(|(key, of)| (key.to_owned(), of))).collect()
+        }
         "mamba2" | "falcon-h1" | "granitehybrid" => {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);
             ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).collect()

@@ -26,14 +26,14 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     }
     let limited = [(heads(4, 2, 64), 33, 0.0), (heads(8, 1, 128), 0, 5.0), (heads(2, 1, 80), 100, 3.0)];
     for (shape, window, soft_cap) in limited {
-        let limits = Limits { window, soft_cap };
+        let limits = Limits { window, soft_cap, ..Limits::default() };
         cases.extend([0, 32, 33, 256, 700].map(|position| decode_case(random, shape, limits, position)));
         let passes = [[0, 33], [257, 17], [20, 40]];
         cases.extend(passes.map(|pass| prefill_case(random, shape, limits, pass)).into_iter().flatten());
     }
     let long = Heads { capacity: 5000, ..heads(2, 1, 64) };
     cases.extend(prefill_case(random, long, none, [4981, 19]));
-    let own_key = Limits { window: 1, soft_cap: 0.0 };
+    let own_key = Limits { window: 1, soft_cap: 0.0, ..Limits::default() };
     cases.extend(prefill_case(random, heads(1, 1, 32), own_key, [5, 31]));
     cases.push(decode_case(random, heads(1, 1, 32), own_key, 90));
     // More query heads per kv head than a workgroup takes.
@@ -41,6 +41,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.push(decode_case(random, heads(8, 1, 256), none, 131));
     cases.extend(several(random));
     cases.extend(with_sinks(random));
+    cases.extend(with_alibi(random));
     cases.extend(images(random));
     cases.extend(rings(random));
     cases.extend(quantised(random));
@@ -54,7 +55,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 fn several(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let draft: Vec<(u32, u32)> = (95..103).map(|position| (0, position)).collect();
-    let limits = Limits { window: 40, soft_cap: 5.0 };
+    let limits = Limits { window: 40, soft_cap: 5.0, ..Limits::default() };
     [
         (heads(4, 2, 64), Limits::default(), vec![(1, 31), (0, 256)]),
         (heads(8, 1, 128), Limits::default(), vec![(3, 0), (0, 700), (2, 33), (1, 64)]),
@@ -71,7 +72,7 @@ fn several(random: &mut Random) -> Vec<Case> {
 fn rings(random: &mut Random) -> Vec<Case> {
     let ring =
         |heads, kv_heads, head_dim, capacity| Heads { ring: true, ..Heads::f16(heads, kv_heads, head_dim, capacity) };
-    let window = |window| Limits { window, soft_cap: 0.0 };
+    let window = |window| Limits { window, soft_cap: 0.0, ..Limits::default() };
     let mut cases: Vec<Case> =
         [0, 32, 44, 45, 1000].map(|position| decode_case(random, ring(4, 2, 64, 45), window(33), position)).into();
     let draft: Vec<(u32, u32)> = (1000..1008).map(|position| (0, position)).collect();
@@ -99,7 +100,7 @@ fn quantised(random: &mut Random) -> Vec<Case> {
     for kv_type in [KvType::Q8_0, KvType::Q4_0] {
         let heads = |heads, kv_heads, head_dim| Heads { heads, kv_heads, head_dim, capacity: 80, ring: false, kv_type };
         let ring = Heads { capacity: 72, ring: true, ..heads(2, 1, 80) };
-        let window = Limits { window: 33, soft_cap: 5.0 };
+        let window = Limits { window: 33, soft_cap: 5.0, ..Limits::default() };
         for shape in [heads(4, 2, 64), heads(3, 1, 72), heads(2, 2, 100), heads(2, 1, 256), heads(1, 1, 32)] {
             cases.push(decode_case(random, shape, none, 70));
             cases.extend(prefill_case(random, shape, none, [31, 20]));
@@ -178,10 +179,12 @@ fn expected(
     (q, sinks): (&[f32], Option<&[f32]>),
     [keys, values]: &[Vec<f32>; 2],
 ) -> Vec<f32> {
-    if sinks.is_some() {
+    if sinks.is_some() || limits.alibi > 0.0 {
         let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
         let window = (limits.window > 0).then_some(limits.window as usize);
-        let shape = reference::AttentionShape { window, ..reference::AttentionShape::plain(sizes, position as usize) };
+        let alibi = (limits.alibi > 0.0).then_some(reference::Alibi { bias: limits.alibi, ahead: 0 });
+        let plain = reference::AttentionShape::plain(sizes, position as usize);
+        let shape = reference::AttentionShape { window, alibi, ..plain };
         let mut out = vec![0.0; q.len()];
         reference::attention_over(shape, sinks, q, [keys, values], &mut out);
         return out;
@@ -230,7 +233,7 @@ fn decode_case(random: &mut Random, heads: Heads, limits: Limits, position: u32)
 /// Rows of an image among those of a text: within a tile, around its edges, over several, with a window and a ring.
 fn images(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
-    let window = Limits { window: 33, soft_cap: 0.0 };
+    let window = Limits { window: 33, soft_cap: 0.0, ..Limits::default() };
     let ring = Heads { capacity: 120, ring: true, ..heads(4, 2, 64) };
     let in_windows = |end: u32| end | Pass::SEEN_IN_WINDOWS;
     let cases: [(Heads, Limits, [u32; 2], [u32; 2]); 8] = [
@@ -285,7 +288,7 @@ fn image_case(
 /// One more score in each softmax, larger and smaller than the others.
 fn with_sinks(random: &mut Random) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
-    let window = Limits { window: 33, soft_cap: 0.0 };
+    let window = Limits { window: 33, soft_cap: 0.0, ..Limits::default() };
     let ring = Heads { capacity: 72, ring: true, ..heads(8, 2, 64) };
     let decode = [
         (heads(4, 2, 64), Limits::default(), vec![(0, 0)]),
@@ -309,6 +312,24 @@ fn with_sinks(random: &mut Random) -> Vec<Case> {
         let sinks = sinks(random, heads);
         cases.extend(chunk_case_with(random, heads, limits, chunk, (1, Some(&sinks))));
     }
+    cases
+}
+
+/// Scores that fall with the distance: heads that are a power of two and more than that, several to a workgroup.
+fn with_alibi(random: &mut Random) -> Vec<Case> {
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
+    let alibi = Limits { alibi: 8.0, ..Limits::default() };
+    let ring = Heads { capacity: 72, ring: true, ..heads(6, 2, 64) };
+    let window = Limits { window: 33, ..alibi };
+    let mut cases = vec![
+        rows_case(random, heads(4, 2, 64), alibi, &[(0, 0)]),
+        rows_case(random, heads(3, 3, 80), Limits { alibi: 5.0, ..alibi }, &[(1, 300), (0, 33)]),
+        rows_case(random, heads(12, 1, 32), alibi, &[(0, 701)]),
+        rows_case(random, ring, window, &[(0, 1000)]),
+    ];
+    cases.extend(chunk_case(random, heads(4, 2, 64), alibi, [0, 0, 33]));
+    cases.extend(chunk_case(random, heads(7, 7, 80), alibi, [0, 257, 17]));
+    cases.extend(chunk_case(random, ring, window, [0, 500, 40]));
     cases
 }
 
@@ -383,7 +404,8 @@ pub(super) fn chunk_case_with(
     let expected = expected(heads, limits, position, (&q, sinks), &sequences[sequence as usize]);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
     let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
-    let tiled = can_tile(&heads).then(|| attention_tiled(pass, groups, &problem, limits));
+    let can_tile = can_tile(&heads) && limits.alibi == 0.0;
+    let tiled = can_tile.then(|| attention_tiled(pass, groups, &problem, limits));
     let few = attention_few(pass, &problem, limits);
     let case = bench.case(name, vec![few], y, Expected::Close(expected, Tolerance::ATTENTION));
     let tiled = tiled.map(|dispatch| {
@@ -397,7 +419,8 @@ fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {
     let Heads { heads, kv_heads, head_dim, capacity, ring, .. } = heads;
     let window = if limits.window > 0 { format!(", window {}", limits.window) } else { String::new() };
     let cap = if limits.soft_cap > 0.0 { format!(", cap {}", limits.soft_cap) } else { String::new() };
+    let alibi = if limits.alibi > 0.0 { format!(", ALiBi {}", limits.alibi) } else { String::new() };
     let ring = if ring { format!(", ring of {capacity}") } else { String::new() };
     let (count, at) = (rows.len(), places(rows));
-    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{ring}")
+    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{alibi}{ring}")
 }

@@ -68,7 +68,7 @@ fn case(random: &mut Random, shape: &Shape, own: bool) -> Case {
         keys.extend(k.iter().map(|&x| f16_to_f32(f16_from_f32(x))));
         of_values.extend(v.iter().map(|&x| f16_to_f32(f16_from_f32(x))));
     }
-    let limits = Limits { window: if ring { capacity } else { 0 }, soft_cap: 0.0 };
+    let limits = Limits { window: if ring { capacity } else { 0 }, soft_cap: 0.0, ..Limits::default() };
     let sizes = [heads, kv_heads, head_dim].map(|n| n as usize);
     let window = ring.then_some(capacity as usize);
     let of = reference::AttentionShape { window, ..reference::AttentionShape::plain(sizes, shape.position as usize) };

@@ -11,9 +11,9 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
     let ring = |capacity, of: Heads| Heads { ring: true, capacity, ..of };
     let of_blocks = |kv_type, of: Heads| Heads { kv_type, ..of };
-    let window = |window| Limits { window, soft_cap: 0.0 };
+    let window = |window| Limits { window, soft_cap: 0.0, ..Limits::default() };
     let none = Limits::default();
-    let capped = Limits { window: 100, soft_cap: 4.0 };
+    let capped = Limits { window: 100, soft_cap: 4.0, ..Limits::default() };
     let shapes = [
         // Whole tiles, one row more, one fewer; keys that end at, before and behind those of a round.
         (heads(2, 1, 64), none, [0, 0, 128]),

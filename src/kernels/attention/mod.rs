@@ -26,7 +26,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     params: NoParams::LAYOUT,
     overrides: &[
         "HEAD_DIM", "QUERIES", "STAGED", "Q_TILE", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW",
-        "SOFT_CAP", "SINKS",
+        "SOFT_CAP", "ALIBI", "SINKS",
     ],
 };
 
@@ -62,7 +62,7 @@ pub static DECODE: KernelSpec = KernelSpec {
     params: DecodeParams::LAYOUT,
     overrides: &[
         "WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CAPACITY", "RING", "SPLITS", "SCALE", "WINDOW",
-        "SOFT_CAP",
+        "SOFT_CAP", "ALIBI",
     ],
 };
 
@@ -91,6 +91,7 @@ static DECODE_ROTATED: KernelSpec = KernelSpec {
         "SCALE",
         "WINDOW",
         "SOFT_CAP",
+        "ALIBI",
         "ROPE_DIMS",
         "SPLIT_HALF",
         "MAGNITUDE",
@@ -133,18 +134,21 @@ pub struct Attention {
     pub y: Slice,
 }
 
-/// Sliding window and soft cap.
+/// Sliding window, soft cap and ALiBi.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Limits {
     /// Sliding window: a query attends to at most this many keys, the last ones up to itself; 0: to all of them.
     pub window: u32,
     /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
     pub soft_cap: f32,
+    /// Scores fall with the distance of a key, of each head by a slope of its own: the bias of ALiBi; 0: none.
+    pub alibi: f32,
 }
 
 /// Causal attention of a chunk of up to `rows` rows: of one sequence, and their positions follow each other.
 pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
     match tiled::choose(caps, &problem.heads, rows) {
+        _ if limits.alibi != 0.0 => attention_few(pass, problem, limits),
         Choice::Few => attention_few(pass, problem, limits),
         Choice::Tiled { groups } => attention_tiled(pass, groups, problem, limits),
     }
@@ -169,6 +173,7 @@ pub fn attention_few(pass: Slice, problem: &Attention, limits: Limits) -> Dispat
         ("SCALE", problem.scale.into()),
         ("WINDOW", limits.window.into()),
         ("SOFT_CAP", limits.soft_cap.into()),
+        ("ALIBI", limits.alibi.into()),
         ("SINKS", bool_override(problem.sinks.is_some())),
     ];
     let sinks = problem.sinks.unwrap_or(problem.q);
@@ -274,6 +279,7 @@ pub fn attention_decode_at(
         ("SCALE", problem.scale.into()),
         ("WINDOW", limits.window.into()),
         ("SOFT_CAP", limits.soft_cap.into()),
+        ("ALIBI", limits.alibi.into()),
     ];
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
     let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];

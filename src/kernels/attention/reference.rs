@@ -26,13 +26,34 @@ pub struct AttentionShape {
     pub window: Option<usize>,
     /// `cap · tanh(score / cap)` replaces each score.
     pub soft_cap: Option<f32>,
+    /// Scores fall with the distance of a key.
+    pub alibi: Option<Alibi>,
+}
+
+/// Attention with linear biases (Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alibi {
+    /// The first of n heads have the slopes `2^(-bias · k / n)`, with the largest power of two for n; the others those
+    /// between them.
+    pub bias: f32,
+    /// Keys behind the query that it sees.
+    pub ahead: usize,
+}
+
+impl Alibi {
+    /// What a head's scores lose for each row that a key is away.
+    fn slope(self, head: usize, heads: usize) -> f32 {
+        let first = 1 << heads.max(1).ilog2();
+        let power = if head < first { head as f32 + 1.0 } else { (head - first) as f32 + 0.5 };
+        (-self.bias * power / first as f32).exp2()
+    }
 }
 
 impl AttentionShape {
     /// Scores divided by √head_dim, no window and no cap.
     pub fn plain([heads, kv_heads, head_dim]: [usize; 3], position: usize) -> Self {
         let scale = (head_dim as f32).sqrt().recip();
-        Self { heads, kv_heads, head_dim, position, scale, window: None, soft_cap: None }
+        Self { heads, kv_heads, head_dim, position, scale, window: None, soft_cap: None, alibi: None }
     }
 }
 
@@ -101,9 +122,14 @@ fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, value
     let (head_dim, positions) = (keys.head_dim, keys.seen.len());
     let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
     let mut scores = vec![0.0; q.len() / head_dim * positions];
+    let first = keys.head * shape.heads / shape.kv_heads;
+    let bias = |head: usize, position: usize| {
+        let Some(alibi) = shape.alibi else { return 0.0 };
+        alibi.slope(first + head, shape.heads) * (positions - 1 - alibi.ahead).abs_diff(position) as f32
+    };
     keys.for_each(|position, key| {
-        for (q, scores) in q.chunks_exact(head_dim).zip(scores.chunks_exact_mut(positions)) {
-            scores[position] = cap(dot(q, key) * shape.scale);
+        for (head, (q, scores)) in q.chunks_exact(head_dim).zip(scores.chunks_exact_mut(positions)).enumerate() {
+            scores[position] = cap(dot(q, key) * shape.scale) - bias(head, position);
         }
     });
     for (head, scores) in scores.chunks_exact_mut(positions).enumerate() {

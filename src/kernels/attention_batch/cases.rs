@@ -3,15 +3,16 @@
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
 use crate::kernels::pass::Pass;
-use crate::kernels::reference::{self, AttentionShape, Visible};
+use crate::kernels::reference::{self, Alibi, AttentionShape, Visible};
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention_batch");
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
-    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0 };
+    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0, alibi: 0.0 };
     let causal = BatchRules { causal: true, ..full };
     let window = |window| BatchRules { window, ..full };
-    let sets: [(BatchHeads, BatchRules, &[usize]); 12] = [
+    let alibi = BatchRules { alibi: 8.0, ..full };
+    let sets: [(BatchHeads, BatchRules, &[usize]); 15] = [
         (heads(3, 3, 32), full, &[1, 40, 7, 15, 1]),
         (heads(4, 2, 64), full, &[100]),
         (heads(2, 1, 80), full, &[5, 31, 33]),
@@ -24,6 +25,9 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         (heads(1, 1, 4), window(1), &[3, 20]),
         (heads(2, 1, 64), BatchRules { soft_cap: 4.0, ..full }, &[21, 22]),
         (heads(1, 1, 32), full, &[600]),
+        (heads(6, 3, 32), alibi, &[40, 7, 15]),
+        (heads(3, 3, 18), BatchRules { causal: true, ..alibi }, &[30, 12]),
+        (heads(4, 2, 64), BatchRules { window: 6, alibi: 5.0, ..full }, &[70, 2, 33]),
     ];
     sets.into_iter().map(|(heads, rules, lengths)| case(random, heads, rules, lengths)).collect()
 }
@@ -50,10 +54,10 @@ fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[us
     let expected = [expected(heads, rules, lengths, &qkv), after].concat();
     let expected = Expected::Close(expected, Tolerance::ATTENTION);
     let BatchHeads { heads, kv_heads, head_dim } = heads;
-    let BatchRules { causal, window, soft_cap, .. } = rules;
+    let BatchRules { causal, window, soft_cap, alibi, .. } = rules;
     let name = format!(
         "{heads}/{kv_heads} heads of {head_dim}, inputs of {lengths:?}, causal {causal}, window {window}, \
-         cap {soft_cap}"
+         cap {soft_cap}, ALiBi {alibi}"
     );
     bench.case(name, vec![dispatch], y, expected)
 }
@@ -63,6 +67,7 @@ fn expected(heads: BatchHeads, rules: BatchRules, lengths: &[usize], qkv: &[f32]
     let shape = AttentionShape {
         scale: rules.scale,
         soft_cap: (rules.soft_cap > 0.0).then_some(rules.soft_cap),
+        alibi: (rules.alibi > 0.0).then_some(Alibi { bias: rules.alibi, ahead: 0 }),
         ..AttentionShape::plain([h, kv, d], 0)
     };
     let visible = Visible { causal: rules.causal, window: (rules.window > 0).then_some(rules.window as usize) };

@@ -27,6 +27,8 @@ params! {
         pub scale: f32,
         /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
         pub soft_cap: f32,
+        /// Scores fall with the distance of a row: the bias of ALiBi; 0: none.
+        pub alibi: f32,
     }
 }
 
@@ -67,6 +69,8 @@ pub struct BatchRules {
     pub scale: f32,
     /// See [`Params::soft_cap`].
     pub soft_cap: f32,
+    /// See [`Params::alibi`].
+    pub alibi: f32,
 }
 
 /// The buffers of an attention over a batch.
@@ -102,6 +106,7 @@ pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers)
         window: rules.window,
         scale: rules.scale,
         soft_cap: rules.soft_cap,
+        alibi: rules.alibi,
     };
     let BatchBuffers { pass, inputs, qkv, y } = buffers;
     let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];

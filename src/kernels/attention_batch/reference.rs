@@ -1,6 +1,6 @@
 //! Attention of an input over its own rows.
 
-use crate::kernels::attention::reference::{AttentionShape, attention};
+use crate::kernels::attention::reference::{Alibi, AttentionShape, attention};
 
 /// Which rows of its input a row sees: all, or with `causal` those up to itself; of these with a window those at most
 /// `window / 2` away, or with `causal` the last `window`.
@@ -35,7 +35,8 @@ pub fn attention_batch(
     let width = shape.kv_heads * shape.head_dim;
     let seen = visible.of(i, keys.len() / width);
     // As the last of a text of just these rows.
-    let shape = AttentionShape { position: seen.len() - 1, window: None, ..shape };
+    let alibi = shape.alibi.map(|alibi| Alibi { ahead: seen.end - 1 - i, ..alibi });
+    let shape = AttentionShape { position: seen.len() - 1, window: None, alibi, ..shape };
     let [keys, values] = [keys, values].map(|rows| &rows[seen.start * width..seen.end * width]);
     attention(shape, q, keys, values, out);
 }

@@ -20,7 +20,19 @@ pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "route",
     bindings: &[PARAMS, read("logits"), read("bias"), read("expert_scales"), write("routes")],
     params: Params::LAYOUT,
-    overrides: &["WG_SIZE", "EXPERTS", "TOP", "GATING", "NORMALISE", "SCALE", "LOGIT_SCALE", "BIAS", "EXPERT_SCALES"],
+    overrides: &[
+        "WG_SIZE",
+        "EXPERTS",
+        "TOP",
+        "GATING",
+        "NORMALISE",
+        "SCALE",
+        "LOGIT_SCALE",
+        "GROUPS",
+        "USED_GROUPS",
+        "BIAS",
+        "EXPERT_SCALES",
+    ],
 };
 
 pub use crate::model::program::{MAX_EXPERTS, MAX_USED};
@@ -47,6 +59,8 @@ pub struct Route {
     pub scale: f32,
     /// What logits are multiplied by.
     pub logit_scale: f32,
+    /// Groups of experts, and those whose experts may be chosen.
+    pub groups: [u32; 2],
     /// `[experts]` f32, added to the weights for the choice alone.
     pub bias: Option<Slice>,
     /// `[experts]` f32, what an expert's weight is multiplied by.
@@ -73,6 +87,8 @@ pub fn route(dummy: Slice, problem: &Route) -> Dispatch {
         ("NORMALISE", bool_override(problem.normalise)),
         ("SCALE", problem.scale.into()),
         ("LOGIT_SCALE", problem.logit_scale.into()),
+        ("GROUPS", problem.groups[0].into()),
+        ("USED_GROUPS", problem.groups[1].into()),
         ("BIAS", bool_override(bias.is_some())),
         ("EXPERT_SCALES", bool_override(expert_scales.is_some())),
     ];

@@ -19,6 +19,8 @@ pub struct Routing<'a> {
     pub scale: f32,
     /// What logits are multiplied by.
     pub logit_scale: f32,
+    /// Groups of as many experts each, and how many of them may be chosen from: those whose two best add up to most.
+    pub groups: [usize; 2],
     /// `[experts]`, added to the weights for the choice alone.
     pub bias: Option<&'a [f32]>,
     /// `[experts]`, what an expert's weight is multiplied by.
@@ -38,8 +40,11 @@ pub fn route(routing: &Routing, logits: &[f32]) -> Vec<(usize, f32)> {
     let all: f64 = if routing.gating == Gating::Softmax { shares.iter().sum() } else { 1.0 };
     let score = |e: usize| match routing.bias {
         Some(bias) => shares[e] / all + f64::from(bias[e]),
+        None if routing.groups[0] > 1 => shares[e] / all,
         None => logits[e],
     };
+    let left = best_groups(routing.groups, &(0..logits.len()).map(score).collect::<Vec<f64>>());
+    let score = |e: usize| if left[e] { score(e) } else { f64::MIN };
     let mut order = sorted_indices(logits.len(), &mut |a, b| score(b) < score(a));
     order.truncate(routing.used);
     let chosen: f64 = order.iter().map(|&e| shares[e]).sum();
@@ -52,6 +57,19 @@ pub fn route(routing: &Routing, logits: &[f32]) -> Vec<(usize, f32)> {
     order.into_iter().map(|e| (e, weight(e))).collect()
 }
 
+/// Whether each expert is of one of the groups whose experts may be chosen; of equal groups the first.
+fn best_groups([groups, used]: [usize; 2], scores: &[f64]) -> Vec<bool> {
+    let size = scores.len() / groups.max(1);
+    let best_two = |group: &[f64]| {
+        let mut sorted = group.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        sorted.iter().take(2).sum::<f64>()
+    };
+    let sums: Vec<f64> = scores.chunks_exact(size.max(1)).map(best_two).collect();
+    let before = |g: usize| (0..sums.len()).filter(|&o| sums[o] > sums[g] || sums[o] == sums[g] && o < g).count();
+    (0..scores.len()).map(|e| groups <= 1 || before(e / size) < used).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +80,7 @@ mod tests {
         normalise: false,
         scale: 1.0,
         logit_scale: 1.0,
+        groups: [1, 1],
         bias: None,
         expert_scales: None,
     };
@@ -87,6 +106,16 @@ mod tests {
         assert_eq!(route(&biased, &[1.0, 0.0, 2.0]), [(1, 0.5)]);
         let scaled = Routing { expert_scales: Some(&[1.0, 3.0, 1.0]), ..biased };
         assert_eq!(route(&scaled, &[1.0, 0.0, 2.0]), [(1, 1.5)]);
+    }
+
+    #[test]
+    fn experts_are_of_the_groups_whose_best_two_are_the_best() {
+        let logits = [3.0, -9.0, 2.0, 2.5, 2.4, 2.4];
+        let ids = |groups| -> Vec<usize> {
+            let grouped = Routing { groups, gating: Gating::Sigmoid, ..PLAIN };
+            route(&grouped, &logits).into_iter().map(|(e, _)| e).collect()
+        };
+        assert_eq!([ids([3, 1]), ids([3, 2]), ids([3, 3])], [[4, 5], [3, 4], [0, 3]]);
     }
 
     #[test]

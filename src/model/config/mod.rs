@@ -187,6 +187,8 @@ pub struct ModelConfig {
     pub sliding_window: Option<usize>,
     /// Which layers have the window, if the file says.
     pub sliding_pattern: Option<SlidingPattern>,
+    /// Which layers are rotated, if the file says.
+    pub rope_pattern: Option<SlidingPattern>,
     /// The state-space layers, if the file has their keys.
     pub ssm: Option<Ssm>,
     /// Which layers have a recurrent state and no KV cache, if the file says.
@@ -207,6 +209,10 @@ pub struct ModelConfig {
     pub final_soft_cap: Option<f32>,
     /// Queries, keys and values are clamped to ± this.
     pub clamp_qkv: Option<f32>,
+    /// The bias of ALiBi, if the file says.
+    pub alibi: Option<f32>,
+    /// Whether `ffn_up` has the rows of gate and up.
+    pub wide_up: bool,
     /// Whether attention and feed-forward stand side by side, if the file says.
     pub parallel_residual: Option<bool>,
     /// The activation of each layer, where the file has its numbers.
@@ -266,6 +272,8 @@ impl ModelConfig {
             None => keys.per_layer("feed_forward_length", blocks, MAX_FFN)?.or(no_ffn),
         };
         let ffn = ffn.ok_or_else(|| keys.missing("feed_forward_length"))?;
+        let up = gguf.tensors.iter().find(|tensor| tensor.name == "blk.0.ffn_up.weight");
+        let wide_up = up.and_then(|up| up.dims.get(1)).is_some_and(|&rows| rows == 2 * ffn.of(0) as u64);
         Ok(Self {
             architecture: architecture.name,
             name: metadata.str("general.name")?.map(str::to_owned),
@@ -294,6 +302,7 @@ impl ModelConfig {
             rope_theta_sliding: keys.positive("rope.freq_base_swa")?,
             sliding_window: keys.window()?,
             sliding_pattern: keys.pattern("attention.sliding_window_pattern")?,
+            rope_pattern: keys.pattern("attention.rope_pattern")?,
             ssm: keys.ssm()?,
             recurrent_layers: keys.recurrent_layers()?,
             attention_scale: keys.scale("attention.scale")?,
@@ -304,6 +313,8 @@ impl ModelConfig {
             attention_soft_cap: keys.not_negative("attn_logit_softcapping")?,
             final_soft_cap: keys.not_negative("final_logit_softcapping")?,
             clamp_qkv: keys.scale("attention.clamp_kqv")?,
+            alibi: keys.scale("attention.max_alibi_bias")?,
+            wide_up,
             parallel_residual: metadata.bool(&keys.name("use_parallel_residual"))?,
             xielu: layered::xielu(&keys, layers)?,
             norm_eps: keys.norm_eps()?,

@@ -128,7 +128,7 @@ pub struct RopeSections {
 }
 
 impl RopeSections {
-    /// 0 for time, 1 for height, 2 for width; `None` for a pair in no section.
+    /// 0 for time, 1 for height, 2 for width; `None` for a pair in no section, which does not turn.
     pub fn axis(&self, pair: usize) -> Option<usize> {
         let all = self.pairs.iter().fold(0, |sum: usize, &pairs| sum.saturating_add(pairs)).max(1);
         let pair = pair % all;
@@ -143,14 +143,14 @@ impl RopeSections {
 /// The sections of a model's pairs, where the file has any.
 ///
 /// # Errors
-/// `unsupported_architecture` for sections that leave pairs over.
+/// `unsupported_architecture` where no pair is in a section.
 pub(super) fn sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<Option<RopeSections>> {
     let name = keys.name("rope.dimension_sections");
     let Some(found) = keys.metadata.i32s(&name)? else { return Ok(None) };
     let pairs = [0, 1, 2, 3].map(|axis| found.get(axis).map_or(0, |&pairs: &i32| pairs.max(0) as usize));
     let sections = RopeSections { pairs, by_turns };
-    match (0..rope_dims / 2).find(|&pair| sections.axis(pair).is_none()) {
-        None => Ok(Some(sections)),
-        Some(pair) => Err(unsupported(format!("metadata `{name}`: pair {pair} of {} is in no section", rope_dims / 2))),
+    match (0..rope_dims / 2).any(|pair| sections.axis(pair).is_some()) {
+        true => Ok(Some(sections)),
+        false => Err(unsupported(format!("metadata `{name}`: none of {} pairs is in a section", rope_dims / 2))),
     }
 }

@@ -3,9 +3,12 @@
 //! (<https://arxiv.org/abs/2402.01613>), ModernBERT (Warner et al. 2024, <https://arxiv.org/abs/2412.13663>).
 
 use super::super::config::SlidingPattern;
-use super::super::program::{Activation, Norm, NormKind, Op, Program, RopeTable, TableRow, Weight, of_model};
+use super::super::program::{
+    Activation, Gating, Norm, NormKind, Op, Program, RopeTable, Routing, TableRow, Weight, of_model,
+};
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
-use super::builder::{AttentionBlock, Bias, Builder};
+use super::alibi;
+use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// BERT: learned positions, norms after the sums, GELU.
 pub fn bert(config: &ModelConfig) -> Program {
@@ -13,16 +16,81 @@ pub fn bert(config: &ModelConfig) -> Program {
     b.embed_place(Role::PositionEmbedding, TableRow::Position(config.context_length));
     embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..without_rope(config) };
-    post_norm_layers(b, block, |b, x| b.feed_forward_plain(x, ActivationKind::Gelu))
+    post_norm_layers(b, block, |b, x, _| b.feed_forward_plain(x, ActivationKind::Gelu))
 }
 
 /// Nomic BERT: BERT with rotated positions and SwiGLU.
 pub fn nomic_bert(config: &ModelConfig) -> Program {
+    rotated_bert(config, |b, x, _| b.feed_forward(x, GateKind::SwiGlu))
+}
+
+/// BERT with rotated positions and this feed-forward of a row in a layer.
+fn rotated_bert(config: &ModelConfig, feed_forward: impl Fn(&mut Builder, Activation, usize) -> Activation) -> Program {
     let mut b = start(config);
     embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
     let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..block };
-    post_norm_layers(b, block, |b, x| b.feed_forward(x, GateKind::SwiGlu))
+    post_norm_layers(b, block, feed_forward)
+}
+
+/// Nomic BERT with experts without gates in some layers (<https://arxiv.org/abs/2502.07972>), and GELU in the others.
+pub fn nomic_bert_moe(config: &ModelConfig) -> Program {
+    let plain = ExpertBlock::new(config);
+    let routing = Routing { gating: Gating::Softmax, normalise: false, ..plain.routing };
+    let experts = ExpertBlock { routing, ungated: Some(ActivationKind::Gelu), ..plain };
+    let every = config.experts.second_of;
+    rotated_bert(config, |b, x, layer| match every > 0 && layer % every == 1 {
+        true => b.experts(x, experts),
+        false => b.feed_forward_plain(x, ActivationKind::Gelu),
+    })
+}
+
+/// Jina's embeddings 3 (<https://arxiv.org/abs/2409.10173>): BERT with rotated positions.
+pub fn jina_bert_v3(config: &ModelConfig) -> Program {
+    rotated_bert(config, |b, x, _| b.feed_forward_plain(x, ActivationKind::Gelu))
+}
+
+/// Jina's embeddings 2 (<https://arxiv.org/abs/2310.19923>): BERT with slopes of attention in place of positions,
+/// GeGLU, whose two halves may be one tensor; in some, layer norms over q and k and one more after attention.
+pub fn jina_bert_v2(config: &ModelConfig) -> Program {
+    let mut b = start(config);
+    embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
+    b.ffn_bias = Bias::Optional;
+    let plain = without_rope(config);
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, alibi: Some(alibi::BIAS), ..plain };
+    let block = AttentionBlock { biased_qk_norm: config.has_tensor("blk.0.attn_q_norm.weight"), ..block };
+    post_norm_layers(b, block, |b, x, layer| {
+        let ffn = config.ffn.of(layer);
+        if b.has(Role::FfnGate) {
+            return b.feed_forward(x, GateKind::GeGlu);
+        }
+        if !config.wide_up {
+            return b.feed_forward_plain(x, ActivationKind::Gelu);
+        }
+        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
+        if b.has(Role::FfnUpBias) {
+            b.fused(Role::FfnUpBias, 1, &[(Role::FfnGateBias, ffn), (Role::FfnUpBias, ffn)]);
+        }
+        b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::GeGlu)
+    })
+}
+
+/// NeoBERT (<https://arxiv.org/abs/2502.19587>): norms before the blocks, SwiGLU.
+pub fn neo_bert(config: &ModelConfig) -> Program {
+    let block = AttentionBlock::new(config, RopeStyle::Interleaved);
+    let mut builder = Builder::new(config, 1.0);
+    builder.output_norm = Role::OutputNormOfEncoder;
+    let layers = builder.layers(|b, layer| {
+        let x = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(x, block);
+        b.add(update);
+        let x = b.norm(b.x, Role::FfnNorm);
+        let ffn = config.ffn.of(layer);
+        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
+        let update = b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::SwiGlu);
+        b.add(update);
+    });
+    layers.head(None)
 }
 
 /// ModernBERT: norms before the blocks and none before the first attention, GeGLU (in some, SwiGLU), two of three
@@ -65,7 +133,7 @@ fn start(config: &ModelConfig) -> Builder<'_> {
     b
 }
 
-fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
+pub fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
     let bias = bias.map(|role| Weight { key: of_model(role), optional: false });
     let norm = layer_norm(b.config, of_model(Role::EmbeddingNorm), bias);
     b.embed_op(Op::Norm { x: b.x, norm, y: b.x });
@@ -97,7 +165,7 @@ fn fuse_qkv(b: &mut Builder, layer: usize) {
 fn post_norm_layers(
     b: Builder,
     block: AttentionBlock,
-    feed_forward: impl Fn(&mut Builder, Activation) -> Activation,
+    feed_forward: impl Fn(&mut Builder, Activation, usize) -> Activation,
 ) -> Program {
     let add_and_norm = |b: &mut Builder, update: Activation, weight: Role, bias: Role| {
         b.add(update);
@@ -108,8 +176,12 @@ fn post_norm_layers(
     let b = b.layers(|b, layer| {
         fuse_qkv(b, layer);
         let update = b.attention(b.x, block);
+        let twice = b.has(Role::AttnNorm2).then(|| b.copy(b.x));
         add_and_norm(b, update, Role::AttnOutNorm, Role::AttnOutNormBias);
-        let update = feed_forward(b, b.x);
+        if let Some(before) = twice {
+            add_and_norm(b, before, Role::AttnNorm2, Role::AttnNorm2Bias);
+        }
+        let update = feed_forward(b, b.x, layer);
         add_and_norm(b, update, Role::LayerOutNorm, Role::LayerOutNormBias);
     });
     b.embedder_head(None)

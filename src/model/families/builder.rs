@@ -23,6 +23,8 @@ pub enum Bias {
 pub enum Norms {
     /// RMS norms.
     Rms,
+    /// RMS norms with biases.
+    RmsBiased,
     /// Layer norms with biases.
     Layer,
     /// Layer norms without biases.
@@ -61,6 +63,8 @@ pub struct AttentionBlock {
     pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
     pub qk_norm: bool,
+    /// Whether q and k go through a layer norm with a bias, all heads together.
+    pub biased_qk_norm: bool,
     /// The same after the rotation.
     pub rotated_qk_norm: bool,
     /// q, k and v are clamped to ± this.
@@ -69,6 +73,8 @@ pub struct AttentionBlock {
     pub rope: RopeTable,
     /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
     pub gated: bool,
+    /// The same with one value for each head, by a tensor of its own.
+    pub head_gates: bool,
     /// See [`AttentionSpec`].
     pub scale: f32,
     /// See [`AttentionSpec`].
@@ -77,8 +83,12 @@ pub struct AttentionBlock {
     pub soft_cap: Option<f32>,
     /// See [`AttentionSpec`].
     pub temperature: Option<Temperature>,
+    /// See [`AttentionSpec`].
+    pub alibi: Option<f32>,
     /// Whether each head has a sink.
     pub sinks: bool,
+    /// The RMS norm between attention and the output projection (BitNet).
+    pub inner_norm: Option<Role>,
 }
 
 impl AttentionBlock {
@@ -107,15 +117,19 @@ impl AttentionBlock {
             layer_qk_norm: false,
             whole_qk_norm: false,
             qk_norm: false,
+            biased_qk_norm: false,
             rotated_qk_norm: false,
             clamp: None,
             rope,
             gated: false,
+            head_gates: false,
             scale,
             window: None,
             soft_cap: None,
             temperature: None,
+            alibi: None,
             sinks: false,
+            inner_norm: None,
         }
     }
 }
@@ -133,23 +147,26 @@ pub struct ExpertBlock {
     pub choice_bias: bool,
     /// Whether each expert's result has a factor.
     pub down_scales: bool,
+    /// The activation of experts without a gate.
+    pub ungated: Option<ActivationKind>,
 }
 
 impl ExpertBlock {
     /// SwiGLU experts with what the file says of their choice, or else softmax with weights that add up to 1.
     pub fn new(config: &ModelConfig) -> Self {
-        let ExpertConfig { experts, gating, normalise, scale, .. } = config.experts;
+        let ExpertConfig { experts, gating, normalise, scale, groups, .. } = config.experts;
         let routing = Routing {
             experts,
             gating: gating.unwrap_or(Gating::Softmax),
             normalise: normalise.unwrap_or(true),
             scale,
             logit_scale: 1.0,
+            groups,
             bias: None,
             expert_scales: None,
         };
         let activation = ExpertActivation::SwiGlu;
-        Self { routing, activation, biases: false, choice_bias: false, down_scales: false }
+        Self { routing, activation, biases: false, choice_bias: false, down_scales: false, ungated: None }
     }
 }
 
@@ -224,7 +241,7 @@ impl<'a> Builder<'a> {
     /// pooled, as an embedder.
     pub fn head(mut self, soft_cap: Option<f32>) -> Program {
         if self.config.embedder.pooling.is_some() {
-            let norm = self.plain_rms(of_model(Role::OutputNorm), self.config.hidden);
+            let norm = self.plain_rms(of_model(self.output_norm), self.config.hidden);
             return self.embedder_head(Some(norm));
         }
         let normed = self.whole_norm(self.x, of_model(self.output_norm));
@@ -250,6 +267,7 @@ impl<'a> Builder<'a> {
         let plain = self.plain_rms(weight, width);
         let norm = match self.norms {
             Norms::Rms => plain,
+            Norms::RmsBiased => Norm { bias: bias_of_norm(weight), ..plain },
             Norms::Layer => Norm { kind: NormKind::Layer, bias: bias_of_norm(weight), ..plain },
             Norms::LayerUnbiased => Norm { kind: NormKind::Layer, ..plain },
             Norms::LayerBare => Norm { kind: NormKind::Layer, weight: None, ..plain },
@@ -285,9 +303,9 @@ impl<'a> Builder<'a> {
     /// Self-attention over `x`, normalised before: q, k and v, rotation, attention and the output projection.
     pub fn attention(&mut self, x: Activation, block: AttentionBlock) -> Activation {
         let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
-        let AttentionBlock { head_dim, scale, window, soft_cap, temperature, .. } = block;
+        let AttentionBlock { head_dim, scale, window, soft_cap, temperature, alibi, .. } = block;
         let sinks = block.sinks.then(|| of_layer(self.layer, Role::AttnSinks));
-        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature, sinks };
+        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature, alibi, sinks };
         self.parts_of_qkv(attention.query_width(), attention.kv_width());
         let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
         let (kv, cache) = match block.kv {
@@ -301,12 +319,17 @@ impl<'a> Builder<'a> {
             self.fused(Role::AttnQ, heads, &[(Role::AttnQ, head_dim), (Role::AttnQGate, head_dim)]);
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
+        let gate = match block.head_gates {
+            true => Some(self.linear(x, Role::AttnGate, None, ("head gates", heads))),
+            false => gate,
+        };
         self.before_attention(q, kv, &block);
         let attended = self.program.activation("attended", attention.query_width());
         let sight = if self.config.embedder.causal { Sight::Causal } else { Sight::All };
         let keys = self.config.embedder.pooling.map_or(Keys::Cached(cache), |_| Keys::OfInput(sight));
         self.ops.push(Op::Attend { q, kv, attention, keys, y: attended });
         let attended = gate.map_or(attended, |gate| self.gate_heads(attended, gate, None, head_dim));
+        let attended = block.inner_norm.map_or(attended, |norm| self.norm(attended, norm));
         let out_bias = self.bias(block.out_bias, Role::AttnOutBias);
         self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
     }
@@ -323,6 +346,15 @@ impl<'a> Builder<'a> {
         let normed: Vec<(Activation, Role)> = normed.into_iter().flatten().collect();
         if block.layer_qk_norm {
             normed.iter().for_each(|&(x, role)| self.layer_norm_of_heads(x, role, head_dim));
+        }
+        if block.biased_qk_norm {
+            for &(x, role) in &normed {
+                let name = if role == Role::AttnQNorm { "attn_q_norm.bias" } else { "attn_k_norm.bias" };
+                let key = of_layer(self.layer, Role::Named { group: "blk", name });
+                let rms = self.plain_rms(of_layer(self.layer, role), self.program.width(x));
+                let norm = Norm { kind: NormKind::Layer, bias: Some(Weight { key, optional: true }), ..rms };
+                self.ops.push(Op::Norm { x, norm, y: x });
+            }
         }
         if block.whole_qk_norm {
             normed.iter().for_each(|&(x, role)| self.head_norm(x, role, self.program.width(x)));
@@ -460,7 +492,9 @@ impl<'a> Builder<'a> {
         let used = c.experts.experts.used;
         let key = |role| of_layer(layer, role);
         let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
-        let gate_up = if c.has_tensor(&key(Role::ExpertGateUp).name()) {
+        let gate_up = if block.ungated.is_some() {
+            GateUp::Alone(key(Role::ExpertUp))
+        } else if c.has_tensor(&key(Role::ExpertGateUp).name()) {
             GateUp::Fused(key(Role::ExpertGateUp))
         } else {
             let biases = block.biases.then(|| [key(Role::ExpertGateBias), key(Role::ExpertUpBias)]);
@@ -469,6 +503,7 @@ impl<'a> Builder<'a> {
         let (experts, kind) = (c.experts.experts, block.activation);
         let activated = self.program.activation("experts activated", used * ffn);
         self.ops.push(Op::ExpertGate { x, routes, gate_up, kind, experts, y: activated });
+        self.ops.extend(block.ungated.map(|kind| Op::Activate { x: activated, kind }));
         let update = self.program.activation("update", c.hidden);
         let (weight, bias) = (key(Role::ExpertDown), block.biases.then(|| key(Role::ExpertDownBias)));
         self.ops.push(Op::ExpertDown { x: activated, routes, weight, bias, experts, y: update });
@@ -507,6 +542,13 @@ impl<'a> Builder<'a> {
     /// Adds `scale · x` to the residual stream.
     pub fn add_scaled(&mut self, x: Activation, scale: f32) {
         self.ops.push(Op::Add { x, scale, to: self.x });
+    }
+
+    /// A copy of an activation.
+    pub fn copy(&mut self, x: Activation) -> Activation {
+        let y = self.program.activation("copy", self.program.width(x));
+        self.ops.push(Op::Copy { x, y });
+        y
     }
 
     /// An operation of the part at hand.

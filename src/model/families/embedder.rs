@@ -35,7 +35,8 @@ impl Builder<'_> {
         let mut x = pooled;
         let optional = |role| Some(Weight { key: of_model(role), optional: true });
         if config.has_tensor("cls.weight") {
-            x = self.activation("classified", config.hidden);
+            let is_whole = config.architecture == "jina-bert-v2";
+            x = self.activation("classified", if is_whole { config.embedder.labels } else { config.hidden });
             let bias = optional(Role::ClassifierBias);
             self.push(Op::Linear { x: pooled, weight: of_model(Role::Classifier), bias, y: x });
             let is_modern = config.architecture == "modern-bert";

@@ -1,8 +1,9 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
-use super::super::program::{Activation, Factor, Op, Program, RopeFactors, Temperature, of_model};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::config::SlidingPattern;
+use super::super::program::{Activation, Factor, Op, Program, RopeFactors, RopeTable, Temperature, of_model};
+use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases. InternLM 2
@@ -17,9 +18,12 @@ pub fn llama(config: &ModelConfig) -> Program {
     decoder(config, block)
 }
 
-/// EXAONE 3 and 3.5 (<https://arxiv.org/abs/2412.04862>).
+/// EXAONE 3 and 3.5 (<https://arxiv.org/abs/2412.04862>), openPangu Embedded (<https://arxiv.org/abs/2505.22375>), the
+/// text of PaddleOCR-VL (<https://arxiv.org/abs/2510.14528>), and EuroBERT (<https://arxiv.org/abs/2503.05500>), whose
+/// tokens see all others.
 pub fn exaone(config: &ModelConfig) -> Program {
-    decoder(config, AttentionBlock::new(config, RopeStyle::SplitHalf))
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    decoder(config, AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain })
 }
 
 /// OLMoE (<https://arxiv.org/abs/2409.02060>): norms over q and k as a whole, weights of experts that do not add up to
@@ -27,6 +31,12 @@ pub fn exaone(config: &ModelConfig) -> Program {
 pub fn olmoe(config: &ModelConfig) -> Program {
     let block = AttentionBlock { whole_qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
     with_raw_routes(decoder(config, block))
+}
+
+/// Qwen 1 (<https://arxiv.org/abs/2309.16609>), whose files say twice the width of its feed-forward.
+pub fn qwen(config: &ModelConfig) -> Program {
+    let ffn = PerLayer::All(config.ffn.max() / 2);
+    qwen2(&ModelConfig { ffn, ..config.clone() })
 }
 
 /// Qwen 2 and 2.5 (<https://arxiv.org/abs/2412.15115>), and the text of Qwen 2 and 2.5 VL.
@@ -40,7 +50,8 @@ pub fn qwen2_moe(config: &ModelConfig) -> Program {
     with_raw_routes(decoder(config, block))
 }
 
-/// Qwen 3, dense and with experts (<https://arxiv.org/abs/2505.09388>), and the text of Qwen 3 VL.
+/// Qwen 3 (<https://arxiv.org/abs/2505.09388>) and the text of Qwen 3 VL, dense and with experts; OpenELM
+/// (<https://arxiv.org/abs/2404.14619>), whose layers differ in heads and feed-forward.
 pub fn qwen3(config: &ModelConfig) -> Program {
     decoder(config, AttentionBlock { qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
@@ -89,6 +100,59 @@ pub fn granite(config: &ModelConfig) -> Program {
     }
     .program();
     divide_logits(program, config)
+}
+
+/// Granite 4.1 with windows: a layer may have one or not, be rotated or not, and each head has a sink. Gate and up of
+/// the shared expert are one tensor.
+pub fn granite_swa(config: &ModelConfig) -> Program {
+    let full = AttentionBlock { sinks: true, ..granite_attention(config) };
+    let sliding = AttentionBlock { window: config.sliding_window, ..full };
+    let has = |pattern: &Option<SlidingPattern>, layer| pattern.as_ref().map(|pattern| pattern.slides(layer));
+    let decoder = Decoder {
+        embedding_scale: config.embedding_scale.unwrap_or(1.0),
+        residual_scale: config.residual_scale.unwrap_or(1.0),
+        block: &|layer| {
+            let slides = has(&config.sliding_pattern, layer).unwrap_or(false);
+            let block = if slides { sliding } else { full };
+            if has(&config.rope_pattern, layer).unwrap_or(true) { block } else { block.unrotated() }
+        },
+        config,
+    };
+    let mut builder = Builder::new(config, decoder.embedding_scale);
+    builder.ffn_bias = Bias::Optional;
+    let shared = config.experts.shared_ffn;
+    let layers = builder.layers(|b, layer| {
+        if !b.has(Role::SharedGate) {
+            b.fused(Role::SharedUp, 1, &[(Role::SharedGate, shared), (Role::SharedUp, shared)]);
+        }
+        decoder.layer(b, layer);
+    });
+    divide_logits(layers.head(None), config)
+}
+
+/// Spark 2.5 (<https://huggingface.co/iflytek>): windows by the file's list, rotated by numbers of their own, a gate
+/// for each head, GeGLU.
+pub fn spark(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    let full = AttentionBlock { bias: Bias::Optional, head_gates: true, ..plain };
+    let sliding = in_window(config, full);
+    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+        let slides = config.sliding_pattern.as_ref().is_some_and(|pattern| pattern.slides(layer));
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, if slides { sliding } else { full });
+        b.add(update);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = b.feed_forward(normed, GateKind::GeGlu);
+        b.add(update);
+    });
+    layers.head(None)
+}
+
+/// The attention of a layer with a window.
+fn in_window(config: &ModelConfig, full: AttentionBlock) -> AttentionBlock {
+    let theta = config.rope_theta_sliding.unwrap_or(config.rope_theta);
+    let rope = RopeTable { theta, dims: config.rope_dims_sliding, ..full.rope };
+    AttentionBlock { rope, window: config.sliding_window, ..full }
 }
 
 /// MiniCPM (<https://arxiv.org/abs/2404.06395>): Granite's factors, which older files do not say.
@@ -193,7 +257,7 @@ fn with_raw_routes(mut program: Program) -> Program {
 }
 
 /// The same attention in all layers.
-fn decoder(config: &ModelConfig, block: AttentionBlock) -> Program {
+pub fn decoder(config: &ModelConfig, block: AttentionBlock) -> Program {
     let block = with_factors(block, config);
     Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &|_| block }.program()
 }

@@ -1,8 +1,8 @@
 //! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Granite 4
-//! between layers of attention, Falcon-H1 (<https://arxiv.org/abs/2507.22448>) beside attention.
+//! between layers of attention, Falcon-H1 (<https://arxiv.org/abs/2507.22448>) beside attention, Nemotron-H.
 
 use super::super::program::{Activation, ConvSpec, Program, ScanSpec, Weight};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder};
 use super::llama::{divide_logits, feed_forward, granite_attention};
 
@@ -50,6 +50,23 @@ pub fn granite_hybrid(config: &ModelConfig) -> Program {
         feed_forward(b, normed, residual_scale);
     });
     divide_logits(layers.head(None), config)
+}
+
+/// Nemotron-H (<https://arxiv.org/abs/2504.03624>): a layer is Mamba-2, a feed-forward with the square of ReLU, or
+/// attention without rotation.
+pub fn nemotron_h(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated();
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
+    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = match (config.ffn.of(layer), config.kv_heads.of(layer)) {
+            (0, 0) => mixer(b, normed),
+            (0, _) => b.attention(normed, block),
+            _ => b.feed_forward_plain(normed, ActivationKind::ReluSquared),
+        };
+        b.add(update);
+    });
+    layers.head(None)
 }
 
 /// Mamba-2 of `input`, normalised before: z, xBC and dt, the convolution of xBC, the scan gated by z, a norm where the

@@ -2,7 +2,10 @@
 //!
 //! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`].
 
+mod alibi;
+mod bailing;
 mod bert;
+mod bitnet;
 mod builder;
 mod cohere;
 mod embedder;
@@ -118,6 +121,36 @@ static FAMILIES: &[Family] = &[
     family("starcoder", gpt2::gpt2),
     family("gptneox", neox::gptneox),
     family("falcon", neox::falcon),
+    family("qwen3vlmoe", llama::qwen3).axes(Axes::ByTurns),
+    family("paddleocr", llama::exaone).axes(Axes::InSections),
+    family("hunyuan_vl", llama::hunyuan_dense).axes(Axes::InSections),
+    family("granite_swa", llama::granite_swa),
+    family("phimoe", phi::phimoe),
+    family("bitnet", bitnet::bitnet),
+    family("bailingmoe", bailing::bailingmoe),
+    family("bailingmoe2", bailing::bailingmoe2),
+    family("nemotron_h", mamba2::nemotron_h),
+    family("bloom", alibi::bloom),
+    family("mpt", alibi::mpt),
+    family("baichuan", alibi::baichuan),
+    family("jina-bert-v2", bert::jina_bert_v2).embeds(Embeds::Always),
+    family("refact", alibi::refact),
+    family("jais", alibi::jais),
+    family("chatglm", phi::chatglm),
+    family("openelm", llama::qwen3),
+    family("qwen", llama::qwen),
+    family("xverse", llama::llama),
+    family("orion", stablelm::stablelm),
+    family("codeshell", gpt2::starcoder2),
+    family("pangu-embedded", llama::exaone),
+    family("deepseek", bailing::deepseek),
+    family("jais2", ungated::nemotron),
+    family("spark2_5", llama::spark),
+    family("llama-embed", llama::llama).embeds(Embeds::Always),
+    family("eurobert", llama::exaone).embeds(Embeds::Always),
+    family("neo-bert", bert::neo_bert).embeds(Embeds::Always),
+    family("nomic-bert-moe", bert::nomic_bert_moe).embeds(Embeds::Always),
+    family("jina-bert-v3", bert::jina_bert_v3).embeds(Embeds::Always),
 ];
 
 /// The names of all architectures that webgguf runs.

@@ -20,7 +20,7 @@ pub fn apertus(config: &ModelConfig) -> Program {
 }
 
 /// Nemotron and Minitron (<https://arxiv.org/abs/2402.16819>): the square of ReLU, layer norms, a part of each head
-/// rotated.
+/// rotated. Jais 2 differs by its name.
 pub fn nemotron(config: &ModelConfig) -> Program {
     let mut builder = Builder::new(config, 1.0);
     builder.norms = Norms::Layer;

@@ -249,7 +249,8 @@ impl<'a> GpuModelBuilder<'a> {
         model.table.remove(staging);
         let frequencies = |table: &RopeTable| {
             let factors = table.factors.and_then(|of| rope_factors.get(&of.for_context(context))).map(Vec::as_slice);
-            frequencies_of(table, factors).turns()
+            let found = frequencies_of(table, factors).turns().into_iter().enumerate();
+            found.map(|(pair, of)| if table.turns(pair) { of } else { [0; 2] }).collect()
         };
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();

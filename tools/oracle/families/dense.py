@@ -43,6 +43,12 @@ class Shape:
     rope_factors: tuple[str, ...] = ()
     rope_freqs: bool = False
     rope_dims: int = 0
+    embedding_norm: bool = False
+    """A LayerNorm of the embeddings, after which they have the size of the stream."""
+    sinks: bool = False
+    head_gates: bool = False
+    inner_norms: bool = False
+    """Norms before the products back to the stream."""
     embedding_std: float = 0.05
     stream_std: float = 0.05
     """The size of the hidden state where the first layer reads it, if something multiplies the embedding."""
@@ -65,6 +71,9 @@ class Shape:
 def tensors(shape: Shape, vocabulary: Vocabulary) -> Iterator[Tensor]:
     tokens, hidden = len(vocabulary.tokens), shape.hidden
     yield token_matrix("token_embd.weight", tokens, hidden, shape.embedding_std)
+    if shape.embedding_norm:
+        yield norm("token_embd_norm.weight", hidden, shape.stream_std)
+        yield bias("token_embd_norm.bias", hidden, 0.2 * shape.stream_std)
     if shape.positions:
         yield matrix("position_embd.weight", shape.positions, hidden, shape.embedding_std, shape.position_type)
     for which in shape.rope_factors:
@@ -124,6 +133,12 @@ def attention(shape: Shape) -> Iterator[Tensor]:
             draw = weight.values
             weight.values = lambda rng, draw=draw, heads=heads: draw(rng).reshape(heads, -1)
             yield weight
+    if shape.head_gates:
+        yield matrix("attn_gate.weight", shape.heads, hidden, 2.0 * after_norm)
+    if shape.sinks:
+        yield bias("attn_sinks.weight", shape.heads, 1.5, mean=1.0)
+    if shape.inner_norms:
+        yield norm("attn_sub_norm.weight", q, 0.7)
     yield matrix("attn_output.weight", hidden, q, 1.5 * shape.update_gain * shape.stream_std / q**0.5)
     yield from biases(shape, "attn_output", hidden, 0.2 * shape.stream_std)
     yield from norms(shape, "post_attention_norm", 0.6 * shape.stream_std)
@@ -140,6 +155,8 @@ def feed_forward(shape: Shape) -> Iterator[Tensor]:
         for name in ("ffn_gate", "ffn_up") if shape.gate == "separate" else ("ffn_up",):
             yield matrix(f"{name}.weight", ffn, hidden, std)
             yield from biases(shape, name, ffn, 0.3)
+    if shape.inner_norms:
+        yield norm("ffn_sub_norm.weight", ffn, 0.7)
     down = matrix("ffn_down.weight", hidden, ffn, shape.update_gain * shape.stream_std / ffn**0.5)
     yield centred(down) if shape.gate == "none" else down
     yield from biases(shape, "ffn_down", hidden, 0.2 * shape.stream_std)
@@ -165,7 +182,7 @@ def model(name: str, ty: Type, vocabulary, shape: Shape, eps: float = 1e-5, **mo
     if shape.rope_dims:
         keys["rope.dimension_count"] = shape.rope_dims
     keys |= {key.replace("__", "."): value for key, value in more.items()}
-    start = name.rsplit("-", 1)[0] if name.startswith(("hunyuan", "command")) else name.split("-")[0]
+    start = name.rsplit("-", 1)[0] if name.startswith(("hunyuan-", "command", "pangu")) else name.split("-")[0]
     architecture = {"olmo3": "olmo2", "stablelm2": "stablelm"}.get(start, start)
     # A name with phi3 in it makes llama.cpp look for tokens of that family.
     title = name.replace("phi3", "phi 3")
@@ -190,6 +207,17 @@ PRE_AND_POST = ("attn_norm", "ffn_norm", *POST)
 PHI2 = dict(centred=True, norms=("attn_norm",), gate="none", output_bias=True)
 GPT2 = dict(centred=True, gate="none", fused_qkv=True, tied=True,
             biases=("attn_qkv", "attn_output", "ffn_up", "ffn_down"))
+
+def openelm(vocabulary: Vocabulary) -> Iterator[Tensor]:
+    """Layers with numbers of heads, and feed-forwards, of their own."""
+    yield token_matrix("token_embd.weight", len(vocabulary.tokens), 20, 0.05)
+    for layer, (heads, kv_heads, ffn) in enumerate([(2, 1, 28), (3, 3, 36)]):
+        shape = Shape(20, heads, kv_heads, ffn, head_dim=12, fused_qkv=True, qk_norm="one")
+        for tensor in [*attention(shape), *feed_forward(shape)]:
+            tensor.name = f"blk.{layer}.{tensor.name}"
+            yield tensor
+    yield output_norm(20, 3.6 / 20**0.5 / 0.05)
+
 
 MODELS = [
     model("phi3-f16", Type.F16, bpe(307, "gpt-2"), Shape(48, 2, 2, 72, **PHI3)),
@@ -280,4 +308,49 @@ MODELS = [
           Shape(44, 2, 1, 76, layers=1, centred=True, norms=("attn_norm",), gate="none", fused_qkv=True)),
     model("falcon-two-norms-f16", Type.F16, bpe(309, "falcon"),
           Shape(36, 3, 1, 60, layers=1, centred=True, norms=("attn_norm", "attn_norm_2"), gate="none", fused_qkv=True)),
+    # llama.cpp 0.3.36 gives Baichuan slopes where it has 40 layers.
+    model("baichuan-f16", Type.F16, spm(303), Shape(16, 2, 2, 12, layers=40, stream_std=0.005)),
+    model("bloom-f16", Type.F16, bpe(307, "bloom"),
+          Shape(36, 3, 3, 60, embedding_norm=True, stream_std=0.3, **{**GPT2, "tied": False})),
+    model("mpt-f16", Type.F16, bpe(309, "mpt"),
+          Shape(40, 5, 1, 60, unbiased=True, gate="none", fused_qkv=True, tied=True), attention__clamp_kqv=1.5,
+          attention__max_alibi_bias=6.0),
+    model("jais-f16", Type.F16, bpe(307, "jais-2"),
+          Shape(24, 3, 3, 36, centred=True, fused_qkv=True, layers=1,
+                biases=("attn_qkv", "attn_output", "ffn_gate", "ffn_up", "ffn_down")), attention__max_alibi_bias=8.0),
+    model("chatglm-f16", Type.F16, bpe(307, "chatglm-bpe"),
+          Shape(24, 2, 1, 36, layers=1, gate="fused", fused_qkv=True, rope_dims=6, biases=("attn_qkv",))),
+    # The file says twice the width of the feed-forward.
+    model("qwen-f16", Type.F16, bpe(307, "qwen2"), Shape(24, 2, 2, 36, layers=1, fused_qkv=True, biases=("attn_qkv",)),
+          feed_forward_length=72),
+    model("refact-f16", Type.F16, bpe(307, "refact"), Shape(24, 3, 3, 36, layers=1)),
+    model("xverse-f16", Type.F16, spm(301), Shape(20, 2, 1, 28, layers=1)),
+    model("orion-f16", Type.F16, spm(301), Shape(20, 2, 1, 28, layers=1, centred=True)),
+    model("codeshell-f16", Type.F16, bpe(307, "codeshell"),
+          Shape(20, 2, 1, 28, layers=1, centred=True, gate="none",
+                biases=("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down"))),
+    model("pangu-embedded-f16", Type.F16, bpe(307, "gpt-2"),
+          Shape(20, 2, 1, 28, layers=1, tied=True, biases=("attn_q", "attn_k", "attn_v", "attn_output"))),
+    model("jais2-f16", Type.F16, bpe(309, "jais-2"),
+          Shape(24, 2, 1, 40, layers=1, tied=True, centred=True, gate="none",
+                biases=("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down"))),
+    model("spark2_5-f16", Type.F16, bpe(307, "gpt-2"), Shape(20, 2, 1, 28, layers=2, tied=True, head_gates=True),
+          rope__freq_base=5e4, rope__freq_base_swa=5e3, attention__sliding_window=37,
+          attention__sliding_window_pattern=[True, False]),
+    Model("openelm-f16", "openelm", Type.F16,
+          {"embedding_length": 20, "block_count": 2, "feed_forward_length": [28, 36], "attention.head_count": [2, 3],
+           "attention.head_count_kv": [1, 3], "attention.key_length": 12, "attention.value_length": 12,
+           "rope.dimension_count": 12, "attention.layer_norm_rms_epsilon": 1e-5}, openelm, spm(307)),
+    model("paddleocr-f16", Type.F16, spm(307), Shape(36, 3, 1, 52, head_dim=16, tied=True), rope__freq_base=5e5,
+          rope__dimension_sections=[3, 2, 3, 0]),
+    model("hunyuan_vl-f16", Type.F16, bpe(307, "hunyuan-dense"),
+          Shape(40, 2, 1, 60, qk_norm="one", tied=True), rope__freq_base=1e4,
+          rope__dimension_sections=[4, 2, 2, 2]),
+    model("bitnet-f16", Type.F16, spm(309), Shape(36, 3, 1, 52, inner_norms=True, tied=True)),
+    model("granite_swa-f16", Type.F16, bpe(307, "gpt-2"),
+          Shape(36, 3, 1, 44, layers=3, tied=True, sinks=True, stream_std=0.3, update_gain=1 / 0.4,
+                logit_std=3.6 * 4, biases=("attn_output", "ffn_up")),
+          embedding_scale=6.0, residual_scale=0.4, attention__scale=0.3, logit_scale=4.0, rope__freq_base=1e4,
+          attention__sliding_window=37, attention__sliding_window_pattern=[True, False, True],
+          attention__rope_pattern=[True, False, False]),
 ]

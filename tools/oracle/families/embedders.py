@@ -188,7 +188,103 @@ def qwen3(name: str, ty: Type, pooling: int) -> Model:
     return Model(name, "qwen3", ty, keys, tensors, bpe(319, "qwen2"))
 
 
+def rotated(name: str, architecture: str, ty: Type, hidden: int, heads: int, ffn: int, layers: int, pooling: int,
+            experts: int = 0) -> Model:
+    """Nomic BERT with experts in every second layer, or Jina's of version 3: fused, GELU, biases everywhere."""
+    def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
+        yield token_matrix("token_embd.weight", len(vocabulary.tokens), hidden, 0.5)
+        yield matrix("token_types.weight", 1, hidden, 0.3, Type.F32)
+        yield from layer_norm("token_embd_norm", hidden)
+        for layer in range(layers):
+            at = f"blk.{layer}."
+            yield from linear(at + "attn_qkv", 3 * hidden, hidden, 1.5)
+            yield from linear(at + "attn_output", hidden, hidden)
+            yield from layer_norm(at + "attn_output_norm", hidden)
+            if experts and layer % 2 == 1:
+                yield matrix(at + "ffn_gate_inp.weight", experts, hidden, 3 / hidden**0.5, Type.F32)
+                yield stack(at + "ffn_up_exps.weight", experts, ffn, hidden, 1.5 / hidden**0.5)
+                yield stack(at + "ffn_down_exps.weight", experts, hidden, ffn, 2 / ffn**0.5)
+            else:
+                yield from linear(at + "ffn_up", ffn, hidden, 1.5)
+                yield from linear(at + "ffn_down", hidden, ffn)
+            yield from layer_norm(at + "layer_output_norm", hidden)
+
+    keys = shape(hidden, heads, ffn, layers, pooling) | {
+        "attention.layer_norm_epsilon": 1e-5, "attention.causal": False, "rope.freq_base": 10000.0,
+        **BERT_TOKENS, "tokenizer.ggml.token_type_count": 1}
+    if experts:
+        keys |= {"moe_every_n_layers": 2, "expert_count": experts, "expert_used_count": 2}
+    return Model(name, architecture, ty, keys, tensors, pieces(189))
+
+
+def jina_v2(name: str, ty: Type, hidden: int, heads: int, ffn: int, layers: int, pooling: int, form: str) -> Model:
+    """`form` of the feed-forward: `separate` gate and up, or, with norms of q and k, `fused` ones or `none`."""
+    def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
+        yield token_matrix("token_embd.weight", len(vocabulary.tokens), hidden, 0.5)
+        yield matrix("token_types.weight", 2, hidden, 0.3, Type.F32)
+        yield from layer_norm("token_embd_norm", hidden)
+        for layer in range(layers):
+            at = f"blk.{layer}."
+            for role in ("attn_q", "attn_k", "attn_v"):
+                yield from linear(at + role, hidden, hidden, 1.5)
+            if form != "separate":
+                yield from layer_norm(at + "attn_q_norm", hidden)
+                yield from layer_norm(at + "attn_k_norm", hidden)
+            yield from linear(at + "attn_output", hidden, hidden)
+            yield from layer_norm(at + "attn_output_norm", hidden)
+            if form != "separate":
+                yield from layer_norm(at + "attn_norm_2", hidden)
+            if form == "separate":
+                yield from linear(at + "ffn_gate", ffn, hidden, 1.5, with_bias=False)
+            yield from linear(at + "ffn_up", 2 * ffn if form == "fused" else ffn, hidden, 1.5, with_bias=form == "none")
+            yield from linear(at + "ffn_down", hidden, ffn)
+            yield from layer_norm(at + "layer_output_norm", hidden)
+        if pooling == RANK:
+            yield from linear("cls", 1, hidden)
+
+    keys = shape(hidden, heads, ffn, layers, pooling) | {
+        "attention.layer_norm_epsilon": 1e-12, "attention.causal": False} | BERT_TOKENS
+    if pooling == RANK:
+        keys["classifier.output_labels"] = ["LABEL_0"]
+    return Model(name, "jina-bert-v2", ty, keys, tensors, pieces(183))
+
+
+def pre_norm(name: str, architecture: str, ty: Type, hidden: int, heads: int, kv_heads: int, ffn: int, layers: int,
+             pooling: int) -> Model:
+    """EuroBERT, Llama as an embedder, or NeoBERT with q, k and v, and gate and up, in one tensor each."""
+    is_neo = architecture == "neo-bert"
+
+    def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
+        kv = hidden // heads * kv_heads
+        yield token_matrix("token_embd.weight", len(vocabulary.tokens), hidden, 0.5)
+        for layer in range(layers):
+            at = f"blk.{layer}."
+            yield norm(at + "attn_norm.weight", hidden)
+            separate = (("attn_q", hidden), ("attn_k", kv), ("attn_v", kv))
+            for role, rows in (("attn_qkv", hidden + 2 * kv),) if is_neo else separate:
+                yield from linear(at + role, rows, hidden, 1.5, with_bias=False)
+            yield from linear(at + "attn_output", hidden, hidden, with_bias=False)
+            yield norm(at + "ffn_norm.weight", hidden)
+            for role, rows in (("ffn_up", 2 * ffn),) if is_neo else (("ffn_gate", ffn), ("ffn_up", ffn)):
+                yield from linear(at + role, rows, hidden, 1.5, with_bias=False)
+            yield from linear(at + "ffn_down", hidden, ffn, with_bias=False)
+        yield norm("enc.output_norm.weight" if is_neo else "output_norm.weight", hidden)
+
+    keys = shape(hidden, heads, ffn, layers, pooling) | {
+        "attention.head_count_kv": kv_heads, "attention.layer_norm_rms_epsilon": 1e-5, "attention.causal": False,
+        "rope.freq_base": 10000.0}
+    return Model(name, architecture, ty, keys | (BERT_TOKENS if is_neo else {}), tensors,
+                 pieces(185) if is_neo else bpe(303, "llama-bpe"))
+
+
 EMBEDDERS = [
+    rotated("nomic-bert-moe-f16", "nomic-bert-moe", Type.F16, 36, 3, 44, 4, MEAN, experts=5),
+    rotated("jina-bert-v3-f16", "jina-bert-v3", Type.F16, 36, 3, 52, 2, MEAN),
+    jina_v2("jina-bert-v2-f16", Type.F16, 36, 3, 52, 2, MEAN, "separate"),
+    jina_v2("jina-bert-v2-rank-f16", Type.F16, 40, 2, 44, 2, RANK, "fused"),
+    pre_norm("eurobert-f16", "eurobert", Type.F16, 48, 4, 2, 60, 2, LAST),
+    pre_norm("llama-embed-f16", "llama-embed", Type.F16, 24, 3, 1, 36, 1, MEAN),
+    pre_norm("neo-bert-f16", "neo-bert", Type.F16, 40, 2, 2, 52, 2, CLS),
     bert("bert-f16", Type.F16, 96, 3, 130, 2, MEAN),
     bert("bert-q8_0", Type.Q8_0, 128, 2, 160, 3, CLS, fused=True),
     bert("bert-rank-f32", Type.F32, 60, 2, 100, 2, RANK, context=200),

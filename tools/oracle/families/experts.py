@@ -54,6 +54,11 @@ class Spec:
     dense: int = 0
     """Layers before the first with experts."""
     choice_bias: bool = False
+    norm_biases: bool = False
+    """Of the RMS norms; and of the head and the attention's output."""
+    fused_qkv: bool = False
+    has_head: bool = False
+    """A head that is not the embedding table."""
 
 
 SPECS = [
@@ -80,6 +85,25 @@ SPECS = [
          choice_bias=True, keys={"expert_feed_forward_length": 28, "expert_shared_feed_forward_length": 20,
                                  "feed_forward_length": 44, "leading_dense_block_count": 1,
                                  "interleave_moe_layer_step": 1, "rope.freq_base": 5e5}),
+    # Pairs 7 and 8 of 9 are in no section.
+    Spec("qwen3vlmoe-f16", "qwen3vlmoe", Type.F16, 40, 2, 1, 18, 28, experts=6, used=2, layers=1, head_norms=True,
+         keys={"rope.freq_base": 1e4, "expert_feed_forward_length": 28, "feed_forward_length": 64,
+               "rope.dimension_sections": [3, 2, 2, 0]}),
+    Spec("phimoe-f16", "phimoe", Type.F16, 36, 3, 1, 12, 28, experts=5, used=2, layers=1, pre="gpt-2", qkv_biases=True,
+         norm_biases=True, has_head=True, keys={"attention.sliding_window": 40}),
+    Spec("bailingmoe-f16", "bailingmoe", Type.F16, 36, 2, 1, 18, 28, experts=6, used=2, layers=1, shared_ffn=56,
+         has_head=True, pre="gpt-2",
+         keys={"expert_feed_forward_length": 28, "expert_shared_count": 2, "feed_forward_length": 44,
+               "rope.dimension_count": 18, "expert_weights_norm": True, "leading_dense_block_count": 0}),
+    Spec("bailingmoe2-f16", "bailingmoe2", Type.F16, 36, 3, 1, 12, 20, experts=6, used=2, shared_ffn=40, dense=1,
+         has_head=True, pre="gpt-2", fused_qkv=True, head_norms=True, choice_bias=True,
+         keys={"expert_feed_forward_length": 20, "expert_shared_feed_forward_length": 20, "expert_shared_count": 2,
+               "feed_forward_length": 44, "rope.dimension_count": 6, "leading_dense_block_count": 1,
+               "expert_weights_norm": True, "expert_weights_scale": 1.5, "expert_gating_func": 2,
+               "expert_group_count": 3, "expert_group_used_count": 2}),
+    Spec("deepseek-f16", "deepseek", Type.F16, 24, 2, 1, 12, 20, experts=5, used=2, shared_ffn=40, dense=1,
+         keys={"expert_feed_forward_length": 20, "expert_shared_count": 2, "feed_forward_length": 36,
+               "leading_dense_block_count": 1, "expert_weights_scale": 1.5}, pre="gpt-2"),
 ]
 
 
@@ -101,7 +125,10 @@ def tensors(spec: Spec, vocabulary: Vocabulary) -> Iterator[Tensor]:
         yield from feed_forward(spec, layer)
     logits = LOGIT_STD * spec.keys.get("logit_scale", 1.0)
     yield output_norm(spec.hidden, logits / spec.hidden**0.5 / spec.embedding_std)
-    if spec.architecture in ("gpt-oss", "qwen2moe", "olmoe"):
+    if spec.norm_biases:
+        yield bias("output_norm.bias", spec.hidden, 0.2)
+        yield Tensor("output.bias", (tokens,), 0.3, of_tokens=True)
+    if spec.has_head or spec.architecture in ("gpt-oss", "qwen2moe", "olmoe"):
         yield token_matrix("output.weight", tokens, spec.hidden, spec.embedding_std)
 
 
@@ -111,9 +138,15 @@ def attention(spec: Spec, layer: int) -> Iterator[Tensor]:
     score = (0.6 if spec.sinks else 1.0 if spec.head_norms else 1.5) / spec.hidden**0.5
     start = f"blk.{layer}."
     yield norm(f"{start}attn_norm.weight", spec.hidden)
-    for role, rows, cols, std in (("attn_q", q, spec.hidden, score), ("attn_k", kv, spec.hidden, score),
-                                  ("attn_v", kv, spec.hidden, spec.hidden**-0.5),
-                                  ("attn_output", spec.hidden, q, 1.5 * spec.update * spec.embedding_std / q**0.5)):
+    if spec.norm_biases:
+        yield bias(f"{start}attn_norm.bias", spec.hidden, 0.15)
+        yield bias(f"{start}attn_output.bias", spec.hidden, 0.2 * spec.embedding_std)
+    parts = [("attn_q", q, spec.hidden, score), ("attn_k", kv, spec.hidden, score),
+             ("attn_v", kv, spec.hidden, spec.hidden**-0.5)]
+    if spec.fused_qkv:
+        parts = [("attn_qkv", q + 2 * kv, spec.hidden, score)]
+    parts.append(("attn_output", spec.hidden, q, 1.5 * spec.update * spec.embedding_std / q**0.5))
+    for role, rows, cols, std in parts:
         yield matrix(f"{start}{role}.weight", rows, cols, std)
         if spec.biases or spec.qkv_biases and role != "attn_output":
             size = spec.embedding_std if role == "attn_output" else 1.0
@@ -132,6 +165,8 @@ def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
     start, n, ffn, hidden = f"blk.{layer}.", spec.experts, spec.ffn, spec.hidden
     into, out = 1.5 / hidden**0.5, 2.0 * spec.update * spec.embedding_std / ffn**0.5
     yield norm(f"{start}{spec.ffn_norm}.weight", hidden)
+    if spec.norm_biases:
+        yield bias(f"{start}ffn_norm.bias", hidden, 0.15)
     if layer < spec.dense:
         ffn = spec.keys["feed_forward_length"]
         yield matrix(f"{start}ffn_gate.weight", ffn, hidden, into)

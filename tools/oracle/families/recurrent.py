@@ -180,7 +180,33 @@ def model(name: str, architecture: str, ty: Type, vocabulary: object, shape: Sha
 
 LFM2 = dict(output_norm="token_embd_norm.weight")
 
+NEMOTRON_H = Shape(40, [0, 1, 0, 0], heads=3, head_dim=16, ssm=Ssm(4, 12, 20, groups=2), tied=False)
+NEMOTRON_H_FFN = [0, 0, 68, 0]
+
+
+def ungated(shape: Shape, ffn: int) -> Iterator[Tensor]:
+    yield norm("attn_norm.weight", shape.hidden)
+    yield after_norm(shape, "ffn_up.weight", ffn)
+    yield bias("ffn_up.bias", ffn, 0.3)
+    yield update(shape, "ffn_down.weight", ffn, 0.5)
+
+
+def nemotron_h(vocabulary: Vocabulary) -> Iterator[Tensor]:
+    """Each layer is one thing: Mamba-2, attention, or a feed-forward without a gate."""
+    shape, tokens = NEMOTRON_H, len(vocabulary.tokens)
+    yield token_matrix("token_embd.weight", tokens, shape.hidden, EMBEDDING_STD)
+    for layer, (kv_heads, ffn) in enumerate(zip(shape.kv_heads, NEMOTRON_H_FFN)):
+        for tensor in ungated(shape, ffn) if ffn else block(shape, kv_heads):
+            tensor.name = f"blk.{layer}.{tensor.name}"
+            yield tensor
+    yield output_norm(shape.hidden, 1.0)
+    yield token_matrix("output.weight", tokens, shape.hidden, LOGIT_STD / shape.hidden**0.5)
+
+
 MODELS = [
+    Model("nemotron_h-f16", "nemotron_h", Type.F16,
+          {**metadata(NEMOTRON_H), "feed_forward_length": NEMOTRON_H_FFN, "attention.layer_norm_epsilon": 1e-5},
+          nemotron_h, bpe(307, "gpt-2")),
     model("lfm2-bf16", "lfm2", Type.BF16, bpe(307, "lfm2"),
           Shape(60, [0, 1, 0], heads=3, head_dim=20, ffn=72, conv_kernel=4, **LFM2)),
     model("lfm2-q8_0", "lfm2", Type.Q8_0, bpe(311, "lfm2"),

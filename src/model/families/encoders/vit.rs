@@ -171,6 +171,7 @@ impl<'a> Vit<'a> {
             window: None,
             soft_cap: None,
             temperature: None,
+            alibi: None,
             sinks: None,
         };
         let (wide, narrow) = (attention.query_width(), attention.kv_width());
