@@ -60,8 +60,17 @@ fn rows_are_saved_with_their_sources() {
     let head = Head { tokens, written: 4, copies: vec![4], sources: vec![(source, first)], ..head() };
     let file = head.bytes().expect("a short head");
     assert_eq!(read(&file, CONTEXT), Ok(head.clone()));
-    let strange = Head { tokens: vec![5, first + 3], copies: Vec::new(), ..head };
-    assert_eq!(code(read(&strange.bytes().expect("a short head"), CONTEXT)), "bad_file", "no row of the source");
+    let bare = Head { copies: Vec::new(), ..head };
+    let of = |count: u32, first: u32| vec![(InputSource { count, ..source }, first)];
+    let strange = [
+        ("no row of the source", Head { tokens: vec![5, first + 3], ..bare.clone() }),
+        ("a source without rows in the text", Head { tokens: vec![5, 6], ..bare.clone() }),
+        ("more rows than a model has ids for", Head { sources: of(1 << 25, first), ..bare.clone() }),
+        ("rows with the ids of tokens", Head { tokens: vec![5, 120], sources: of(3, 119), ..bare }),
+    ];
+    for (what, head) in strange {
+        assert_eq!(code(read(&head.bytes().expect("a short head"), CONTEXT)), "bad_file", "{what}");
+    }
 }
 
 #[test]

@@ -173,3 +173,32 @@ async fn few_rows_and_lanes_take_rows() {
     let refused = lane.session.read(&given, 0, &go).await.expect_err("nothing could choose a token later");
     assert_eq!(refused.code(), ErrorCode::InvalidArgument, "{refused}");
 }
+
+/// Rows for deeper layers, in one pass and one by one, by the list of decode.
+#[wasm_bindgen_test]
+async fn few_rows_reach_deeper_layers() {
+    let file = include_bytes!("../fixtures/encoders/qwen3vl-deep-text.gguf");
+    let [mut gpu, mut cpu] = both(file).await;
+    let (vocab, width) = (cpu.session.config().vocab, cpu.session.config().row_width());
+    let text = ids(20, vocab);
+    let given: Vec<f32> = (0..3 * width).map(|i| ((i * i * 7 + i) % 101) as f32 / 50.0 - 1.0).collect();
+    for (at, values) in [given.clone(), given.iter().map(|x| -x).collect()].into_iter().enumerate() {
+        let prompt = |engine: &Engine| {
+            let rows = engine.session.add_rows(source(at as u64 + 1, 3), &values).expect("rows of the right width");
+            [&text[..16], &rows.collect::<Vec<_>>(), &text[19..]].concat()
+        };
+        let [on_gpu, on_cpu] = [prompt(&gpu), prompt(&cpu)];
+        let expected = logits(&mut cpu, &on_cpu).await[19 * vocab..].to_vec();
+        let whole = logits(&mut gpu, &on_gpu).await[19 * vocab..].to_vec();
+        assert!(distance(&whole, &expected, vocab) < 2e-3, "one pass: {:.2e}", distance(&whole, &expected, vocab));
+        let (session, go) = (&mut gpu.session, Cell::new(false));
+        session.configure(&SamplingOptions::default(), &RunIds { logits: true, ..RunIds::default() }, &text);
+        session.read(&on_gpu[..16], 0, &go).await.expect("a working device");
+        session.read(&on_gpu[16..], 16, &go).await.expect("a working device");
+        assert!(session.step().expect("a working device"));
+        session.next().await.expect("a working device");
+        let found = session.take_logits().expect("they are wanted");
+        assert!(distance(&found, &expected, vocab) < 2e-3, "one by one: {:.2e}", distance(&found, &expected, vocab));
+        session.rest();
+    }
+}

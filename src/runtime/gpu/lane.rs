@@ -360,7 +360,10 @@ impl Session for GpuLane {
         let _turn = self.turn().await?;
         let restored = self.shared.session.borrow_mut().go_on_from(head)?;
         if restored {
-            self.state(|lane| lane.has_read(head.tokens.len()));
+            self.state(|lane| {
+                lane.stop();
+                lane.has_read(head.tokens.len());
+            });
         }
         Ok(restored)
     }

@@ -67,7 +67,7 @@ impl GpuSession {
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
         let images = self.model.input_rows.whole_images(&self.model.config, reading.ids);
-        let chunks = Chunks::new(reading, self.sizes(reading.ids.len(), &wants), until);
+        let chunks = Chunks::new(reading, self.sizes(reading.ids, &wants), until);
         for chunk in chunks.with_whole(images.clone()) {
             let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
             if chunk.is_single && matches!(wants, Wants::Token) {
@@ -130,20 +130,29 @@ impl GpuSession {
         }
     }
 
-    /// The sizes of the passes over `count` ids.
+    /// The sizes of the passes over `ids`.
     ///
     /// Where prefill rounds, the last id runs in a decode pass, so that its own logits are exact. With recurrent states
     /// it does so, too, so that there is a checkpoint before it, from which the same prompt can start again.
-    fn sizes(&self, count: usize, wants: &Wants) -> Sizes {
-        let most = self.model.chunk();
+    fn sizes(&self, ids: &[u32], wants: &Wants) -> Sizes {
+        let (most, count) = (self.model.chunk(), ids.len());
         match wants {
             Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
             Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
             Wants::Token => {
-                Sizes { most, single: usize::from(self.rounds() || count == 1 || self.sequence.has_states()) }
+                let single = usize::from(self.rounds() || count == 1 || self.sequence.has_states());
+                Sizes { most, single: self.decodable(ids, single) }
             }
-            Wants::TokenLater => Sizes { most, single: if count <= FEW { count } else { 1 } },
+            Wants::TokenLater => Sizes { most, single: self.decodable(ids, if count <= FEW { count } else { 1 }) },
         }
+    }
+
+    /// How many of the last `most` ids decode passes can read: these leave out what a row brings for deeper layers.
+    fn decodable(&self, ids: &[u32], most: usize) -> usize {
+        if self.model.program.inputs().is_empty() {
+            return most;
+        }
+        ids.iter().rev().take(most).take_while(|&&id| !self.model.input_rows.holds(id)).count()
     }
 
     /// Submits a pass of one row by the decode list. Its row must be written.

@@ -9,7 +9,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::digest::digest;
-use crate::model::InputSource;
+use crate::model::{InputSource, Item};
 use crate::runtime::run::generate::Engine;
 use crate::runtime::session::Session;
 use crate::{Error, ErrorCode, Result};
@@ -26,6 +26,8 @@ pub(in crate::runtime) const PART: u64 = 4 << 20;
 const MOST_NOTES: u32 = 64 << 20;
 /// Maximum number of checkpoints of recurrent states.
 const MOST_COPIES: u32 = 64;
+/// Rows of all sources together, at most: each takes an id of the model.
+const MOST_ROWS: u64 = 1 << 24;
 
 /// The start of a file.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -177,12 +179,16 @@ impl Head {
 
     fn check(&self, fits: &Fits) -> Result<()> {
         let Self { tokens, copies, sources, written, .. } = self;
-        let is_row = |id: u32| sources.iter().any(|&(source, first)| id >= first && id - first < source.count);
+        let has = |&(source, first): &(InputSource, u32), id: u32| id >= first && id - first < source.count;
+        let is_row = |id: u32| sources.iter().any(|source| has(source, id));
         let known = tokens.iter().all(|&id| (id as usize) < fits.vocab || is_row(id));
+        let is_used = |source: &(InputSource, u32)| tokens.iter().any(|&id| has(source, id));
+        let sound = sources.iter().all(|source| matches!(Item::from(source.1), Item::Row(_)) && is_used(source));
+        let rows: u64 = sources.iter().map(|(source, _)| u64::from(source.count)).sum();
         let reached = copies.iter().all(|&at| at as usize <= tokens.len());
         let written = *written as usize;
         // `written` may exceed the context: the saved session may have had a longer one, and have gone back since.
-        if known && reached && written >= tokens.len() {
+        if known && sound && rows <= MOST_ROWS && reached && written >= tokens.len() {
             return Ok(());
         }
         Err(Error::bad_file("the saved session contradicts itself: ids or positions are out of range"))
