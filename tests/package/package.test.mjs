@@ -32,6 +32,7 @@ test('the package holds what it should and nothing else', () => {
     'dist/compute/shaders.d.ts',
     'dist/training/index.js',
     'dist/training/index.d.ts',
+    'dist/training/language/training-worker.js',
     'dist/prompt-api/index.js',
     'dist/prompt-api/index.d.ts',
     'dist/wasm/webgguf_bg.wasm',

@@ -29,7 +29,7 @@ const page = await openTab();
 async function onPage(work, argument, where = page) {
   const run = `(async () => {
     const { Gpu, ...training } = await import('/dist/training/index.js');
-    const { LocalHost } = await import('/dist/training/language/host.js');
+    const { LocalHost } = await import('/dist/training/language/local-host.js');
     const { Trainer } = await import('/dist/training/language/trainer.js');
     const tiny = await import('/tests/js/tiny_trainable.mjs');
     globalThis.gpu ??= await Gpu.create();
@@ -297,7 +297,7 @@ test('a full disk is said once, and training goes on', async () => {
 });
 
 test('wrong sets, aborts, and ends', async () => {
-  const found = await onPage(async ({ open, losses, outcome, tiny }) => {
+  const found = await onPage(async ({ open, losses, outcome, tiny, training }) => {
     const t = await open();
     const first = (examples, options) => outcome(() => t.run(examples, { length: 48, ...options }).next());
     const results = {
@@ -326,6 +326,14 @@ test('wrong sets, aborts, and ends', async () => {
     await own.free();
     results.freed = await outcome(() => own.adapter());
     await t.free();
+    // A loop that nobody goes on with.
+    const left = await open({ name: 'left' });
+    await left.run(tiny.SENTENCES, { batch: 2, length: 48 }).next();
+    await left.free();
+    const again = await open({ resume: 'left' });
+    results.kept = again.unfinished;
+    await again.free();
+    await training.deleteTraining('left');
     return results;
   });
   assert.equal(found.empty, 'invalid_argument: run: there are no examples');
@@ -338,6 +346,7 @@ test('wrong sets, aborts, and ends', async () => {
   assert.equal(found.aborted, 'undefined: enough');
   assert.deepEqual([found.seen, found.unfinished, found.after, found.rest], [[1], { step: 1, steps: 4 }, [2], [3, 4]]);
   assert.match(found.freed, /^invalid_argument: adapter: the trainer was freed/);
+  assert.deepEqual(found.kept, { step: 1, steps: 2 }, 'what was learned is kept');
 });
 
 const sentences = ['the cat sat on the mat', 'a dog barks', 'birds sing in trees', 'rain falls', 'the sun is warm'];

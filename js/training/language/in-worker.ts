@@ -6,7 +6,8 @@
 import type { LocalEngine } from '../../engine/local.js';
 import { invalidArgument } from '../../errors.js';
 import { type WasmClasses, shareClasses } from './worker-classes.js';
-import { type Facts, type HostOptions, LocalHost } from './host.js';
+import type { Facts, HostOptions } from './host.js';
+import { LocalHost } from './local-host.js';
 import { openTrainable } from './open.js';
 
 /** What a worker calls. @internal */
