@@ -1,5 +1,5 @@
 // The page that trains, as a person meets it: brings examples, starts, looks, asks, stops, saves, and is told what
-// went wrong. The trainer is scripted; train_for_real.test.mjs has the real one.
+// went wrong. The trainer is scripted; trainer.test.mjs has the real one.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -240,6 +240,7 @@ test('a question waits for the end of a step; stop keeps what was learned', () =
 test('errors are clear, and the page can be used after each', () =>
   withPage(async (page) => {
     await train(page, { refuses: ['out_of_memory', 'the device gave 12 of 900 MB'] });
+    assert.ok(await page.isHidden('#run'), 'there is no step to show');
     await says(page, '#error', /Training could not begin[^]*fewer sequences at once[^]*out_of_memory[^]*12 of 900 MB/);
     await state(page, 'ready');
     assert.ok(await page.isEnabled('#start'));

@@ -48,7 +48,7 @@ async function start() {
   settle();
   clearAnswers();
   say('Getting ready …');
-  $('run').hidden = false;
+  $('run').hidden = true; // until there is something to see
   clearChart(1);
   for (const id of ['loss', 'held-out-loss', 'left', 'speed']) $(id).textContent = '–';
   try {
@@ -148,6 +148,7 @@ function say(words) {
 }
 
 function showStep(step) {
+  $('run').hidden = false;
   addStep(step);
   const { loss, heldOutLoss, tokensPerSecond, secondsLeft, steps, epoch } = step;
   $('loss').textContent = loss.toFixed(2);
