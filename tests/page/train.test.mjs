@@ -240,9 +240,9 @@ test('a question waits for the end of a step; stop keeps what was learned', () =
 test('errors are clear, and the page can be used after each', () =>
   withPage(async (page) => {
     await train(page, { refuses: ['out_of_memory', 'the device gave 12 of 900 MB'] });
-    assert.ok(await page.isHidden('#run'), 'there is no step to show');
     await says(page, '#error', /Training could not begin[^]*fewer sequences at once[^]*out_of_memory[^]*12 of 900 MB/);
     await state(page, 'ready');
+    assert.ok(await page.isHidden('#run'), 'there is no step to show');
     assert.ok(await page.isEnabled('#start'));
     await train(page, { steps: 40, failsAt: 6 });
     await says(page, '#error', /Training ended at step 5[^]*the loss of step 6 is NaN/);
