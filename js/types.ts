@@ -369,7 +369,7 @@ export interface ModelInfo {
   readonly hasChatTemplate: boolean;
   /** The chat template of the file, in Jinja. */
   readonly chatTemplate?: string;
-  /** The name of the token that ends a text, such as `</s>`, where the vocabulary has one. */
+  /** The name of the token that ends a text, such as `</s>`; empty where the vocabulary has none. */
   readonly endOfText?: string;
   /** Where the model runs. */
   readonly backend: 'webgpu' | 'cpu';

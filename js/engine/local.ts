@@ -386,8 +386,7 @@ async function infoOf(
   asked: WasmLoadOptions['backend'],
   warn: (warning: LoadWarning) => void,
 ): Promise<ModelInfo> {
-  const { eos } = guarded(() => handle.chatTemplate());
-  const info = { ...handle.info(), ...(eos && { endOfText: eos }) };
+  const info = { ...handle.info(), endOfText: handle.chatTemplate().eos };
   if (asked !== 'auto' || info.backend !== 'cpu') return info;
   const reason = await backendReason();
   // Where there is no page, nobody expects a GPU.

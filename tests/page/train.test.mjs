@@ -1,5 +1,5 @@
 // The page that trains, as a person meets it: brings examples, starts, looks, asks, stops, saves, and is told what
-// went wrong. The trainer is scripted; train_for_real.test.mjs has the real one.
+// went wrong. The trainer is scripted; trainer.test.mjs has the real one.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -217,7 +217,7 @@ test('training shows loss, time and answers, and leaves an adapter', () =>
 
 test('a question waits for the end of a step; stop keeps what was learned', () =>
   withPage(async (page) => {
-    await train(page, { steps: 500, wait: 30 });
+    await train(page, { steps: 1500, wait: 30 });
     await says(page, '#after', /Quillo/);
     await page.evaluate(() => {
       globalThis.asked = [];
@@ -242,6 +242,7 @@ test('errors are clear, and the page can be used after each', () =>
     await train(page, { refuses: ['out_of_memory', 'the device gave 12 of 900 MB'] });
     await says(page, '#error', /Training could not begin[^]*fewer sequences at once[^]*out_of_memory[^]*12 of 900 MB/);
     await state(page, 'ready');
+    assert.ok(await page.isHidden('#run'), 'there is no step to show');
     assert.ok(await page.isEnabled('#start'));
     await train(page, { steps: 40, failsAt: 6 });
     await says(page, '#error', /Training ended at step 5[^]*the loss of step 6 is NaN/);
@@ -252,7 +253,7 @@ test('errors are clear, and the page can be used after each', () =>
     await page.setInputFiles('#adapter-file', fileOf('pirate.gguf', 'GGUF…'));
     await says(page, '#adapter-words', /^pirate\.gguf, /);
     assert.ok(await page.isHidden('#error'));
-    await page.click('text=Another model');
+    await page.click('#other-model summary');
     await page.fill('#url', `${site.url}/nothing.gguf`);
     await page.click('#url-form button');
     await says(page, '#error', /could not be downloaded[^]*404/);
@@ -264,7 +265,7 @@ test('errors are clear, and the page can be used after each', () =>
 
 test('a link of the catalogue, and what a model without a chat template is taught', () =>
   withPage(async (page) => {
-    await page.click('text=Another model');
+    await page.click('#other-model summary');
     await page.selectOption('#catalogue', { index: 1 });
     await says(page, '#catalogue-about', /145 MB from Hugging Face.*Apache-2\.0/);
     await page.evaluate(() => {

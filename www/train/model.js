@@ -95,7 +95,7 @@ function showAbout() {
   const { bytes: size, about, licence } = TEXTS[$('catalogue').value] ?? {};
   $('catalogue-about').textContent = size
     ? `${about}. ${bytes(size)} from Hugging Face, kept in this browser; licence ${licence}.`
-    : 'Small enough to learn in minutes on any GPU. It comes with this page.';
+    : 'Small, and it comes with this page: for a first try.';
 }
 
 function loadChosen() {

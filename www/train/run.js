@@ -14,7 +14,7 @@ const LARGE = 5e7;
 /** With fewer examples none is held out. */
 const FEWEST_HELD_OUT = 10;
 /** Between two answers on the way, so many times as long as an answer takes, and at least so long. */
-const PATIENCE = { factor: 6, milliseconds: 8000 };
+const PATIENCE = { factor: 6, milliseconds: 4000 };
 /** Bytes on the GPU for each number that is learned: itself, its gradient, and two of the optimizer. */
 const BYTES_PER_PARAMETER = 16;
 
@@ -48,11 +48,11 @@ async function start() {
   settle();
   clearAnswers();
   say('Getting ready …');
-  $('run').hidden = false;
+  $('run').hidden = true; // until there is something to see
   clearChart(1);
   for (const id of ['loss', 'held-out-loss', 'left', 'speed']) $(id).textContent = '–';
   try {
-    await writeBefore();
+    await timed(run, writeBefore);
     const rank = number('rank');
     run.trainer = await training.trainer(model, { rank, alpha: 2 * rank, learningRate: number('rate') });
     showMemory(run.trainer, model);
@@ -91,9 +91,13 @@ function isTime({ answered, took }) {
 
 /** What the model says with what it has learned so far. */
 async function answer(run, { step, steps }) {
+  await timed(run, async () => writeAfter(await run.trainer.use(), `step ${step} of ${steps}`));
+}
+
+/** Keeps in mind when the last answer was written, and how long that took. */
+async function timed(run, work) {
   const begun = performance.now();
-  const id = await run.trainer.use();
-  await writeAfter(id, `step ${step} of ${steps}`);
+  await work();
   run.answered = performance.now();
   run.took = run.answered - begun;
 }
@@ -144,6 +148,7 @@ function say(words) {
 }
 
 function showStep(step) {
+  $('run').hidden = false;
   addStep(step);
   const { loss, heldOutLoss, tokensPerSecond, secondsLeft, steps, epoch } = step;
   $('loss').textContent = loss.toFixed(2);
