@@ -7,7 +7,7 @@
 import { WebggufError, invalidArgument } from '../../errors.js';
 import { NoStorage, hasStorage, openWritable } from '../../load/cache/folder.js';
 import { folderOf } from '../../load/cache/key.js';
-import { type Held, tryLock } from '../../load/cache/lock.js';
+import { type Held, tryLock, waitForLock } from '../../load/cache/lock.js';
 import { show } from '../../options.js';
 import type { Recipe, RunRecipe } from './options.js';
 import { type Copy, shapesOf } from './parameters.js';
@@ -66,6 +66,9 @@ const ENDING = '.training';
 /** Bytes of one write: small ones cost a message to the browser's process each. */
 const WRITE_BYTES = 4 << 20;
 
+/** How long a tab that was closed may take to give its lock back, in milliseconds. */
+const GRACE = 1000;
+
 const fileName = (name: string): string => folderOf(name) + ENDING;
 
 async function openFolder(): Promise<FileSystemDirectoryHandle> {
@@ -92,7 +95,9 @@ export class TrainingStore {
    */
   static async open(name: string): Promise<TrainingStore> {
     const folder = await openFolder();
-    const lock = await tryLock(`${FOLDER}:${name}`);
+    const own = `${FOLDER}:${name}`;
+    const late = (): Promise<Held | undefined> => waitForLock(own, AbortSignal.timeout(GRACE)).catch(() => undefined);
+    const lock = (await tryLock(own)) ?? (await late());
     if (lock) return new TrainingStore(name, folder, lock);
     throw invalidArgument(`trainer: another trainer, here or in another tab, has the training ${show(name)}: free it`);
   }
