@@ -96,8 +96,7 @@ export class TrainingStore {
   static async open(name: string): Promise<TrainingStore> {
     const folder = await openFolder();
     const own = `${FOLDER}:${name}`;
-    const late = (): Promise<Held | undefined> => waitForLock(own, AbortSignal.timeout(GRACE)).catch(() => undefined);
-    const lock = (await tryLock(own)) ?? (await late());
+    const lock = (await tryLock(own)) ?? (await lateLock(own));
     if (lock) return new TrainingStore(name, folder, lock);
     throw invalidArgument(`trainer: another trainer, here or in another tab, has the training ${show(name)}: free it`);
   }
@@ -194,6 +193,19 @@ const bytesFrom = async (file: Blob, from: number, to = file.size): Promise<Uint
 
 const broken = (name: string, why: string): WebggufError =>
   new WebggufError('bad_file', `the training ${show(name)} cannot be read: ${why}`);
+
+/** The lock of a tab that was closed just now; `undefined` where somebody keeps it. */
+async function lateLock(name: string): Promise<Held | undefined> {
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(), GRACE);
+  try {
+    return await waitForLock(name, end.signal);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** What is kept beside the numbers, and where these begin. */
 async function headOf(file: Blob, name: string): Promise<{ kept: Kept; start: number }> {
