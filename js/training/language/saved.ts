@@ -7,7 +7,7 @@
 import { WebggufError, invalidArgument } from '../../errors.js';
 import { NoStorage, hasStorage, openWritable } from '../../load/cache/folder.js';
 import { folderOf } from '../../load/cache/key.js';
-import { type Held, tryLock } from '../../load/cache/lock.js';
+import { type Held, tryLock, waitForLock } from '../../load/cache/lock.js';
 import { show } from '../../options.js';
 import type { Recipe, RunRecipe } from './options.js';
 import { type Copy, shapesOf } from './parameters.js';
@@ -66,6 +66,9 @@ const ENDING = '.training';
 /** Bytes of one write: small ones cost a message to the browser's process each. */
 const WRITE_BYTES = 4 << 20;
 
+/** How long a tab that was closed may take to give its lock back, in milliseconds. */
+const GRACE = 1000;
+
 const fileName = (name: string): string => folderOf(name) + ENDING;
 
 async function openFolder(): Promise<FileSystemDirectoryHandle> {
@@ -92,7 +95,8 @@ export class TrainingStore {
    */
   static async open(name: string): Promise<TrainingStore> {
     const folder = await openFolder();
-    const lock = await tryLock(`${FOLDER}:${name}`);
+    const own = `${FOLDER}:${name}`;
+    const lock = (await tryLock(own)) ?? (await lateLock(own));
     if (lock) return new TrainingStore(name, folder, lock);
     throw invalidArgument(`trainer: another trainer, here or in another tab, has the training ${show(name)}: free it`);
   }
@@ -189,6 +193,19 @@ const bytesFrom = async (file: Blob, from: number, to = file.size): Promise<Uint
 
 const broken = (name: string, why: string): WebggufError =>
   new WebggufError('bad_file', `the training ${show(name)} cannot be read: ${why}`);
+
+/** The lock of a tab that was closed just now; `undefined` where somebody keeps it. */
+async function lateLock(name: string): Promise<Held | undefined> {
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(), GRACE);
+  try {
+    return await waitForLock(name, end.signal);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** What is kept beside the numbers, and where these begin. */
 async function headOf(file: Blob, name: string): Promise<{ kept: Kept; start: number }> {
