@@ -1,4 +1,4 @@
-// The sections of a WebAssembly module, as its binary format has them (https://webassembly.github.io/spec/core/binary/).
+// The sections of a WebAssembly module, see https://webassembly.github.io/spec/core/binary/.
 
 export const CUSTOM_SECTION = 0;
 export const IMPORT_SECTION = 2;
