@@ -293,9 +293,16 @@ async function minify() {
   for (const file of filesUnder('dist').filter((name) => name.endsWith('.js') && !isGlue(name))) {
     const text = fs.readFileSync(path.join(ROOT, file), 'utf8');
     const { code } = await transform(text, { minify: true, format: 'esm', target: 'es2022' });
-    fs.writeFileSync(path.join(ROOT, file), code);
+    fs.writeFileSync(path.join(ROOT, file), withLeftAlone(code));
   }
 }
+
+/**
+ * The code with the comments that esbuild takes away, by which bundlers leave an `import()` alone whose address is known
+ * when it runs.
+ */
+const withLeftAlone = (code) =>
+  code.replaceAll(/\bimport\((?=\w+\))/g, 'import(/* @vite-ignore *//* webpackIgnore: true */');
 
 /** Whether wasm-bindgen has written a file: it is small already. */
 const isGlue = (file) => /^dist\/(wasm|grammar|media)\/webgguf/.test(file);

@@ -89,7 +89,6 @@ fn score(i: u32, row: u32, thread_group: u32, head_row: u32, early: u32, late: u
                 value = soft_cap(value, SOFT_CAP);
             }
             if ALIBI != 0.0 {
-                // mutant: behind + f32(query) => behind
                 value -= slope * (behind + f32(query));
             }
             // mutant: WINDOW != 0u && query >= late => WINDOW != 0u && query > late

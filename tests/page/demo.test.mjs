@@ -941,7 +941,7 @@ test('the list of models says what fits, what is stored, and deletes it', async 
     await catalogue.last().locator('.verdict[data-level]').waitFor();
     assert.ok((await catalogue.count()) >= 5);
     for (const text of await catalogue.allInnerTexts()) {
-      assert.match(text, /\d (MB|GB)( of its encoder)? · (Apache-2\.0|Llama 3\.2|Gemma|LFM 1\.0)/);
+      assert.match(text, /\d (MB|GB)( of its encoder)? · (MIT, |)(Apache-2\.0|Llama 3\.2|Gemma|LFM 1\.0)/);
       assert.match(text, /Fits|tight|Slow|large/i);
     }
     const qwen = catalogue.filter({ hasText: 'Qwen3 0.6B' });

@@ -1,7 +1,7 @@
 /**
  * Training in the worker of a model. The build makes one file of this module and all that it needs,
- * `training/language/training-worker.js`: a worker imports it when a page first trains there, whatever a bundler has made of the worker's
- * own script. What that file has twice, it does not share, but for the classes of WebAssembly.
+ * `training/language/training-worker.js`: a worker imports it when a page first trains there, whatever a bundler has
+ * made of the worker's own script. What that file has twice, it does not share, but for the classes of WebAssembly.
  */
 import type { LocalEngine } from '../../engine/local.js';
 import { invalidArgument } from '../../errors.js';
