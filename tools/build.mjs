@@ -298,8 +298,8 @@ async function minify() {
 }
 
 /**
- * The code with the comments that esbuild takes away, by which bundlers leave an `import()` alone whose address is known
- * when it runs.
+ * The code with the comments that esbuild takes away, by which bundlers leave an `import()` alone whose address is
+ * known when it runs.
  */
 const withLeftAlone = (code) =>
   code.replaceAll(/\bimport\((?=\w+\))/g, 'import(/* @vite-ignore *//* webpackIgnore: true */');

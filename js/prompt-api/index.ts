@@ -111,8 +111,8 @@ async function hasAdapter(): Promise<boolean> {
 }
 
 /**
- * What of `media` the model has no encoder of. One that is yet to be loaded with an encoder may have it: what that reads
- * is known once it is there.
+ * What of `media` the model has no encoder of. One that is yet to be loaded with an encoder may have it: what that
+ * reads is known once it is there.
  */
 async function missingEncoder(
   lazy: LazyModel,

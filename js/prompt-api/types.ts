@@ -19,7 +19,10 @@ export type LanguageModelSamplingMode =
 /** Kinds of what goes in or comes out. */
 export type LanguageModelMessageType = 'text' | 'image' | 'audio' | 'tool-call' | 'tool-response';
 
-/** What goes in, or comes out. Models here read text, images where they see and sounds where they hear; they write text, and call tools. */
+/**
+ * What goes in, or comes out. Models here read text, images where they see and sounds where they hear; they write text,
+ * and call tools.
+ */
 export interface LanguageModelExpected {
   /** The kind. */
   type: LanguageModelMessageType;

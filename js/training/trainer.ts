@@ -12,8 +12,8 @@ import type { TrainerOptions } from './language/types.js';
  * @param model a model on WebGPU that writes text
  * @param options see {@link TrainerOptions}
  * @throws {WebggufError} `invalid_argument` for wrong options, kinds of weights that the model has not, a model on the
- *   CPU, and for a training to resume that is not kept, or was of another model or with other options, which names both;
- *   `unsupported_architecture` for a model that has operations without gradients; `out_of_memory`; `device_lost`;
+ *   CPU, and for a training to resume that is not kept, or was of another model or with other options, which names
+ *   both; `unsupported_architecture` for a model that has operations without gradients; `out_of_memory`; `device_lost`;
  *   `feature_missing` where a training is to be resumed without a private file system
  *
  * @example

@@ -50,7 +50,8 @@ async function onPage(work, argument, where = page) {
       return found;
     };
     const lossOf = (steps) => steps.map(({ loss }) => loss);
-    const outcome = (work) => Promise.resolve().then(work).then((it) => 'gave ' + it, ({ code, message }) => code + ': ' + message);
+    const said = ({ code, message }) => code + ': ' + message;
+    const outcome = (work) => Promise.resolve().then(work).then((it) => 'gave ' + it, said);
     const numbers = async (t) => [...new Float32Array(await (await t.adapter()).arrayBuffer())];
     return (${work})({ open, losses, lossOf, outcome, numbers, training, tiny, Gpu }, ${JSON.stringify(argument)});
   })()`;
@@ -358,7 +359,8 @@ async function learned(options) {
     const { trainer } = await import('/dist/training/index.js');
     const options = { backend: 'webgpu', selfCheck: false, ...${JSON.stringify(options)} };
     const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', options);
-    const write = async (adapters) => (await model.generate('the cat', { maxTokens: 12, temperature: 0, ignoreEos: true, adapters })).text;
+    const few = { maxTokens: 12, temperature: 0, ignoreEos: true };
+    const write = async (adapters) => (await model.generate('the cat', { ...few, adapters })).text;
     const before = await write([]);
     const unknown = await trainer(model, { targets: ['attn_x'] }).catch(({ code, message }) => code + ': ' + message);
     const t = await trainer(model, { rank: 8, learningRate: 0.02, schedule: 'constant', warmUp: 0, name: 'fixture' });
@@ -371,7 +373,8 @@ async function learned(options) {
     const after = await write([{ id: t.adapterId }]);
     const alone = await write([]);
     const tokens = await model.tokenize('the cat sat on the mat');
-    const score = async (adapters) => [...(await model.evaluate(tokens, { adapters })).logprobs].reduce((a, b) => a + b, 0);
+    const logprobs = async (adapters) => [...(await model.evaluate(tokens, { adapters })).logprobs];
+    const score = async (adapters) => (await logprobs(adapters)).reduce((a, b) => a + b, 0);
     const scores = [await score([]), await score([{ id: t.adapterId }])];
     const { targets, parameters } = t;
     await t.free();
@@ -381,7 +384,8 @@ async function learned(options) {
     scores.push(await score([{ id: half }]));
     await again.free();
     await model.free();
-    return { before, after, alone, unknown, losses: steps.map(({ loss }) => loss), ids, scores, targets, parameters, bytes: file.size };
+    const losses = steps.map(({ loss }) => loss);
+    return { before, after, alone, unknown, losses, ids, scores, targets, parameters, bytes: file.size };
   })()`;
   const found = await page.evaluate(run);
   assert.deepEqual(page.crashes, []);

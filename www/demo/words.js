@@ -62,8 +62,8 @@ const ERRORS = {
   context_full: {
     title: 'This is too long for the model',
     advice:
-      'Shorten the message, send fewer pictures or shorter sounds, start a new chat, or load the model with a longer context (in the ' +
-      'settings).',
+      'Shorten the message, send fewer pictures or shorter sounds, start a new chat, or load the model with a longer ' +
+      'context (in the settings).',
     offer: ['new'],
   },
   invalid_argument: {

@@ -1,5 +1,5 @@
-// What the page holds and where it stands. `data-state` of the root element says it: loading, empty (no model), ready or
-// training.
+// What the page holds and where it stands. `data-state` of the root element says it: loading, empty (no model), ready
+// or training.
 
 import { $, button } from '../demo/dom.js';
 import { explain } from '../demo/words.js';

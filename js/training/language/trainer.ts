@@ -114,8 +114,8 @@ export class Trainer {
    * @throws {WebggufError} here: `invalid_argument` for wrong options, while another run is on, and after `free`;
    *   `context_full` for sequences that are longer than the model's context. From the iteration: `invalid_argument` for
    *   examples that teach nothing, for a loss that is no finite number (the adapter is then the last one whose loss was
-   *   finite), and for other examples or options than those of the interrupted run; `out_of_memory`; `device_lost` where
-   *   the model cannot be loaded again; `worker_lost`
+   *   finite), and for other examples or options than those of the interrupted run; `out_of_memory`; `device_lost`
+   *   where the model cannot be loaded again; `worker_lost`
    * @throws the reason of `signal`
    */
   run(examples: readonly Example[], options: RunOptions = {}): AsyncIterableIterator<TrainingStep> {
