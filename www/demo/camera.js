@@ -1,34 +1,19 @@
 // A picture from the camera: its video opens above the field, a button takes what it shows.
 
 import { $, announce } from './dom.js';
+import { MediaInput } from './media-input.js';
 
-/** The stream of the camera, while it is open. */
-let stream;
-/** Counts openings: one that comes late, after the camera was closed again, is none. */
-let opening = 0;
-
-const REFUSALS = {
-  NotAllowedError: 'The camera was refused. Allow it beside the address of this page, or choose a picture instead.',
-  NotFoundError: 'There is no camera. Choose a picture instead.',
-  NotReadableError: 'Another program is using the camera. Close it, or choose a picture instead.',
-};
+const video = { facingMode: 'environment', width: { ideal: 1280 }, height: { ideal: 960 } };
+const camera = new MediaInput({ name: 'camera', instead: 'picture', constraints: { video } });
 
 async function openCamera({ note, hideNote }) {
-  if (stream) return closeCamera();
+  if (closeCamera()) return;
   hideNote();
-  const mine = ++opening;
-  try {
-    if (!navigator.mediaDevices) throw new Error('pages may use it on https: and on localhost alone');
-    const video = { facingMode: 'environment', width: { ideal: 1280 }, height: { ideal: 960 } };
-    const opened = await navigator.mediaDevices.getUserMedia({ video });
-    if (mine !== opening) return stop(opened);
-    stream = opened;
-  } catch (error) {
-    if (mine === opening) note(REFUSALS[error.name] ?? `The camera cannot be used: ${error.message}.`);
-    return;
-  }
-  stream.getVideoTracks()[0].addEventListener('ended', closeCamera);
-  $('camera-video').srcObject = stream;
+  const isOpen = await camera.open(note, (stream) => {
+    stream.getVideoTracks()[0].addEventListener('ended', closeCamera);
+    $('camera-video').srcObject = stream;
+  });
+  if (!isOpen) return;
   $('camera').hidden = false;
   $('open-camera').setAttribute('aria-expanded', 'true');
   $('camera-take').focus();
@@ -37,19 +22,12 @@ async function openCamera({ note, hideNote }) {
 
 /** Closes the camera, if it is open; returns whether it was. */
 export function closeCamera() {
-  opening += 1;
-  if (!stream) return false;
-  stop(stream);
-  stream = undefined;
+  if (!camera.close()) return false;
   $('camera-video').srcObject = null;
   $('camera').hidden = true;
   $('open-camera').setAttribute('aria-expanded', 'false');
   $('open-camera').focus();
   return true;
-}
-
-function stop(opened) {
-  for (const track of opened.getTracks()) track.stop();
 }
 
 /** What the camera shows now, as a file. */

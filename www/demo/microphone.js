@@ -1,6 +1,7 @@
 // A sound from the microphone: how loud it is and how long it takes stands above the field while it records.
 
 import { $, announce } from './dom.js';
+import { MediaInput } from './media-input.js';
 import { clock } from './sounds.js';
 
 /** Seconds of a recording, at most. */
@@ -8,30 +9,15 @@ const LONGEST = 120;
 /** Bars of the meter, each a twentieth of a second. */
 const BARS = 60;
 
+const microphone = new MediaInput({ name: 'microphone', instead: 'sound', constraints: { audio: true } });
+
 /** What records now; `isKept` says whether the sound becomes part of the message. */
 let recording;
-/** Counts openings: one that comes late, after the microphone was closed again, is none. */
-let opening = 0;
-
-const REFUSALS = {
-  NotAllowedError: 'The microphone was refused. Allow it beside the address of this page, or choose a sound instead.',
-  NotFoundError: 'There is no microphone. Choose a sound instead.',
-  NotReadableError: 'Another program is using the microphone. Close it, or choose a sound instead.',
-};
 
 async function openMicrophone({ attach, note, hideNote }) {
-  if (recording) return end(true);
+  if (end(true)) return;
   hideNote();
-  const mine = ++opening;
-  try {
-    if (!navigator.mediaDevices) throw new Error('pages may use it on https: and on localhost alone');
-    const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
-    if (mine !== opening) return stop(stream);
-    record(stream, attach);
-  } catch (error) {
-    if (mine === opening) note(REFUSALS[error.name] ?? `The microphone cannot be used: ${error.message}.`);
-    return;
-  }
+  if (!(await microphone.open(note, (stream) => record(stream, attach)))) return;
   $('microphone').hidden = false;
   $('open-microphone').setAttribute('aria-expanded', 'true');
   $('microphone-done').focus();
@@ -41,20 +27,19 @@ async function openMicrophone({ attach, note, hideNote }) {
 function record(stream, attach) {
   const recorder = new MediaRecorder(stream);
   const parts = [];
-  const mine = { stream, recorder, begun: performance.now(), isKept: false };
+  const mine = { recorder, begun: performance.now(), isKept: false };
   mine.meter = new Meter(stream, $('microphone-level'));
-  mine.timer = setInterval(() => tick(mine), 50);
   recorder.addEventListener('dataavailable', ({ data }) => parts.push(data));
   recorder.addEventListener('stop', () => {
     if (!mine.isKept) return;
     const type = recorder.mimeType;
+    const ending = /ogg/.test(type) ? 'ogg' : /mp4/.test(type) ? 'm4a' : 'weba';
     const time = new Date().toLocaleTimeString('en-GB').replaceAll(':', '.');
-    attach([
-      new File(parts, `Recording ${time}.${/ogg/.test(type) ? 'ogg' : /mp4/.test(type) ? 'm4a' : 'weba'}`, { type }),
-    ]);
+    attach([new File(parts, `Recording ${time}.${ending}`, { type })]);
   });
   stream.getAudioTracks()[0].addEventListener('ended', () => end(true));
   recorder.start();
+  mine.timer = setInterval(() => tick(mine), 50);
   recording = mine;
 }
 
@@ -69,23 +54,21 @@ function tick({ begun, meter }) {
 export const closeMicrophone = () => end(false);
 
 function end(isKept) {
-  opening += 1;
-  if (!recording) return false;
-  const { stream, recorder, timer, meter } = recording;
+  if (!recording) {
+    microphone.close(); // it may be asked for
+    return false;
+  }
+  const { recorder, timer, meter } = recording;
   recording.isKept = isKept;
   recording = undefined;
   clearInterval(timer);
   if (recorder.state !== 'inactive') recorder.stop();
   meter.close();
-  stop(stream);
+  microphone.close();
   $('microphone').hidden = true;
   $('open-microphone').setAttribute('aria-expanded', 'false');
   (isKept ? $('prompt') : $('open-microphone')).focus();
   return true;
-}
-
-function stop(stream) {
-  for (const track of stream.getTracks()) track.stop();
 }
 
 /** How loud it was in the last few seconds, as bars. */
