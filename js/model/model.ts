@@ -443,11 +443,6 @@ export class WasmModel {
     return this.#inTurn(call, work);
   }
 
-  /** For what this package does with a model elsewhere. @internal */
-  engineFor(call: string): Engine {
-    return this.#use(call);
-  }
-
   /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */
   async reset(): Promise<void> {
     await this.#inTurn('reset', (engine) => engine.reset());
