@@ -31,6 +31,7 @@ pub mod kernels;
 pub mod model;
 pub mod runtime;
 pub mod sampler;
+mod simd;
 mod sort;
 pub mod tensor;
 pub mod time_slice;

@@ -20,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq1_m",
     repack: "repack_iq1_m",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |_, _| 0,

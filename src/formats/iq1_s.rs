@@ -18,6 +18,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq1_s",
     repack: "repack_iq1_s",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |_, _| 0,

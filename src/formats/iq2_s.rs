@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq2_s",
     repack: "repack_iq2_s",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: |block, w| sign_at(&block[34..], w),

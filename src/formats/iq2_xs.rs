@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq2_xs",
     repack: "repack_iq2_xs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: |block, w| {

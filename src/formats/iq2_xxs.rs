@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq2_xxs",
     repack: "repack_iq2_xxs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: |block, w| stored_bit(word_at(block, 6 + 8 * (w / 32)), w % 32),

@@ -27,6 +27,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq3_s",
     repack: "repack_iq3_s",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| sign_at(&block[74..], w),

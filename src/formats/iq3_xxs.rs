@@ -19,6 +19,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq3_xxs",
     repack: "repack_iq3_xxs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: sign_or_scale,

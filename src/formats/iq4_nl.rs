@@ -19,6 +19,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq4_nl",
     repack: "repack_q4_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[2..], i),

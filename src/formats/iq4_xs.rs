@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_iq4_xs",
     repack: "repack_iq4_xs",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| nibble(&block[8 + w / 32 * 16..][..16], w % 32),

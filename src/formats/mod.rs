@@ -11,6 +11,7 @@
 
 mod blocks;
 mod grids;
+pub mod integers;
 mod iq1_m;
 mod iq1_s;
 mod iq2_s;
@@ -39,6 +40,7 @@ mod tq2_0;
 use half::f16;
 
 pub use grids::Grid;
+use integers::Dot;
 
 /// Declares the types and the one `match`: a type and its row.
 macro_rules! formats {
@@ -152,6 +154,8 @@ pub struct Format {
     /// Whole blocks → f32. Results are those of the `gguf` Python package to the last bit: each formula is evaluated
     /// in f32 in the order written.
     pub dequantize: fn(&[u8], &mut [f32]),
+    /// The product of a row of blocks with activations of 16 bits, for the CPU path; `None` where it takes both as f32.
+    pub dot: Option<Dot>,
     /// The absolute error of a dot product on the GPU that the tests tolerate, where the result is of the order of 1.
     /// Quants are summed without their zero point, which is taken off at the end and costs a few bits: the more, the
     /// farther from 0 it lies.

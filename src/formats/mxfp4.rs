@@ -28,6 +28,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_mxfp4",
     repack: "repack_mxfp4",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, i| code(nibble(&block[1..], i)),

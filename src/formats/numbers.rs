@@ -17,6 +17,7 @@ pub(super) static F32: Format = Format {
     weights: "weights_f32",
     repack: "repack_f32",
     dequantize: |bytes, out| numbers(bytes, out, f32::from_le_bytes),
+    dot: None,
     dot_error: 4e-6,
     twin: None,
 };
@@ -33,6 +34,7 @@ pub(super) static F16: Format = Format {
     weights: "weights_f16",
     repack: "repack_half",
     dequantize: |bytes, out| numbers(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
+    dot: None,
     dot_error: 4e-6,
     twin: None,
 };
@@ -49,6 +51,7 @@ pub(super) static BF16: Format = Format {
     weights: "weights_bf16",
     repack: "repack_half",
     dequantize: |bytes, out| numbers(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
+    dot: None,
     dot_error: 4e-6,
     twin: None,
 };

@@ -20,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_nvfp4",
     repack: "repack_nvfp4",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| code(quant(block, w)),

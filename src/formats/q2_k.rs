@@ -4,7 +4,9 @@
 //! Each 32 bytes of q serve 128 weights: bits 0–1 the first 32 of them, bits 2–3 the next, and so on.
 
 use super::blocks::{blocks, half_at, pairs_of_group, shared_pair};
+use super::integers::{Block, Scaled, bytes_at, dot_by_16};
 use super::{Format, Levels, Twin, f16_field, heads, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 10,
@@ -18,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q2_k",
     repack: "repack_q2_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: Some(dot),
     dot_error: 6e-6,
     twin: Some(Twin { quant: |block, w| shared_pair(&block[16..], w), levels: Levels::Unsigned, scales: part_scales }),
 };
@@ -32,6 +35,15 @@ fn unpack(block: &[u8; 84], weights: &mut [f32; 256]) {
             *weight = dl * f32::from(q >> shift & 3) - ml;
         }
     }
+}
+
+fn dot(bytes: &[u8], x: &[Block]) -> f32 {
+    dot_by_16(bytes, x, |block: &[u8; 84], group| {
+        let (start, shift) = pairs_of_group(group);
+        let quants = Bytes::new(bytes_at(block, 16 + start)).field(shift as u32, 3);
+        let [scale, min] = [block[group] & 15, block[group] >> 4].map(f32::from);
+        Scaled { quants, scale: half_at(block, 80) * scale, minimum: half_at(block, 82) * min }
+    })
 }
 
 fn part_scales(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4] {

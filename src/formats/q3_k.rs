@@ -4,7 +4,9 @@
 //! The third bit of weight i is bit i / 32 of byte i mod 32.
 
 use super::blocks::{blocks, half_at, pairs_of_group, shared_bit, shared_pair};
+use super::integers::{Block, Scaled, bytes_at, dot_by_16};
 use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 11,
@@ -18,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q3_k",
     repack: "repack_q3_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: Some(dot),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| shared_pair(&block[32..], w) | shared_bit(block, w) << 2,
@@ -37,6 +40,16 @@ fn unpack(block: &[u8; 110], weights: &mut [f32; 256]) {
             *weight = dl * (f32::from(q) - 4.0);
         }
     }
+}
+
+fn dot(bytes: &[u8], x: &[Block]) -> f32 {
+    dot_by_16(bytes, x, |block: &[u8; 110], group| {
+        let (start, shift) = pairs_of_group(group);
+        let low = Bytes::new(bytes_at(block, 32 + start)).field(shift as u32, 3);
+        let high = Bytes::new(bytes_at(block, group % 2 * 16)).field(group as u32 / 2, 1);
+        let scale = half_at(block, 108) * (f32::from(six_bit_scale(&block[96..108], group)) - 32.0);
+        Scaled { quants: low.with_high(high, 2), scale, minimum: 4.0 * scale }
+    })
 }
 
 /// Scale `group` of 16: its low four bits are a nibble of the first 8 bytes, its high two bits a quarter of the last 4.

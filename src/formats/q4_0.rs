@@ -1,6 +1,7 @@
 //! Q4_0: f16 d, 16 bytes of nibbles; weight = d · (q − 8).
 
 use super::blocks::{blocks, centred, half_at, nibble, nibbles};
+use super::integers::{Block, Scaled, dot_by_32, nibbles_at};
 use super::{Format, Levels, Twin, f16_field, quants, scales};
 
 pub(super) static FORMAT: Format = Format {
@@ -15,6 +16,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q4_0",
     repack: "repack_q4_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: Some(dot),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[2..], i),
@@ -26,4 +28,11 @@ pub(super) static FORMAT: Format = Format {
 fn unpack(block: &[u8; 18], weights: &mut [f32; 32]) {
     let d = half_at(block, 0);
     nibbles(&block[2..], weights, |_, q| d * (f32::from(q) - 8.0));
+}
+
+fn dot(bytes: &[u8], x: &[Block]) -> f32 {
+    dot_by_32(bytes, x, 1, |block: &[u8; 18], _| {
+        let scale = half_at(block, 0);
+        Scaled { quants: nibbles_at(block, 2), scale, minimum: 8.0 * scale }
+    })
 }

@@ -4,7 +4,9 @@
 //! Each 32 bytes of nibbles serve two groups: the low nibbles the first, the high ones the second.
 
 use super::blocks::{blocks, half_at, scale_and_min, shared_nibble, six_bit_scales};
+use super::integers::{Block, Scaled, bytes_at, dot_by_32};
 use super::{Format, Levels, Twin, f16_field, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 12,
@@ -19,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q4_k",
     repack: "repack_q4_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: Some(dot),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| shared_nibble(&block[16..], w),
@@ -37,4 +40,13 @@ fn unpack(block: &[u8; 144], weights: &mut [f32; 256]) {
             *weight = dl * f32::from(q >> shift & 15) - ml;
         }
     }
+}
+
+fn dot(bytes: &[u8], x: &[Block]) -> f32 {
+    dot_by_32(bytes, x, 8, |block: &[u8; 144], group| {
+        let shift = group as u32 % 2 * 4;
+        let quants = [0, 16].map(|side| Bytes::new(bytes_at(block, 16 + group / 2 * 32 + side)).field(shift, 15));
+        let (scale, min) = scale_and_min(&block[4..16], group);
+        Scaled { quants, scale: half_at(block, 0) * f32::from(scale), minimum: half_at(block, 2) * f32::from(min) }
+    })
 }

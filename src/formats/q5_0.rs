@@ -15,6 +15,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q5_0",
     repack: "repack_q5_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[6..], i) | fifth_bit(&block[2..], i),

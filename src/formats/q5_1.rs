@@ -15,6 +15,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q5_1",
     repack: "repack_q5_1",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[8..], i) | fifth_bit(&block[4..], i),

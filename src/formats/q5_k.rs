@@ -4,7 +4,9 @@
 //! The fifth bit of weight i of group g is bit g of byte i.
 
 use super::blocks::{blocks, half_at, scale_and_min, shared_bit, shared_nibble, six_bit_scales};
+use super::integers::{Block, Scaled, bytes_at, dot_by_32};
 use super::{Format, Levels, Twin, f16_field, high, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 13,
@@ -18,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q5_k",
     repack: "repack_q5_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: Some(dot),
     dot_error: 8e-6,
     twin: Some(Twin {
         quant: |block, w| shared_nibble(&block[48..], w) | shared_bit(&block[16..], w) << 4,
@@ -38,4 +41,16 @@ fn unpack(block: &[u8; 176], weights: &mut [f32; 256]) {
             *weight = dl * f32::from(q) - ml;
         }
     }
+}
+
+fn dot(bytes: &[u8], x: &[Block]) -> f32 {
+    dot_by_32(bytes, x, 8, |block: &[u8; 176], group| {
+        let shift = group as u32 % 2 * 4;
+        let quants = [0, 16].map(|side| {
+            let low = Bytes::new(bytes_at(block, 48 + group / 2 * 32 + side)).field(shift, 15);
+            low.with_high(Bytes::new(bytes_at(block, 16 + side)).field(group as u32, 1), 4)
+        });
+        let (scale, min) = scale_and_min(&block[4..16], group);
+        Scaled { quants, scale: half_at(block, 0) * f32::from(scale), minimum: half_at(block, 2) * f32::from(min) }
+    })
 }

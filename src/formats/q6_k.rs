@@ -5,7 +5,9 @@
 //! second 32, then the high nibbles likewise; run r has its high bits at bit 2r.
 
 use super::blocks::{blocks, half_at, shared_pair};
+use super::integers::{Block, Scaled, bytes_at, dot_by_16};
 use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 14,
@@ -19,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_q6_k",
     repack: "repack_q6_k",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: Some(dot),
     dot_error: 8e-6,
     twin: Some(Twin { quant, levels: Levels::Unsigned, scales: part_scales }),
 };
@@ -35,6 +38,16 @@ fn unpack(block: &[u8; 210], weights: &mut [f32; 256]) {
             *weight = dl * (f32::from(q) - 32.0);
         }
     }
+}
+
+fn dot(bytes: &[u8], x: &[Block]) -> f32 {
+    dot_by_16(bytes, x, |block: &[u8; 210], group| {
+        let (half, run, side) = (group / 8, group / 2 % 4, group % 2);
+        let low = Bytes::new(bytes_at(block, half * 64 + run % 2 * 32 + side * 16)).field(run as u32 / 2 * 4, 15);
+        let high = Bytes::new(bytes_at(block, 128 + half * 32 + side * 16)).field(run as u32 * 2, 3);
+        let scale = half_at(block, 208) * f32::from(block[192 + group].cast_signed());
+        Scaled { quants: low.with_high(high, 4), scale, minimum: 32.0 * scale }
+    })
 }
 
 fn quant(block: &[u8], w: usize) -> u8 {

@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_tq2_0",
     repack: "repack_tq1_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin { quant: digit, levels: Levels::Unsigned, scales: |_, heads, _| centred(half_at(heads, 0), 1.0) }),
 };

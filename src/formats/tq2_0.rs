@@ -17,6 +17,7 @@ pub(super) static FORMAT: Format = Format {
     weights: "weights_tq2_0",
     repack: "repack_tq2_0",
     dequantize: |bytes, out| blocks(bytes, out, unpack),
+    dot: None,
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: shared_pair,
