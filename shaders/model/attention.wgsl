@@ -6,8 +6,9 @@
 #import pass
 
 override HEAD_DIM: u32;          // even
+override VALUE_DIM: u32;         // values of a head of v that count, and of a result; even
 override QUERIES: u32;           // a multiple of 8
-override WG_SIZE: u32;           // HEAD_DIM/2 * QUERIES/8
+override WG_SIZE: u32;           // VALUE_DIM/2 * QUERIES/8
 override HEADS: u32;
 override GROUP: u32;             // query heads per kv head
 override CAPACITY: u32;         // positions in the cache of a sequence
@@ -28,7 +29,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read> k_cache: array<CacheElement>; // [sequences, kv_heads, CAPACITY, ROW]
 @group(0) @binding(4) var<storage, read> v_cache: array<CacheElement>; // the same
 @group(0) @binding(5) var<storage, read> sinks: array<f32>;     // [HEADS]
-@group(0) @binding(6) var<storage, read_write> y: array<f32>;   // [rows, HEADS, HEAD_DIM]
+@group(0) @binding(6) var<storage, read_write> y: array<f32>;   // [rows, HEADS, VALUE_DIM]
 
 #import eight
 #import eight_of_q
@@ -39,7 +40,7 @@ struct Params {
 
 const KEYS: u32 = 32u;
 const MAX_QUERIES: u32 = 16u;
-override PAIRS: u32 = HEAD_DIM / 2;
+override PAIRS: u32 = VALUE_DIM / 2;
 override VECS: u32 = (HEAD_DIM + 7) / 8;
 override THREAD_GROUPS: u32 = max(1, WG_SIZE / KEYS);                // threads that share a key, each with some queries
 override PER_THREAD_GROUP: u32 = (QUERIES + THREAD_GROUPS - 1) / THREAD_GROUPS;
@@ -187,7 +188,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var n = 0u; n < 8u; n++) {
         // mutant: if first_query + n < queries { => if first_query + n < QUERIES {
         if first_query + n < queries {
-            let to = ((first + first_query + n) * HEADS + head) * HEAD_DIM + 2u * pair;
+            // mutant: * HEADS + head) * VALUE_DIM => * HEADS + head) * HEAD_DIM
+            let to = ((first + first_query + n) * HEADS + head) * VALUE_DIM + 2u * pair;
             let value = sum[n] / total[first_query + n];
             y[to] = value.x;
             y[to + 1u] = value.y;

@@ -9,7 +9,8 @@
 override WG_SIZE: u32 = 64;
 override GROUP: u32;          // query heads per kv head
 override QUERIES: u32;        // query heads per workgroup: divides GROUP, at most 8
-override HEAD_DIM: u32;       // even, at most 512
+override HEAD_DIM: u32;       // even, at most 576
+override VALUE_DIM: u32;      // values of a head of v that count, and of a result; even, at most 512
 override KV_HEADS: u32;
 override CAPACITY: u32;       // positions in the cache of a sequence
 override RING: bool;          // position p lies at p % CAPACITY; WINDOW is at most CAPACITY
@@ -26,7 +27,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
 @group(0) @binding(2) var<storage, read> q: array<f32>;             // [rows, heads, HEAD_DIM], or with k and v
-@group(0) @binding(5) var<storage, read_write> partial: array<f32>; // [rows, heads, SPLITS, HEAD_DIM], not normalised
+@group(0) @binding(5) var<storage, read_write> partial: array<f32>; // [rows, heads, SPLITS, VALUE_DIM], not normalised
 @group(0) @binding(6) var<storage, read_write> stats: array<vec2<f32>>; // [rows, heads, SPLITS]: maximum, sum of exp
 
 #import eight
@@ -39,10 +40,11 @@ struct Params {
 #import queries
 
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // eights of a head
+override VALUE_VECS: u32 = (VALUE_DIM + 7) / 8; // of one of v
 override GROUPS: u32 = GROUP / QUERIES;     // workgroups that share a kv head
 override TILE: u32 = WG_SIZE / 2;          // keys at a time: two threads share the score of one
 override THREAD_GROUP: u32 = WG_SIZE / 8;          // threads that compute the softmax weights of one query
-override PARTS: u32 = WG_SIZE / VECS;      // threads that share a column of v, each with some keys
+override PARTS: u32 = WG_SIZE / VALUE_VECS; // threads that share a column of v, each with some keys
 override K_PREFETCHED: u32 = (VECS + 1) / 2;     // vecs of a thread's half of a key
 override V_PREFETCHED: u32 = (TILE + PARTS - 1) / PARTS;
 override BATCH: u32 = min(QUERIES, 4);     // queries whose sums are added up at once
@@ -61,7 +63,7 @@ var<workgroup> thread_group: array<f32, WG_SIZE>;            // a maximum, then 
 var<workgroup> high: array<f32, MAX_QUERIES>;
 var<workgroup> total: array<f32, MAX_QUERIES>;
 var<workgroup> rescale: array<f32, MAX_QUERIES>;
-var<workgroup> columns: array<Eight, COLUMNS>;     // [query, part, VECS]
+var<workgroup> columns: array<Eight, COLUMNS>;     // [query, part, VALUE_VECS]
 
 // What a thread prefetches of the next tile while this one is computed: half a row of keys, and its share of v.
 struct Prefetched {
@@ -87,8 +89,8 @@ fn prefetch(lane: u32, base: u32, tile: u32, count: u32) -> Prefetched {
         prefetched.k[i] = load_k(key, min(2u * i + lane / TILE, VECS - 1u));
     }
     for (var i = 0u; i < V_PREFETCHED; i++) {
-        let slot = slot_of(tile + min(lane / VECS + i * PARTS, count - 1u));
-        prefetched.v[i] = load_v(base + slot * ROW, lane % VECS);
+        let slot = slot_of(tile + min(lane / VALUE_VECS + i * PARTS, count - 1u));
+        prefetched.v[i] = load_v(base + slot * ROW, lane % VALUE_VECS);
     }
     return prefetched;
 }
@@ -186,7 +188,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
     // mutant: row.sequence * KV_HEADS => 0u * KV_HEADS
     let base = (row.sequence * KV_HEADS + group.z) * CAPACITY * ROW;
-    let part = lane / VECS;
+    let part = lane / VALUE_VECS;
     var sum: array<Eight, MAX_QUERIES>;
     for (var tile = begin; tile < end; tile += TILE) {
         let count = min(TILE, end - tile);
@@ -225,8 +227,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             columns[n * WG_SIZE + lane] = sum[first + n];
         }
         workgroupBarrier();
-        for (var i = lane; i < BATCH * VECS && first + i / VECS < QUERIES; i += WG_SIZE) {
-            join(first, i / VECS, i % VECS, split, first_head);
+        for (var i = lane; i < BATCH * VALUE_VECS && first + i / VALUE_VECS < QUERIES; i += WG_SIZE) {
+            join(first, i / VALUE_VECS, i % VALUE_VECS, split, first_head);
         }
         workgroupBarrier();
     }
@@ -236,8 +238,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 fn join(first: u32, n: u32, vec: u32, split: u32, first_head: u32) {
     var joined = columns[n * WG_SIZE + vec];
     for (var i = 1u; i < PARTS; i++) {
-        // mutant: n * WG_SIZE + i * VECS + vec => n * WG_SIZE + i + vec
-        let other = columns[n * WG_SIZE + i * VECS + vec];
+        // mutant: n * WG_SIZE + i * VALUE_VECS + vec => n * WG_SIZE + i + vec
+        let other = columns[n * WG_SIZE + i * VALUE_VECS + vec];
         joined = Eight(joined.low + other.low, joined.high + other.high);
     }
     let row = (first_head + first + n) * SPLITS + split;
@@ -248,7 +250,8 @@ fn join(first: u32, n: u32, vec: u32, split: u32, first_head: u32) {
 }
 
 fn store(row: u32, i: u32, value: f32) {
-    if i < HEAD_DIM {
-        partial[row * HEAD_DIM + i] = value;
+    // mutant: if i < VALUE_DIM { => if i < HEAD_DIM {
+    if i < VALUE_DIM {
+        partial[row * VALUE_DIM + i] = value;
     }
 }

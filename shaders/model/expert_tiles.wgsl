@@ -8,6 +8,7 @@ override EXPERTS: u32;    // at most MAX_EXPERTS of kernels/route.rs
 override TOP: u32;        // experts of a token
 override TILE: u32;       // entries of a tile, of which an expert's last may have fewer
 override ENTRIES_AT: u32; // word of the plan where the entries start
+override HEADS: bool;     // choice s of every token is expert s: routes are not read
 
 override FIRSTS: u32 = EXPERTS + 1u;
 
@@ -30,6 +31,10 @@ var<workgroup> tiles: array<u32, EXPERTS>;          // the first tile of each ex
 var<workgroup> firsts: array<u32, FIRSTS>;           // the place of its first entry
 
 fn expert_of(entry: u32) -> u32 {
+    if HEADS {
+        // mutant: return entry % TOP; => return entry / TOP;
+        return entry % TOP;
+    }
     // mutant: entry / TOP * 2u * TOP + entry % TOP => entry
     return routes[entry / TOP * 2u * TOP + entry % TOP];
 }

@@ -58,6 +58,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let tx = lane % TX;
     let ty = lane / TX;
     var sums = array<vec4<f32>, 4>(); // [token], of 4 rows
+    // mutant: x_rows() > first_token + 2u * TY => false
+    let are_many = x_rows() > first_token + 2u * TY;
     for (var b = 0u; b < BLOCKS; b += 1u) {
         stage(b, first_row, first_token, lane);
         workgroupBarrier();
@@ -67,8 +69,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let at = k * TILE_TOKENS + ty;
             sums[0] += products(rows, x_tile[at]);
             sums[1] += products(rows, x_tile[at + TY]);
-            sums[2] += products(rows, x_tile[at + 2u * TY]);
-            sums[3] += products(rows, x_tile[at + 3u * TY]);
+            if are_many {
+                sums[2] += products(rows, x_tile[at + 2u * TY]);
+                sums[3] += products(rows, x_tile[at + 3u * TY]);
+            }
         }
         workgroupBarrier();
     }

@@ -10,6 +10,7 @@ override ROWS: u32;       // rows of y for an expert: with PAIRED half of those 
 override SHARE: u32;      // entries that share a row of x
 override X_STRIDE: u32;   // elements from one row of x to the next
 override Y_STRIDE: u32;   // elements from one row of y to the next
+override X_STEP: u32;     // elements from the x of an entry to that of the next of one row
 override WG_SIZE: u32;    // TX · TY
 override TX: u32;         // threads along the rows of W
 override TY: u32;         // threads along the entries
@@ -78,7 +79,9 @@ fn stage(tile: Tile, b: u32, first_row: u32, lane: u32) {
     for (var i = lane; i < X_TILE; i += WG_SIZE) {
         // mutant: entries[i / 8u] / SHARE => entries[i / 8u]
         let row = entries[i / 8u] / SHARE;
-        x_tile[(i & 7u) * TILE_ENTRIES + i / 8u] = load_x(row * X_STRIDE, b * 32u + 4u * (i & 7u));
+        // mutant: entries[i / 8u] % SHARE * X_STEP => 0u
+        let start = row * X_STRIDE + entries[i / 8u] % SHARE * X_STEP;
+        x_tile[(i & 7u) * TILE_ENTRIES + i / 8u] = load_x(start, b * 32u + 4u * (i & 7u));
     }
 }
 

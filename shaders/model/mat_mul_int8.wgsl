@@ -121,6 +121,47 @@ fn compute(sums: ptr<function, array<vec4<f32>, 8>>, tx: u32, ty: u32) {
     }
 }
 
+// The same for the first two tokens of a thread, where the pass has no others in this tile.
+fn scale_up_two(
+    sums: ptr<function, array<vec4<f32>, 8>>, dots: ptr<function, array<vec2<i32>, 8>>,
+    b: u32, half: u32, tx: u32, ty: u32,
+) {
+    let first = x_scale_tile[b * TILE + ty];
+    let second = x_scale_tile[b * TILE + TY + ty];
+    let scale = vec2<f32>(first.x, second.x);
+    let high = vec2<f32>(first.z, second.z);
+    // mutant: high, HALVES && half == 1u => high, half == 2u
+    let offset = select(vec2<f32>(first.y, second.y), high, HALVES && half == 1u);
+    for (var r = 0u; r < 8u; r += 1u) {
+        let s = w_scale_tile[b * TILE + r * TX + tx];
+        let part = select(s.xz, s.yw, half == 1u);
+        var more = (part.x * scale) * vec2<f32>((*dots)[r]) - part.y * offset;
+        if !HALVES {
+            // mutant: more -= s.w * high => more -= s.w * offset
+            more -= s.w * high;
+        }
+        (*sums)[r] += vec4<f32>(more, 0.0, 0.0);
+        (*dots)[r] = vec2<i32>();
+    }
+}
+
+fn compute_two(sums: ptr<function, array<vec4<f32>, 8>>, tx: u32, ty: u32) {
+    var dots = array<vec2<i32>, 8>(); // [row], of 2 tokens
+    for (var i = 0u; i < 2u * STEP; i += 1u) {
+        let w = i * TILE + tx;
+        let x0 = x_tile[i * TILE + ty];
+        let x1 = x_tile[i * TILE + ty + TY];
+        for (var r = 0u; r < 8u; r += 1u) {
+            let row = w_tile[w + r * TX];
+            // mutant: dot16(row, x1, dots[r].y) => dot16(row, x0, dots[r].y)
+            dots[r] = vec2<i32>(dot16(row, x0, dots[r].x), dot16(row, x1, dots[r].y));
+        }
+        if HALVES || (i & 1u) == 1u {
+            scale_up_two(sums, &dots, i / 2u, i & 1u, tx, ty);
+        }
+    }
+}
+
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let first_row = group.x * TILE;
@@ -129,13 +170,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let tx = thread % TX;
     let ty = thread / TX;
     var sums = array<vec4<f32>, 8>(); // [row], of 4 tokens
+    // mutant: x_rows() <= first_token + 2u * TY => true
+    let are_few = x_rows() <= first_token + 2u * TY;
     var share = fetch(0u, first_row, first_token, thread);
     for (var step = 0u; step * STEP < BLOCKS; step += 1u) {
         workgroupBarrier();
         put(share, thread);
         workgroupBarrier();
         share = fetch(step + 1u, first_row, first_token, thread);
-        compute(&sums, tx, ty);
+        if are_few {
+            compute_two(&sums, tx, ty);
+        } else {
+            compute(&sums, tx, ty);
+        }
     }
     for (var t = 0u; t < 4u; t += 1u) {
         for (var r = 0u; r < 8u; r += 1u) {

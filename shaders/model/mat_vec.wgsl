@@ -18,6 +18,8 @@ override MAX_THREAD_GROUPS: u32 = (WG_SIZE + 3u) / 4u;
 const MAX_SUMS = 5u; // four rows of W, and the squares
 
 #import mat_vec_rows
+#import adapter
+#import thread_group
 
 #import x_stage
 #import stage_grid
@@ -66,6 +68,9 @@ fn main(
         let idle = ROW_PASSES > 1u && taken >= GROUP_ROWS;
         let row = load_row(select(begin + taken + thread_group.lane, ROWS, idle || thread_group.lane >= OUTPUTS), 0u);
         var sums = array<f32, MAX_SUMS>();
+        for (var i = 0u; i < ROWS_PER_GROUP; i += 1u) {
+            sums[i] = adapter_sum(weight_row(begin + taken, i), thread_group.lane, thread_group.lanes);
+        }
         for (var start = 0u; start < BLOCKS; start += STAGE) {
             // mutant: min(STAGE, BLOCKS - start) => STAGE
             let staged = min(STAGE, BLOCKS - start);

@@ -21,6 +21,8 @@ override GATE: u32;           // with PAIRED or UP the activation, see gated.wgs
 override UP: bool;            // y holds the gate of what is computed here
 override BIAS: bool;          // [EXPERTS, ROWS]; with PAIRED those of the gates, then those of the ups
 override ADD: bool;           // add to y
+override HEADS: bool;         // choice s of every token is expert s: routes are not read
+override X_STEP: u32;         // elements from the x of a choice to that of the next, where they lie in the token's row
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                // blocks of a row
 override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, PAIRED); // rows of y of a workgroup
@@ -58,6 +60,13 @@ struct Params {
 
 var<workgroup> parts: array<f32, PARTS>; // [thread groups, SUMS]
 
+fn expert_of(token: u32, choice: u32) -> u32 {
+    if HEADS {
+        return choice;
+    }
+    return routes[token * 2u * TOP + choice];
+}
+
 fn weight_of(token: u32, choice: u32) -> f32 {
     // mutant: token * 2u * TOP + TOP + choice => token * 2u * TOP + TOP
     return bitcast<f32>(routes[token * 2u * TOP + TOP + choice]);
@@ -83,7 +92,7 @@ fn weight_row(expert: u32, first: u32, group_row: u32) -> u32 {
 // Adds pair i of quads of the rows from `first` on, times x: i counts those of CHOICES choices from `choice` on.
 fn add_quads(sums: ptr<function, array<f32, MAX_SUMS>>, token: u32, choice: u32, first: u32, i: u32) {
     let s = choice + i / (4u * BLOCKS);
-    let expert = routes[token * 2u * TOP + s];
+    let expert = expert_of(token, s);
     if !is_here(expert) {
         return;
     }
@@ -91,7 +100,8 @@ fn add_quads(sums: ptr<function, array<f32, MAX_SUMS>>, token: u32, choice: u32,
     let b = i / 4u % BLOCKS;
     let k = i & 3u;
     // mutant: select(token, token * TOP + s, SUM) => token
-    let start = select(token, token * TOP + s, SUM) * params.x_stride;
+    // mutant: params.x_stride + s * X_STEP => params.x_stride
+    let start = select(token, token * TOP + s, SUM) * params.x_stride + s * X_STEP;
     let low = load_x(start, b * 32u + 4u * k);
     let high = load_x(start, b * 32u + 16u + 4u * k);
     let x_sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
@@ -119,7 +129,7 @@ fn biases(token: u32, choice: u32, r: u32) -> vec2<f32> {
         return found;
     }
     for (var s = choice; s < choice + CHOICES; s += 1u) {
-        let expert = routes[token * 2u * TOP + s];
+        let expert = expert_of(token, s);
         if is_here(expert) {
             let weight = select(1.0, weight_of(token, s), SUM);
             // mutant: EXPERTS * ROWS + expert * ROWS + r => expert * ROWS + r
@@ -153,8 +163,8 @@ fn main(
     // mutant: select(group.y / TOP, group.y, SUM) => group.y
     let token = select(group.y / TOP, group.y, SUM);
     let choice = select(group.y % TOP, 0u, SUM);
-    // mutant: if !SUM && !is_here(routes[token * 2u * TOP + choice]) { => if false {
-    if !SUM && !is_here(routes[token * 2u * TOP + choice]) {
+    // mutant: if !SUM && !is_here(expert_of(token, choice)) { => if false {
+    if !SUM && !is_here(expert_of(token, choice)) {
         return;
     }
     let thread_group = join_thread_group(thread);

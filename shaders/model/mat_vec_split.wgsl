@@ -1,13 +1,15 @@
-// y[n, r] = epilogue(Σ_c W[r, c] · x[n, c])                          up to eight columns; few, long rows
+// y[r] = epilogue(Σ_c W[r, c] · x[c])                                one column; few, long rows
 // The formula of mat_vec, with NORM and prologues as there.
 //
 // A workgroup computes OUTPUTS rows of y, all its threads together: a thread takes eight weights of a block at a time,
 // four from each half, so that neighbours read neighbouring words of W and neighbouring vec4 of x. There is no barrier
 // before the sums, which suits small matrices.
 
-const MAX_SUMS = 24u; // two rows of W for eight columns, and the squares of each column
+const MAX_SUMS = 5u; // four rows of W, and the squares
 
 #import mat_vec_rows
+#import adapter
+#import thread_group
 
 // mutant: (4u * BLOCKS + WG_SIZE - 1u) / WG_SIZE => 4u * BLOCKS / WG_SIZE
 override STEPS_OF_ROW: u32 = (4u * BLOCKS + WG_SIZE - 1u) / WG_SIZE; // pairs of quads of a row for each thread
@@ -27,19 +29,15 @@ fn load_normed(start: u32, col: u32, squares: ptr<function, f32>) -> vec4<f32> {
 
 // Adds block b's quads k and k + 4 of the rows from `first` on, times x.
 fn add_quads(sums: ptr<function, array<f32, MAX_SUMS>>, first: u32, b: u32, k: u32) {
-    for (var column = 0u; column < COLUMNS; column += 1u) {
-        // mutant: x_start() + column * COLS => column * COLS
-        let start = x_start() + column * COLS;
-        var squares = 0.0;
-        let low = load_normed(start, b * 32u + 4u * k, &squares);
-        let high = load_normed(start, b * 32u + 16u + 4u * k, &squares);
-        let x_sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
-        // mutant: (*sums)[COLUMNS * ROWS_PER_GROUP + column] += squares => (*sums)[COLUMNS * ROWS_PER_GROUP] += squares
-        (*sums)[COLUMNS * ROWS_PER_GROUP + column] += squares;
-        for (var group_row = 0u; group_row < ROWS_PER_GROUP; group_row += 1u) {
-            let at = weight_row(first, group_row) * BLOCKS + b;
-            (*sums)[column * ROWS_PER_GROUP + group_row] += quads_dot(at, k, low, high, x_sums);
-        }
+    let start = x_start();
+    var squares = 0.0;
+    let low = load_normed(start, b * 32u + 4u * k, &squares);
+    let high = load_normed(start, b * 32u + 16u + 4u * k, &squares);
+    let x_sums = vec2<f32>(dot(low, vec4<f32>(1.0)), dot(high, vec4<f32>(1.0)));
+    (*sums)[ROWS_PER_GROUP] += squares;
+    for (var group_row = 0u; group_row < ROWS_PER_GROUP; group_row += 1u) {
+        let at = weight_row(first, group_row) * BLOCKS + b;
+        (*sums)[group_row] += quads_dot(at, k, low, high, x_sums);
     }
 }
 
@@ -63,11 +61,12 @@ fn main(
     let first = (group.y * groups.x + group.x) * OUTPUTS;
     let thread_group = join_thread_group(thread);
     let thread_groups = WG_SIZE / thread_group.lanes;
-    // There are more threads than rows times columns.
-    let output = thread % OUTPUTS;
-    let column = thread / OUTPUTS;
-    let row = load_row(select(first + output, ROWS, column >= COLUMNS), column);
+    // There are more threads than rows.
+    let row = load_row(select(first + thread, ROWS, thread >= OUTPUTS), 0u);
     var sums = array<f32, MAX_SUMS>();
+    for (var i = 0u; i < ROWS_PER_GROUP; i += 1u) {
+        sums[i] = adapter_sum(weight_row(first, i), thread, WG_SIZE);
+    }
     prepare(first == 0u, thread);
     for (var step = 0u; step < STEPS_OF_ROW; step += 1u) {
         let i = step * WG_SIZE + thread;
@@ -83,11 +82,11 @@ fn main(
         }
     }
     workgroupBarrier();
-    if column < COLUMNS {
-        let at = column * ROWS_PER_GROUP + select(output, 2u * output, SWIGLU);
+    if thread < OUTPUTS {
+        let at = select(thread, 2u * thread, SWIGLU);
         var squares = 0.0;
         if NORM {
-            squares = total(COLUMNS * ROWS_PER_GROUP + column, thread_groups);
+            squares = total(ROWS_PER_GROUP, thread_groups);
         }
         write_row(row, total(at, thread_groups), total(at + 1u, thread_groups), squares);
     }

@@ -12,6 +12,7 @@ override HEADS: u32;
 override KV_HEADS: u32;
 override HEAD_DIM: u32;       // even
 override ROPE_DIMS: u32;      // even, at most HEAD_DIM: the rest passes through
+override ROPE_FIRST: u32;     // values of a head before these
 override SPLIT_HALF: bool;    // pairs (i, i + ROPE_DIMS/2) rather than (2i, 2i + 1)
 override MAGNITUDE: f32;      // what cosines and sines are multiplied by
 override TEMPERATURE: f32;    // queries are multiplied by 1 + TEMPERATURE * ln(position / SPAN + 1)
@@ -57,9 +58,10 @@ fn head_value(i: u32) -> f32 {
 
 fn rotate(position: u32, lane: u32) {
     for (var i = lane; i < ROPE_DIMS / 2u; i += WG_SIZE) {
-        let a = select(2u * i, i, SPLIT_HALF);
+        // mutant: ROPE_FIRST + select(2u * i, => select(2u * i,
+        let a = ROPE_FIRST + select(2u * i, i, SPLIT_HALF);
         // mutant: i + ROPE_DIMS / 2u => i + HEAD_DIM / 2u
-        let b = select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
+        let b = ROPE_FIRST + select(2u * i + 1u, i + ROPE_DIMS / 2u, SPLIT_HALF);
         // mutant: * MAGNITUDE =>
         let turn = rotation(turn_position(position, i), frequencies[i]) * MAGNITUDE;
         let pair = vec2<f32>(head_row[a], head_row[b]);

@@ -24,6 +24,9 @@ var<workgroup> scratch: array<f32, WG_SIZE>;
 // Sums of value over the lanes up to this one, in scratch.
 fn scan(value: f32, thread: u32, lane: u32) {
     scratch[thread] = value;
+    if LANES == 1u {
+        return;
+    }
     workgroupBarrier();
     for (var offset = 1u; offset < LANES; offset *= 2u) {
         var before = 0.0;

@@ -1,19 +1,21 @@
 // y[z, i, j] = activation(Σ_c a[z, i, c] · b[z, c, j] + bias[j]) + residual[z, i, j]          matrices of tensors
 //
-// z runs over up to three batch dimensions. One workgroup of 8 × 8 threads computes a tile of 8·MICRO rows and as many
-// columns: DEPTH steps of c at a time it puts both operands into workgroup memory as f32 (or f16), rows and columns
-// innermost, and every thread adds to MICRO × MICRO sums in registers. a and b are addressed by strides; a transposed
-// operand only changes which elements neighbouring threads fetch. b may be in blocks of 32 columns (dense_blocks): a
-// thread then unpacks four weights straight into the tile.
+// z runs over up to three batch dimensions. One workgroup of SIDE × SIDE threads computes a tile of SIDE·MICRO rows and
+// as many columns: DEPTH steps of c at a time it puts both operands into workgroup memory as f32 (or f16), rows and
+// columns innermost, and every thread adds to MICRO × MICRO sums in registers. a and b are addressed by strides; a
+// transposed operand only changes which elements neighbouring threads fetch. b may be in blocks of 32 columns
+// (dense_blocks): a thread then unpacks four weights straight into the tile.
 
-const THREADS = 64u;
+#import side
+
+const THREADS = SIDE * SIDE;
 const DEPTH = 16u;
 
 #import real
 #import dense
 #import micro
 
-const TILE = 8u * MICRO;
+const TILE = SIDE * MICRO;
 const QUADS = TILE / 4u;
 const STRIDE = QUADS + 1u; // one more than a row has, so that threads that go down a column use different banks
 
@@ -68,8 +70,8 @@ fn main(
     let row = index % tiles / columns * TILE;
     let col = index % columns * TILE;
     let start = starts(z);
-    let tx = lane % 8u;
-    let ty = lane / 8u;
+    let tx = lane % SIDE;
+    let ty = lane / SIDE;
     var sums = Sums();
     var totals = Totals();
     // mutant: c < params.k; c += DEPTH => c + DEPTH <= params.k; c += DEPTH

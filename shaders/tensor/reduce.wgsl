@@ -53,16 +53,19 @@ fn main(
     for (var i = part * params.chunk + lane; i < end; i += LANES) {
         value = combine(value, x[start + i * params.inner]);
     }
-    scratch[thread] = value;
-    workgroupBarrier();
-    for (var half = LANES / 2u; half > 0u; half /= 2u) {
-        if lane < half {
-            scratch[thread] = combine(scratch[thread], scratch[thread + half]);
-        }
+    if LANES > 1u {
+        scratch[thread] = value;
         workgroupBarrier();
+        for (var half = LANES / 2u; half > 0u; half /= 2u) {
+            if lane < half {
+                scratch[thread] = combine(scratch[thread], scratch[thread + half]);
+            }
+            workgroupBarrier();
+        }
+        value = scratch[thread];
     }
     if lane == 0u && output < params.outputs {
-        let total = scratch[thread];
+        let total = value;
         // mutant: total / params.divisor, params.divisor > 1.0 => total / params.divisor, params.divisor > 100.0
         y[output] = select(total, total / params.divisor, params.divisor > 1.0);
     }

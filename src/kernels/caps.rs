@@ -12,6 +12,9 @@ pub struct Caps {
     pub subgroups: bool,
     /// Smallest and largest subgroup size; 0 where unknown.
     pub subgroup_size: (u32, u32),
+    /// The adapter is a program on the CPU. Where threads wait for each other there, each costs thousands of
+    /// instructions, so few of them and no barriers are best.
+    pub software: bool,
     /// WGSL has the packed 4×8-bit dot product.
     pub dot4: bool,
     /// `GPUAdapterInfo.vendor`, lower case.
@@ -140,6 +143,11 @@ impl Caps {
         (caps != *self).then_some(caps)
     }
 
+    /// The same, of a software adapter or of none.
+    pub fn with_software(&self, software: bool) -> Self {
+        Self { software, ..self.clone() }
+    }
+
     /// Smallest and largest size of a subgroup, a guess where the device does not say.
     pub fn subgroup_sizes(&self) -> (u32, u32) {
         match self.subgroup_size {
@@ -154,6 +162,7 @@ impl Caps {
             f16: false,
             subgroups: false,
             subgroup_size: (0, 0),
+            software: false,
             dot4: false,
             vendor: String::new(),
             subgroup_matrix: None,

@@ -56,7 +56,7 @@ pub struct Gate {
     pub up_at: u32,
 }
 
-/// The bindings of `mat_vec` and of `mat_vec_split` without more.
+/// The bindings of `mat_vec`, `mat_vec_split` and `mat_vec_columns` without a prologue.
 pub(super) const PLAIN: &[Binding] = &first("bias");
 /// With an update, which is in the place of a bias.
 pub(super) const OF_UPDATE: &[Binding] = &with(first("update"), write("new_x"));
@@ -64,6 +64,9 @@ pub(super) const OF_UPDATE: &[Binding] = &with(first("update"), write("new_x"));
 pub(super) const OF_LAYER_NORM: &[Binding] = &with(first("bias"), read("norm_bias"));
 /// With a gate.
 pub(super) const OF_GATE: &[Binding] = &with(first("bias"), read("up"));
+
+/// Without a prologue, but with what an adapter adds.
+pub(super) const OF_ADAPTER: &[Binding] = &with(first("bias"), read("adapter"));
 
 const fn first(bias: &'static str) -> [Binding; 8] {
     let [pass, x, norm_weight] = [read("this_pass"), read("x"), read("norm_weight")];

@@ -87,6 +87,41 @@ params! {
     }
 }
 
+/// The `override` constants of several lists, as [`KernelSpec::overrides`] has them.
+macro_rules! overrides {
+    ($($list:expr),* $(,)?) => {{
+        const LISTS: &[&[&str]] = &[$($list),*];
+        const ALL: [&str; $crate::kernels::spec::length(LISTS)] = $crate::kernels::spec::joined(LISTS);
+        &ALL
+    }};
+}
+pub(crate) use overrides;
+
+/// Elements of all lists.
+pub const fn length(lists: &[&[&str]]) -> usize {
+    let (mut at, mut sum) = (0, 0);
+    while at < lists.len() {
+        sum += lists[at].len();
+        at += 1;
+    }
+    sum
+}
+
+/// The elements of lists, one list after the other.
+pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (mut list, mut at, mut count) = (0, 0, 0);
+    while count < N {
+        if at == lists[list].len() {
+            (list, at) = (list + 1, 0);
+        } else {
+            all[count] = lists[list][at];
+            (at, count) = (at + 1, count + 1);
+        }
+    }
+    all
+}
+
 /// A condition as the value of an `override` constant.
 pub fn bool_override(condition: bool) -> f64 {
     f64::from(u8::from(condition))

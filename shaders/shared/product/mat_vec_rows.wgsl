@@ -1,9 +1,9 @@
-// What the two mat_vec kernels share: bindings, which rows a thread group has, and the epilogue.
+// What the three mat_vec kernels share: bindings, which rows a thread group has, and the epilogue.
 
 override COLS: u32;      // columns of W, values of a column of x
 override ROWS: u32;      // rows of y that this dispatch computes; with SWIGLU W has twice as many
 override ROWS_PER_GROUP: u32;     // rows of W that a thread group works on together: 1, 2 or 4; even with SWIGLU
-override COLUMNS: u32;   // columns of x, at most 8
+override COLUMNS: u32;   // columns of x: 1, or up to 8 in mat_vec_columns
 override Y_STRIDE: u32;  // elements from one column of y to the next
 override WG_SIZE: u32;
 override LANES: u32;     // threads of a thread group, a power of two; 0: known only at run time
@@ -18,8 +18,7 @@ override GELU: bool = false; // the gate goes through GELU rather than SiLU; wit
 
 override BLOCKS: u32 = (COLS + 31u) / 32u;                 // blocks of a row
 override OUTPUTS: u32 = select(ROWS_PER_GROUP, ROWS_PER_GROUP / 2u, SWIGLU); // rows of y from ROWS_PER_GROUP rows of W
-// Of a thread group: [COLUMNS, ROWS_PER_GROUP], then with NORM squares [COLUMNS].
-override SUMS: u32 = (ROWS_PER_GROUP + select(0u, 1u, NORM)) * COLUMNS;
+override SUMS: u32 = ROWS_PER_GROUP + select(0u, 1u, NORM); // of a thread group with one column: rows, then squares
 
 struct Params {
     first_row: u32,  // row of the whole matrix that row 0 of W is: W may be one shard
@@ -43,7 +42,6 @@ struct Params {
 #import norm
 #import weights
 #import prologue
-#import thread_group
 
 // Row number `group_row` of W of a thread group whose first row of y is `first`. Rows past the end repeat the last.
 fn weight_row(first: u32, group_row: u32) -> u32 {
@@ -74,10 +72,10 @@ struct OutputRow {
 fn load_row(r: u32, column: u32) -> OutputRow {
     let row = params.first_row + r;
     // mutant (mat_vec, mat_vec_split): & ROW_DONE) == 0u => & ROW_DONE) < 2u
-    // mutant (mat_vec_split): row[column] => row[0]
+    // mutant (mat_vec_columns): row[column] => row[0]
     let is_live = (this_pass.row[column].flags & ROW_DONE) == 0u;
     // mutant (mat_vec, mat_vec_split): r < ROWS && => r <= ROWS &&
-    // mutant (mat_vec_split): column * Y_STRIDE => column * ROWS
+    // mutant (mat_vec_columns): column * Y_STRIDE => column * ROWS
     var found = OutputRow(column * Y_STRIDE + params.y_offset + row, 0.0, r < ROWS && is_live);
     if r < ROWS && BIAS {
         // mutant (mat_vec, mat_vec_split): bias_of(row) => bias_of(r)

@@ -42,6 +42,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.extend(several(random));
     cases.extend(with_sinks(random));
     cases.extend(with_alibi(random));
+    cases.extend(with_narrow_values(random));
     cases.extend(images(random));
     cases.extend(rings(random));
     cases.extend(quantised(random));
@@ -179,13 +180,14 @@ fn expected(
     (q, sinks): (&[f32], Option<&[f32]>),
     [keys, values]: &[Vec<f32>; 2],
 ) -> Vec<f32> {
-    if sinks.is_some() || limits.alibi > 0.0 {
+    if sinks.is_some() || limits.alibi > 0.0 || limits.value_dim > 0 {
         let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
         let window = (limits.window > 0).then_some(limits.window as usize);
         let alibi = (limits.alibi > 0.0).then_some(reference::Alibi { bias: limits.alibi, ahead: 0 });
         let plain = reference::AttentionShape::plain(sizes, position as usize);
-        let shape = reference::AttentionShape { window, alibi, ..plain };
-        let mut out = vec![0.0; q.len()];
+        let value_dim = value_dim(heads, limits);
+        let shape = reference::AttentionShape { window, alibi, value_dim, ..plain };
+        let mut out = vec![0.0; q.len() / plain.head_dim * value_dim];
         reference::attention_over(shape, sinks, q, [keys, values], &mut out);
         return out;
     }
@@ -333,6 +335,29 @@ fn with_alibi(random: &mut Random) -> Vec<Case> {
     cases
 }
 
+/// Values of a head of v that count.
+fn value_dim(heads: Heads, limits: Limits) -> usize {
+    (if limits.value_dim > 0 { limits.value_dim } else { heads.head_dim }) as usize
+}
+
+/// Fewer values of v than of k count: sizes around those of a workgroup, and those of latent vectors in real models.
+fn with_narrow_values(random: &mut Random) -> Vec<Case> {
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 96);
+    let values = |value_dim| Limits { value_dim, ..Limits::default() };
+    let mut cases = vec![
+        rows_case(random, heads(4, 1, 24), values(18), &[(0, 40)]),
+        rows_case(random, heads(3, 1, 576), values(512), &[(1, 33), (0, 70)]),
+        rows_case(random, heads(4, 1, 576), values(512), &[(0, 7)]),
+        rows_case(random, heads(2, 2, 80), values(64), &[(0, 5), (0, 6)]),
+    ];
+    for (of, value_dim) in [(heads(4, 1, 24), 18), (heads(2, 1, 576), 512), (heads(2, 2, 80), 64)] {
+        cases.extend(chunk_case(random, of, values(value_dim), [0, 20, 19]));
+    }
+    let of = Heads { kv_type: KvType::Q8_0, ..heads(2, 1, 288) };
+    cases.push(decode_case(random, of, values(256), 50));
+    cases
+}
+
 /// Rows (sequence, position) of a decode pass.
 fn rows_case(random: &mut Random, heads: Heads, limits: Limits, rows: &[(u32, u32)]) -> Case {
     rows_case_with(random, heads, limits, rows, None)
@@ -354,7 +379,7 @@ fn rows_case_with(
     let lengths: Vec<u32> = (0..).map_while(length).collect();
     let (cache, sequences) = cache(random, &mut bench, heads, &lengths);
     let count = split_count(heads.capacity);
-    let y = bench.floats(&vec![0.0; q.len()]);
+    let y = bench.floats(&vec![0.0; q.len() / heads.head_dim as usize * value_dim(heads, limits)]);
     let splits = Splits {
         count,
         partial: bench.floats(&vec![f32::NAN; q.len() * count as usize]).into(),
@@ -397,14 +422,14 @@ pub(super) fn chunk_case_with(
     let mut lengths = vec![1; sequence as usize];
     lengths.push(position + rows);
     let (cache, sequences) = cache(random, &mut bench, heads, &lengths);
-    let y = bench.floats(&vec![0.0; q.len()]);
+    let y = bench.floats(&vec![0.0; q.len() / heads.head_dim as usize * value_dim(heads, limits)]);
     let scale = (heads.head_dim as f32).sqrt().recip();
     let sink_buffer = sinks.map(|sinks| bench.floats(sinks).into());
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: sink_buffer, y: y.into() };
     let expected = expected(heads, limits, position, (&q, sinks), &sequences[sequence as usize]);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
     let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
-    let can_tile = can_tile(&heads) && limits.alibi == 0.0;
+    let can_tile = can_tile(&heads) && limits.alibi == 0.0 && limits.value_dim == 0;
     let tiled = can_tile.then(|| attention_tiled(pass, groups, &problem, limits));
     let few = attention_few(pass, &problem, limits);
     let case = bench.case(name, vec![few], y, Expected::Close(expected, Tolerance::ATTENTION));
@@ -420,7 +445,8 @@ fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {
     let window = if limits.window > 0 { format!(", window {}", limits.window) } else { String::new() };
     let cap = if limits.soft_cap > 0.0 { format!(", cap {}", limits.soft_cap) } else { String::new() };
     let alibi = if limits.alibi > 0.0 { format!(", ALiBi {}", limits.alibi) } else { String::new() };
+    let values = if limits.value_dim > 0 { format!(", {} of v", limits.value_dim) } else { String::new() };
     let ring = if ring { format!(", ring of {capacity}") } else { String::new() };
     let (count, at) = (rows.len(), places(rows));
-    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{alibi}{ring}")
+    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{alibi}{values}{ring}")
 }

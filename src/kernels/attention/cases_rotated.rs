@@ -16,7 +16,7 @@ const SEQUENCE: u32 = 1;
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention_rotated");
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
-    let rope = |dims, split_half| Rope { dims, split_half };
+    let rope = |dims, split_half| Rope { dims, first: 0, split_half };
     let temperature = Some(Temperature { scale: 0.4, span: 3 });
     let scaled = Shape { position: 131, magnitude: 1.3, temperature, norm: true, ..PLAIN };
     let own = [

@@ -14,7 +14,9 @@ pub mod tiled;
 use super::caps::Caps;
 use super::kv_type::KvType;
 use super::rope_kv::{Cache, Heads, Qkv, RopeKv};
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
+use super::spec::{
+    Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, overrides, params, read, write,
+};
 
 pub use tiled::SPEC as TILED;
 use tiled::{Choice, attention_tiled};
@@ -25,13 +27,29 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[
-        "HEAD_DIM", "QUERIES", "STAGED", "Q_TILE", "WG_SIZE", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW",
-        "SOFT_CAP", "ALIBI", "SINKS",
+        "HEAD_DIM",
+        "QUERIES",
+        "STAGED",
+        "Q_TILE",
+        "WG_SIZE",
+        "HEADS",
+        "GROUP",
+        "CAPACITY",
+        "RING",
+        "SCALE",
+        "WINDOW",
+        "SOFT_CAP",
+        "ALIBI",
+        "SINKS",
+        "VALUE_DIM",
     ],
 };
 
-/// Values of a head, at most: what the kernels keep in workgroup memory bounds it.
+/// Values of a head of v that count, at most: what the kernels keep in workgroup memory bounds it.
 pub const MAX_HEAD_DIM: u32 = 512;
+
+/// Values of a head of k, at most.
+pub const MAX_KEY_DIM: u32 = 576;
 
 /// Heads up to this size have their queries in workgroup memory, where a workgroup takes eight.
 const STAGED_HEAD_DIM: u32 = 256;
@@ -47,6 +65,23 @@ params! {
     }
 }
 
+/// The constants of `attention_decode.wgsl` that all its variants have.
+const OF_DECODE: &[&str] = &[
+    "WG_SIZE",
+    "KV_HEADS",
+    "GROUP",
+    "QUERIES",
+    "HEAD_DIM",
+    "VALUE_DIM",
+    "CAPACITY",
+    "RING",
+    "SPLITS",
+    "SCALE",
+    "WINDOW",
+    "SOFT_CAP",
+    "ALIBI",
+];
+
 /// The contract with `shaders/model/attention_decode.wgsl`.
 pub static DECODE: KernelSpec = KernelSpec {
     kernel_name: "attention_decode",
@@ -60,10 +95,7 @@ pub static DECODE: KernelSpec = KernelSpec {
         write("stats"),
     ],
     params: DecodeParams::LAYOUT,
-    overrides: &[
-        "WG_SIZE", "KV_HEADS", "GROUP", "QUERIES", "HEAD_DIM", "CAPACITY", "RING", "SPLITS", "SCALE", "WINDOW",
-        "SOFT_CAP", "ALIBI",
-    ],
+    overrides: OF_DECODE,
 };
 
 /// The same with queries, keys and values as the product gave them.
@@ -79,32 +111,23 @@ static DECODE_ROTATED: KernelSpec = KernelSpec {
         read("frequencies"),
         read("head_norms"),
     ],
-    overrides: &[
-        "WG_SIZE",
-        "KV_HEADS",
-        "GROUP",
-        "QUERIES",
-        "HEAD_DIM",
-        "CAPACITY",
-        "RING",
-        "SPLITS",
-        "SCALE",
-        "WINDOW",
-        "SOFT_CAP",
-        "ALIBI",
-        "ROPE_DIMS",
-        "SPLIT_HALF",
-        "MAGNITUDE",
-        "TEMPERATURE",
-        "SPAN",
-        "QK_NORM",
-        "V_NORM",
-        "EPS",
-        "OWN_KEYS",
-        "ROW_STRIDE",
-        "K_AT",
-        "V_AT",
-    ],
+    overrides: overrides!(
+        OF_DECODE,
+        &[
+            "ROPE_DIMS",
+            "SPLIT_HALF",
+            "MAGNITUDE",
+            "TEMPERATURE",
+            "SPAN",
+            "QK_NORM",
+            "V_NORM",
+            "EPS",
+            "OWN_KEYS",
+            "ROW_STRIDE",
+            "K_AT",
+            "V_AT"
+        ]
+    ),
     kernel_name: "attention_decode",
     params: DecodeParams::LAYOUT,
 };
@@ -130,11 +153,11 @@ pub struct Attention {
     pub cache: Cache,
     /// `[heads]` f32: a logit that takes part in each softmax without a value (Xiao et al. 2023, arXiv 2309.17453).
     pub sinks: Option<Slice>,
-    /// `[rows, heads, head_dim]` f32.
+    /// `[rows, heads, values of a head of v that count]` f32.
     pub y: Slice,
 }
 
-/// Sliding window, soft cap and ALiBi.
+/// Sliding window, soft cap, ALiBi, and how much of v counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Limits {
     /// Sliding window: a query attends to at most this many keys, the last ones up to itself; 0: to all of them.
@@ -143,12 +166,22 @@ pub struct Limits {
     pub soft_cap: f32,
     /// Scores fall with the distance of a key, of each head by a slope of its own: the bias of ALiBi; 0: none.
     pub alibi: f32,
+    /// Values of a head of v that count, from the first, and of a result; 0: all.
+    pub value_dim: u32,
+}
+
+impl Limits {
+    /// Values of a head of v that count.
+    fn value_dim(&self, head_dim: u32) -> u32 {
+        if self.value_dim == 0 { head_dim } else { self.value_dim }
+    }
 }
 
 /// Causal attention of a chunk of up to `rows` rows: of one sequence, and their positions follow each other.
 pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
+    let head_dim = problem.heads.head_dim;
     match tiled::choose(caps, &problem.heads, rows) {
-        _ if limits.alibi != 0.0 => attention_few(pass, problem, limits),
+        _ if limits.alibi != 0.0 || limits.value_dim(head_dim) != head_dim => attention_few(pass, problem, limits),
         Choice::Few => attention_few(pass, problem, limits),
         Choice::Tiled { groups } => attention_tiled(pass, groups, problem, limits),
     }
@@ -160,12 +193,14 @@ pub fn attention_few(pass: Slice, problem: &Attention, limits: Limits) -> Dispat
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };
     let staged = head_dim <= STAGED_HEAD_DIM;
+    let value_dim = limits.value_dim(head_dim);
     let constants = [
         ("HEAD_DIM", head_dim.into()),
+        ("VALUE_DIM", value_dim.into()),
         ("QUERIES", queries.into()),
         ("STAGED", bool_override(staged)),
         ("Q_TILE", if staged { (queries * head_dim.div_ceil(8)).into() } else { 1.0 }),
-        ("WG_SIZE", (head_dim / 2 * queries / 8).into()),
+        ("WG_SIZE", (value_dim / 2 * queries / 8).into()),
         ("HEADS", heads.into()),
         ("GROUP", (heads / kv_heads).into()),
         ("CAPACITY", capacity.into()),
@@ -204,7 +239,9 @@ const DECODE_THREADS: u32 = 64;
 /// Query heads that a workgroup takes: it holds them in workgroup memory and its sums in registers, at most 8.
 fn queries_of(heads: &Heads) -> u32 {
     let group = heads.heads / heads.kv_heads;
-    (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * heads.head_dim <= 1024).unwrap_or(1)
+    // Two of the largest keys.
+    let most = if heads.head_dim > MAX_HEAD_DIM { 2 * MAX_KEY_DIM } else { 1024 };
+    (1..=8).rev().find(|n| group.is_multiple_of(*n) && n * heads.head_dim <= most).unwrap_or(1)
 }
 
 /// Whether [`attention_rotated`] can take the place of [`rope_kv`](super::rope_kv::rope_kv): where the layer has keys
@@ -267,12 +304,14 @@ pub fn attention_decode_at(
     debug_assert!(!ring || (1..=capacity).contains(&limits.window), "a ring of {capacity} for {limits:?}");
     let group = heads / kv_heads;
     let queries = queries_of(&problem.heads);
+    let value_dim = limits.value_dim(head_dim);
     let constants = [
         ("WG_SIZE", DECODE_THREADS.into()),
         ("KV_HEADS", kv_heads.into()),
         ("GROUP", group.into()),
         ("QUERIES", queries.into()),
         ("HEAD_DIM", head_dim.into()),
+        ("VALUE_DIM", value_dim.into()),
         ("CAPACITY", capacity.into()),
         ("RING", bool_override(ring)),
         ("SPLITS", splits.count.into()),
@@ -283,14 +322,20 @@ pub fn attention_decode_at(
     ];
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, splits.partial, splits.stats];
     let grid = [Extent::Fixed(splits.count), Extent::Fixed(rows * (group / queries)), Extent::Fixed(kv_heads)];
-    let prefetched = if head_dim <= STAGED_HEAD_DIM { "prefetched" } else { "prefetched_large" };
+    let prefetched = if head_dim <= STAGED_HEAD_DIM {
+        "prefetched"
+    } else if head_dim <= MAX_HEAD_DIM {
+        "prefetched_large"
+    } else {
+        "prefetched_latent"
+    };
     let kernel = Kernel::new(&DECODE, &constants)
         .cached(kv_type)
         .import("prefetched", prefetched)
         .import("queries", "queries_ready");
     let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
     let sinks = problem.sinks.map(|sinks| (sinks, heads));
-    [decode, attention_merge(rows * heads, head_dim, splits, sinks, problem.y)]
+    [decode, attention_merge(rows * heads, value_dim, splits, sinks, problem.y)]
 }
 
 /// Joins what the splits of [`attention_decode`] found to y `[heads, head_dim]`, the heads of all rows. Sinks are those

@@ -17,6 +17,8 @@ pub struct AttentionShape {
     pub kv_heads: usize,
     /// Elements per head.
     pub head_dim: usize,
+    /// Elements of a head of the values that count, from the first; of the result.
+    pub value_dim: usize,
     /// The position of the first query: query `t` attends to the keys `0 ..= position + t`, or the last
     /// `window` of them.
     pub position: usize,
@@ -53,12 +55,13 @@ impl AttentionShape {
     /// Scores divided by √head_dim, no window and no cap.
     pub fn plain([heads, kv_heads, head_dim]: [usize; 3], position: usize) -> Self {
         let scale = (head_dim as f32).sqrt().recip();
-        Self { heads, kv_heads, head_dim, position, scale, window: None, soft_cap: None, alibi: None }
+        let value_dim = head_dim;
+        Self { heads, kv_heads, head_dim, value_dim, position, scale, window: None, soft_cap: None, alibi: None }
     }
 }
 
-/// `out = softmax(scale · q · kᵀ, causal) · v`, with `q` and `out` `[tokens, heads, head_dim]`, `keys` and `values`
-/// `[positions, kv_heads, head_dim]`, positions at least `position + tokens`.
+/// `out = softmax(scale · q · kᵀ, causal) · v`, with `q` `[tokens, heads, head_dim]`, `out` `[tokens, heads,
+/// value_dim]`, `keys` and `values` `[positions, kv_heads, head_dim]`, positions at least `position + tokens`.
 ///
 /// # Panics
 /// If the lengths do not fit the shape.
@@ -78,18 +81,19 @@ pub fn attention_over(
     kv: [&dyn HeadRows; 2],
     out: &mut [f32],
 ) {
-    let AttentionShape { heads, kv_heads, head_dim, position, .. } = shape;
-    let width = heads * head_dim;
+    let AttentionShape { heads, kv_heads, head_dim, value_dim, position, .. } = shape;
+    let [width, out_width] = [head_dim, value_dim].map(|of| heads * of);
     let tokens = q.len() / width;
-    assert!(heads.is_multiple_of(kv_heads) && q.len() == tokens * width && out.len() == q.len(), "shape of queries");
+    assert!(heads.is_multiple_of(kv_heads) && q.len() == tokens * width, "shape of queries");
+    assert!(value_dim <= head_dim && out.len() == tokens * out_width, "shape of results");
     let needed = (position + tokens) * kv_heads;
     let found = kv.map(|rows| rows.rows(head_dim));
     assert!(found.iter().all(|&rows| rows >= needed), "{found:?} keys and values, {needed} needed");
-    let group = heads / kv_heads * head_dim;
-    for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+    let [group, out_group] = [head_dim, value_dim].map(|of| heads / kv_heads * of);
+    for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(out_width)).enumerate() {
         let end = position + token + 1;
         let seen = shape.window.map_or(0, |window| end.saturating_sub(window))..end;
-        for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(group)).enumerate() {
+        for (head, (q, out)) in q.chunks_exact(group).zip(out.chunks_exact_mut(out_group)).enumerate() {
             let of_head = kv.map(|rows| OneHead { rows, seen: seen.clone(), heads: kv_heads, head, head_dim });
             let sinks = sinks.map(|sinks| &sinks[head * heads / kv_heads..][..heads / kv_heads]);
             attend(&shape, sinks, q, of_head, out);
@@ -117,7 +121,7 @@ impl OneHead<'_> {
     }
 }
 
-/// The query heads that share one key and value head: `q` and `out` `[group, head_dim]`.
+/// The query heads that share one key and value head: `q` `[group, head_dim]`, `out` `[group, value_dim]`.
 fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, values]: [OneHead; 2], out: &mut [f32]) {
     let (head_dim, positions) = (keys.head_dim, keys.seen.len());
     let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
@@ -139,7 +143,7 @@ fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, value
     }
     out.fill(0.0);
     values.for_each(|position, value| {
-        for (out, scores) in out.chunks_exact_mut(head_dim).zip(scores.chunks_exact(positions)) {
+        for (out, scores) in out.chunks_exact_mut(shape.value_dim).zip(scores.chunks_exact(positions)) {
             for (out, &value) in out.iter_mut().zip(value) {
                 *out += scores[position] * value;
             }

@@ -1,5 +1,6 @@
 //! Running sums along one axis.
 
+use super::caps::Caps;
 use super::lanes;
 use super::reduce::View;
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
@@ -27,10 +28,10 @@ pub static SPEC: KernelSpec = KernelSpec {
 };
 
 /// x `[outer, length, inner]` f32 → y, of the same shape: sums along the middle axis.
-pub fn cumsum(view: View, exclusive: bool, x: Slice, y: Slice) -> Dispatch {
+pub fn cumsum(caps: &Caps, view: View, exclusive: bool, x: Slice, y: Slice) -> Dispatch {
     let View { length, inner, .. } = view;
     let lines = view.lines();
-    let lanes = view.lanes(lines);
+    let lanes = view.lanes(caps, lines);
     let kernel = Kernel::new(&SPEC, &lanes::constants(lanes)).named(lanes::name(lanes));
     let params = Params { lines, length, inner, exclusive: exclusive.into() };
     Dispatch::new(kernel, &params, &[x, y], lanes::grid(lines, lanes))

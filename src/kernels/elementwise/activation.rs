@@ -14,6 +14,7 @@ pub fn activation(kind: ActivationKind) -> Vec<Step> {
         ActivationKind::QuickGelu => {
             &[(Op::Mul, &[x, Arg::Number(QUICK_GELU)]), (Op::Sigmoid, &[Arg::Step(0)]), (Op::Mul, &[x, Arg::Step(1)])]
         }
+        ActivationKind::Relu => &[(Op::Relu, &[x])],
         ActivationKind::ReluSquared => &[(Op::Relu, &[x]), (Op::Mul, &[Arg::Step(0), Arg::Step(0)])],
         ActivationKind::Clamp(limit) => {
             &[(Op::Min, &[x, Arg::Number(limit)]), (Op::Max, &[Arg::Step(0), Arg::Number(-limit)])]

@@ -32,6 +32,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
             cases.push(case(caps, random, centred, [2, 300], given));
         }
         cases.push(case(caps, random, centred, [70_000, 3], weighted));
+        cases.push(case(&caps.with_software(true), random, centred, [67, 33], sum));
     }
     cases
 }

@@ -4,6 +4,7 @@
 pub(crate) mod cases;
 pub mod reference;
 
+use super::caps::Caps;
 use super::lanes;
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
 
@@ -60,11 +61,11 @@ pub struct Norm {
 
 /// x `[rows, width]` f32 → y `[rows, width]` f32. Where they are not in use, `dummy` is bound for inputs and `unused`,
 /// 16 bytes that nothing else needs, for the sum.
-pub fn norm(problem: &Norm, x: Slice, y: Slice, dummy: Slice, unused: Slice) -> Dispatch {
+pub fn norm(caps: &Caps, problem: &Norm, [x, y]: [Slice; 2], dummy: Slice, unused: Slice) -> Dispatch {
     let &Norm { centred, rows, width, eps, weight_offset, residual, weight, bias, sum } = problem;
     let used = [residual, weight, bias, sum].map(|slice| u32::from(slice.is_some()));
     let flags = used.iter().enumerate().map(|(bit, used)| used << bit).sum();
-    let lanes = lanes::lanes(width);
+    let lanes = lanes::lanes(caps, width);
     let spec = if centred { &SPEC } else { &RMS };
     let kernel = Kernel::new(spec, &lanes::constants(lanes)).named(lanes::name(lanes));
     let [residual, weight, bias] = [residual, weight, bias].map(|slice| slice.unwrap_or(dummy));

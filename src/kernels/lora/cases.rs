@@ -1,7 +1,7 @@
 //! Rows of several sequences with and without the adapter at work, all rows and those with logits; products side by
 //! side, of different ranks; tables.
 
-use super::{Lora, OfRows, Places, Segment, WORDS, scale_words};
+use super::{Lora, OfRows, Places, RowOfA, Segment, WORDS, scale_words};
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::norm::Rows;
 use crate::kernels::pass::{Pass, Row};
@@ -31,8 +31,64 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     ];
     let both = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
     let both = both.filter(|((_, _, _, cols, _), at_once)| cols.is_some() || !at_once);
-    both.map(|((name, pass, rows, cols, sizes), at_once)| case(random, name, (pass, rows), (cols, sizes), at_once))
-        .collect()
+    let mut cases: Vec<Case> = both
+        .map(|((name, pass, rows, cols, sizes), at_once)| case(random, name, (pass, rows), (cols, sizes), at_once))
+        .collect();
+    let mut last = chunk.clone();
+    last.header.outputs = 1;
+    let begun = Pass::decode(&[row(1, 6)]);
+    let not_begun = Pass::decode(&[row(1, 5)]);
+    cases.extend([
+        row_of_a(random, &Pass::decode(&[row(2, 5)]), (8196, 5), false),
+        row_of_a(random, &begun, (1028, 3), true),
+        row_of_a(random, &not_begun, (64, 3), true),
+        row_of_a(random, &last, (260, 2), true),
+    ]);
+    cases
+}
+
+/// The scales of three sequences: 0 has no adapter, 1 has it from position 6 on, 2 from the start.
+fn scales() -> Vec<u32> {
+    let uses = [vec![], vec![(SLOT, 0.5, 6)], vec![(SLOT, -2.0, 0), (SLOT + 1, 9.0, 0)]];
+    uses.into_iter().flat_map(scale_words).chain(std::iter::repeat(0)).take(WORDS).collect()
+}
+
+/// The scale of a row by [`scales`].
+fn scale_of(row: &Row) -> f32 {
+    [0.0, if row.position >= 6 { 0.5 } else { 0.0 }, -2.0][row.sequence as usize]
+}
+
+/// A · x of the one row of a pass, or of the one that has logits; x with the weights of a norm.
+fn row_of_a(random: &mut Random, pass: &Pass, (cols, ranks): (usize, usize), normed: bool) -> Case {
+    let mut bench = Bench::of(pass.clone());
+    let (pass_slice, dummy) = bench.fixed();
+    let rows = pass.rows.len();
+    let of_outputs = rows > 1;
+    let [a, x, weight] = [cols * ranks, cols * rows, cols].map(|count| random.floats(count));
+    let [before, norm_weight] = [&vec![f32::NAN; ranks + 2], &weight].map(|values| bench.floats(values));
+    let row = RowOfA {
+        slot: SLOT,
+        a: bench.floats(&a).into(),
+        ranks: ranks as u32,
+        cols: cols as u32,
+        x: bench.floats(&x).into(),
+        norm_weight: normed.then(|| norm_weight.into()),
+        of_outputs,
+    };
+    let scales = bench.bytes(bytemuck::cast_slice(&scales())).into();
+    let dispatch = row.dispatch(Places { pass: pass_slice, scales, t: before.into() }, dummy);
+    let number = if of_outputs { rows - pass.header.outputs as usize } else { 0 };
+    let mut x = x[number * cols..][..cols].to_vec();
+    if normed {
+        x.iter_mut().zip(&weight).for_each(|(x, weight)| *x *= weight);
+    }
+    let t = lora_a(scale_of(&pass.rows[number]), &a, &x);
+    let tolerance = Tolerance { abs: 2e-5, ..Tolerance::PLAIN };
+    let name = format!(
+        "{ranks} ranks of {cols} values, norm {normed}, row {number} of {rows}, scale {}",
+        scale_of(&pass.rows[number])
+    );
+    bench.case(name, vec![dispatch], before, Expected::Close(t, tolerance))
 }
 
 fn row(sequence: u32, position: u32) -> Row {
@@ -47,7 +103,9 @@ fn case(
     (cols, sizes): (Option<usize>, &[(usize, usize)]),
     at_once: bool,
 ) -> Case {
-    let (before, behind, factor) = (3, 2, 0.75);
+    // In one dispatch x is read by fours.
+    let (before, behind, factor) = (if at_once { 4 } else { 3 }, 2, 0.75);
+    let cols = cols.map(|cols: usize| if at_once { cols.next_multiple_of(4) } else { cols });
     let ranks: usize = sizes.iter().map(|(_, rank)| rank).sum();
     let width = before + sizes.iter().map(|(outputs, _)| outputs).sum::<usize>() + behind;
     let a = random.floats(cols.unwrap_or(11) * ranks);
@@ -56,13 +114,6 @@ fn case(
     let b = random.floats(sizes.iter().map(|(outputs, rank)| outputs * rank).sum());
     let mut y = random.floats(pass.rows.len() * width);
     let plan = plan(before, sizes);
-    // Sequence 0 has no adapter, 1 has it from position 6 on, 2 from the start.
-    let words: Vec<u32> = [vec![], vec![(SLOT, 0.5, 6)], vec![(SLOT, -2.0, 0), (SLOT + 1, 9.0, 0)]]
-        .into_iter()
-        .flat_map(scale_words)
-        .chain(std::iter::repeat(0))
-        .take(WORDS)
-        .collect();
     let mut bench = Bench::of(pass.clone());
     let y_buffer = bench.floats(&y);
     let (pass_slice, _) = bench.fixed();
@@ -76,7 +127,7 @@ fn case(
     };
     let places = Places {
         pass: pass_slice,
-        scales: bench.bytes(bytemuck::cast_slice(&words)).into(),
+        scales: bench.bytes(bytemuck::cast_slice(&scales())).into(),
         t: bench.floats(&vec![f32::NAN; pass.rows.len() * ranks]).into(),
     };
     let input = Rows { slice: bench.floats(&x).into(), stride: x_stride as u32, offset: before as u32 };
@@ -94,7 +145,7 @@ fn case(
     };
     for (y, number) in y.chunks_exact_mut(width).zip(first..first + count) {
         let row = pass.rows[number];
-        let scale = [0.0, if row.position >= 6 { 0.5 } else { 0.0 }, -2.0][row.sequence as usize];
+        let scale = scale_of(&row);
         let t = match cols {
             Some(cols) => lora_a(scale, &a, &x[number * x_stride + before..][..cols]),
             None => a[row.token as usize * ranks..][..ranks].iter().map(|a| scale * a).collect(),
@@ -105,8 +156,8 @@ fn case(
             lora_b(factor, own, &t[first..first + rank], &mut y[output..output + outputs]);
         }
     }
-    // What is added up twice, in other orders.
-    let tolerance = Tolerance { abs: 2e-6 + 1e-7 * ranks as f32, ..Tolerance::PLAIN };
+    // What is added up twice, in other orders: sums of hundreds of terms that may cancel.
+    let tolerance = Tolerance { abs: 8e-6 + 1e-7 * ranks as f32, ..Tolerance::PLAIN };
     bench.case(
         format!("{name}, {rows:?}, dispatches: {}", dispatches.len()),
         dispatches,

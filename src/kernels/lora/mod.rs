@@ -1,5 +1,7 @@
 //! What adapters add to products: `t = scale · A · x` for the rows of a pass, then `y += factor · B · t`. The scale of
 //! a row is that of its sequence, so sequences with different adapters share a pass.
+//!
+//! Where a pass has one row and its lists have one adapter, the products themselves add `B · t` to their sums.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
@@ -99,6 +101,120 @@ pub static B: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS"],
 };
 
+params! {
+    /// Of the products with A for one row.
+    pub struct ParamsRow {
+        /// As of A.
+        pub slot: u32,
+        /// Quads of a row of A.
+        pub quads: u32,
+    }
+}
+
+/// The contract with `shaders/model/lora_a_row.wgsl`.
+pub static A_ROW: KernelSpec = KernelSpec {
+    kernel_name: "lora_a_row",
+    bindings: &[PARAMS, read("this_pass"), read("scales"), read("a"), read("x"), read("norm_weight"), write("t")],
+    params: ParamsRow::LAYOUT,
+    overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS", "NORM"],
+};
+
+/// Segments that a product adds up itself, at most.
+pub const MOST_SEGMENTS: usize = 4;
+
+/// What a product adds to its own sums: `B · t`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// t of one row, then all B; the [`Segment::at`] count from its start.
+    pub place: Slice,
+    /// The first of them are used, the rest has no outputs.
+    pub segments: [Segment; MOST_SEGMENTS],
+}
+
+impl Terms {
+    /// Those of a plan whose B begin at so many values of a place; `None` where it has more segments.
+    pub fn new(place: Slice, plan: &[Segment], b_at: u32) -> Option<Self> {
+        let mut segments = [bytemuck::Zeroable::zeroed(); MOST_SEGMENTS];
+        segments.get_mut(..plan.len())?.copy_from_slice(plan);
+        segments.iter_mut().for_each(|segment| segment.at += b_at);
+        Some(Self { place, segments })
+    }
+
+    /// The constants of `adapter_terms.wgsl`.
+    pub fn constants(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let values = self
+            .segments
+            .into_iter()
+            .flat_map(|Segment { output, outputs, first, rank, at }| [output, outputs, first, rank, at].map(f64::from));
+        TERMS.iter().copied().zip(values)
+    }
+}
+
+/// The constants of [`Terms`].
+pub const TERMS: &[&str] = &[
+    "ADAPTER_OUTPUT_0",
+    "ADAPTER_OUTPUTS_0",
+    "ADAPTER_FIRST_0",
+    "ADAPTER_RANK_0",
+    "ADAPTER_AT_0",
+    "ADAPTER_OUTPUT_1",
+    "ADAPTER_OUTPUTS_1",
+    "ADAPTER_FIRST_1",
+    "ADAPTER_RANK_1",
+    "ADAPTER_AT_1",
+    "ADAPTER_OUTPUT_2",
+    "ADAPTER_OUTPUTS_2",
+    "ADAPTER_FIRST_2",
+    "ADAPTER_RANK_2",
+    "ADAPTER_AT_2",
+    "ADAPTER_OUTPUT_3",
+    "ADAPTER_OUTPUTS_3",
+    "ADAPTER_FIRST_3",
+    "ADAPTER_RANK_3",
+    "ADAPTER_AT_3",
+];
+
+/// `t = scale · A · x` of the one row of a pass.
+#[derive(Debug, Clone, Copy)]
+pub struct RowOfA {
+    /// As of [`Lora`].
+    pub slot: usize,
+    /// `[ranks, cols]`
+    pub a: Slice,
+    /// Rows of A.
+    pub ranks: u32,
+    /// Its columns, a multiple of four.
+    pub cols: u32,
+    /// `[rows of the pass, cols]` f32
+    pub x: Slice,
+    /// `[cols]` f32: the weights of an RMS norm of x, whose other factor the product has.
+    pub norm_weight: Option<Slice>,
+    /// x is the first row that has logits, not the first of the pass.
+    pub of_outputs: bool,
+}
+
+impl RowOfA {
+    /// The dispatch, of which `t` are the first values of a place; a `dummy` is bound in the place of no norm.
+    pub fn dispatch(&self, places: Places, dummy: Slice) -> Dispatch {
+        let Self { slot, a, ranks, cols, x, norm_weight, of_outputs } = *self;
+        // A thread loads up to eight quads at once: more threads than that takes would only add to the sum at the end.
+        let threads = (cols / 32).next_power_of_two().clamp(64, WG_SIZE);
+        let kernel = Kernel::new(
+            &A_ROW,
+            &[
+                ("WG_SIZE", threads.into()),
+                ("SLOTS", SLOTS as f64),
+                ("OF_OUTPUTS", bool_override(of_outputs)),
+                ("NORM", bool_override(norm_weight.is_some())),
+            ],
+        );
+        let params = ParamsRow { slot: slot as u32, quads: cols / 4 };
+        let Places { pass, scales, t } = places;
+        let buffers = [pass, scales, a, x, norm_weight.unwrap_or(dummy), t];
+        Dispatch::new(kernel, &params, &buffers, [Extent::Fixed(ranks), Extent::Fixed(1), Extent::Fixed(1)])
+    }
+}
+
 /// Threads of a workgroup of the kernel for few rows.
 const WG_SIZE: u32 = 256;
 
@@ -191,9 +307,12 @@ impl Lora<'_> {
     pub fn dispatches(&self, places: Places, rows: OfRows, x: Option<(Rows, u32)>, y: (Rows, f32)) -> Vec<Dispatch> {
         let rank = self.most(|segment| segment.rank);
         let groups = u64::from(self.most(|segment| segment.outputs).div_ceil(WG_SIZE));
-        let fits = |cols: u32| rank <= WG_SIZE && groups * u64::from(rank) * u64::from(cols) <= MOST_AGAIN;
+        let fits = |(x, cols): &(Rows, u32)| {
+            let is_of_quads = (cols | x.stride | x.offset).is_multiple_of(4);
+            is_of_quads && rank <= WG_SIZE && groups * u64::from(rank) * u64::from(*cols) <= MOST_AGAIN
+        };
         match (rows, x) {
-            (OfRows::First(_) | OfRows::Last(_), Some(x)) if fits(x.1) => vec![self.at_once(places, rows, x, y)],
+            (OfRows::First(_) | OfRows::Last(_), Some(x)) if fits(&x) => vec![self.at_once(places, rows, x, y)],
             _ => self.in_two(places, rows, x, y),
         }
     }
@@ -203,7 +322,7 @@ impl Lora<'_> {
         self.plan.iter().map(of).max().unwrap_or(0)
     }
 
-    /// The same in one dispatch.
+    /// The same in one dispatch; values of x, its stride and its offset are multiples of four.
     pub fn at_once(&self, places: Places, rows: OfRows, (x, cols): (Rows, u32), (y, factor): (Rows, f32)) -> Dispatch {
         let Places { pass, scales, .. } = places;
         // As many threads to a rank as there are for all of them at once.

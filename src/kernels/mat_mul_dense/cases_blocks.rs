@@ -27,6 +27,8 @@ struct Kind {
     added: [bool; 2],
     activation: Activation,
     precision: Precision,
+    /// In the first row of the table.
+    wide: bool,
 }
 
 const PLAIN: Kind = Kind {
@@ -37,6 +39,7 @@ const PLAIN: Kind = Kind {
     added: [false, false],
     activation: Activation::None,
     precision: Precision::Full,
+    wide: false,
 };
 
 /// Rows of a with the rows of W and its columns in blocks of 32: every topology, columns of one and of an odd number of
@@ -49,6 +52,8 @@ const KINDS: &[Kind] = &[
     Kind { ty: GgmlType::Q6_K, axes: &[2, 3, 5], size: [33, 1], half: true, added: [false, true], ..PLAIN },
     Kind { ty: GgmlType::Q8_0, axes: &[257], size: [1000, 9], half: true, added: [true, false], ..PLAIN },
     Kind { axes: &[65], size: [2049, 3], precision: Precision::Fast, ..PLAIN },
+    Kind { axes: &[67], size: [47, 3], added: [true, true], wide: true, ..PLAIN },
+    Kind { ty: GgmlType::Q4_K, axes: &[2, 33], size: [129, 1], half: true, wide: true, ..PLAIN },
 ];
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
@@ -62,11 +67,11 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 }
 
 fn case(caps: &Caps, random: &mut Random, kind: &Kind) -> Case {
-    let &Kind { ty, axes, size: [k, blocks], half, added, activation, precision } = kind;
+    let &Kind { ty, axes, size: [k, blocks], half, added, activation, precision, wide } = kind;
     let (m, n) = (axes.iter().product::<u32>(), blocks * ty.block_len() as u32);
     let fast = precision == Precision::Fast;
     // A case that the device cannot run is made as for one that can, and names the missing feature.
-    let (row, of_a) = (row_for(m, n), if half { "f16" } else { "f32" });
+    let (row, of_a) = (if wide { 0 } else { row_for(m, n) }, if half { "f16" } else { "f32" });
     let tuned = Tuned::of(&format!("mat_mul_dense {of_a} {} {n}x{k} x {}={row}", ty.key(), class_of(m)));
     let mut bench = OpBench::new(&Caps { f16: fast || caps.f16, tuned, ..caps.clone() });
     let w = Blocks::new(random, ty, [k, n], 2.0 / (k as f32).sqrt());

@@ -190,8 +190,10 @@ pub struct Tile {
     pub rows: u32,
     /// Columns.
     pub cols: u32,
-    /// The shared file with the part of each of 8 × 8 threads; empty for [`FEW`], which needs none.
+    /// The shared file with the part of each thread; empty for [`FEW`], which needs none.
     pub(super) file: &'static str,
+    /// The shared file with the number of threads along a side.
+    side: &'static str,
 }
 
 /// A row of the table: the first whose conditions hold is taken.
@@ -201,24 +203,31 @@ pub struct Rule {
     pub min_m: u32,
     /// For at least this many tiles: workgroups enough for a large GPU.
     pub min_tiles: u32,
+    /// Only where b is in blocks.
+    pub blocks: bool,
     /// The choice.
     pub tile: Tile,
 }
 
 /// 64 × 64, 8 × 8 of them by each thread.
-pub const LARGE: Tile = Tile { name: "64x64", rows: 64, cols: 64, file: "dense_8x8" };
+pub const LARGE: Tile = Tile { name: "64x64", rows: 64, cols: 64, file: "dense_8x8", side: "side_8" };
+
+/// The same, 4 × 4 of them by each of 16 × 16 threads: while some unpack blocks, others multiply.
+pub const WIDE: Tile = Tile { name: "64x64.wide", file: "dense_4x4", side: "side_16", ..LARGE };
 
 /// 32 × 32, 4 × 4 of them by each thread: more workgroups for small matrices.
-pub const SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, file: "dense_4x4" };
+pub const SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, file: "dense_4x4", side: "side_8" };
 
 /// 4 × 16 without tiles in workgroup memory, 16 threads to a column: `mat_mul_dense_few`.
-pub const FEW: Tile = Tile { name: "few", rows: 4, cols: 16, file: "" };
+pub const FEW: Tile = Tile { name: "few", rows: 4, cols: 16, file: "", side: "" };
 
-/// Which tile computes a product. The last row holds for every shape.
+/// Which tile computes a product. The last row holds for every shape. Software adapters have rules of their own: see
+/// [`Rule::fits`].
 pub static RULES: &[Rule] = &[
-    Rule { min_m: 9, min_tiles: 512, tile: LARGE },
-    Rule { min_m: 9, min_tiles: 128, tile: SMALL },
-    Rule { min_m: 0, min_tiles: 0, tile: FEW },
+    Rule { min_m: 9, min_tiles: 128, blocks: true, tile: WIDE },
+    Rule { min_m: 9, min_tiles: 512, blocks: false, tile: LARGE },
+    Rule { min_m: 9, min_tiles: 128, blocks: false, tile: SMALL },
+    Rule { min_m: 0, min_tiles: 0, blocks: false, tile: FEW },
 ];
 
 impl Tile {
@@ -229,25 +238,31 @@ impl Tile {
 }
 
 impl Rule {
-    /// Whether its conditions hold for `batches` products `[m, n]`.
-    fn fits(&self, [m, n, batches]: [u32; 3]) -> bool {
-        m >= self.min_m && self.tile.count([m, n, batches]) >= self.min_tiles
+    /// Whether its conditions hold for `batches` products `[m, n]`, with b in blocks or not. On a software adapter
+    /// [`FEW`], in which 64 threads wait for each other per 16 columns, takes twenty times as long as the same sums in
+    /// tiles, even of one row.
+    fn fits(&self, caps: &Caps, blocks: bool, [m, n, batches]: [u32; 3]) -> bool {
+        if caps.software {
+            return self.tile == SMALL || self.tile == LARGE && m > SMALL.rows && n > SMALL.cols;
+        }
+        m >= self.min_m && self.tile.count([m, n, batches]) >= self.min_tiles && (blocks || !self.blocks)
     }
 }
 
-/// The table's tile for `batches` products `[m, n]`.
-pub fn choose(m: u32, n: u32, batches: u32) -> Tile {
-    RULES.iter().find(|rule| rule.fits([m, n, batches])).map_or(FEW, |rule| rule.tile)
+/// The table's tile for `batches` products `[m, n]`, with b in blocks or not.
+pub fn choose(caps: &Caps, blocks: bool, sizes: [u32; 3]) -> Tile {
+    RULES.iter().find(|rule| rule.fits(caps, blocks, sizes)).map_or(FEW, |rule| rule.tile)
 }
 
 /// The tile of a problem: the table's, or that of a verdict.
 fn tuned(caps: &Caps, problem: &MatMulDense) -> Tile {
     let Params { m, n, k, b_k, batches, .. } = problem.params;
     let stored = [problem.a.1.id(), problem.b.1.id()];
+    let blocks = matches!(problem.b.1, Weights::Blocks(_));
     // Neighbours along a row of b or along a column of it: that decides how b is read.
     let b = if b_k == 1 { "transposed " } else { "" };
     let key = format_args!("mat_mul_dense {} {} {b}{n}x{k} x {}", stored[0], stored[1], class_of(m));
-    caps.tuned.choose(key, RULES, |rule| rule.tile, &|_| true, &|rule| rule.fits([m, n, batches]))
+    caps.tuned.choose(key, RULES, |rule| rule.tile, &|_| true, &|rule| rule.fits(caps, blocks, [m, n, batches]))
 }
 
 /// Whether products run in f16 on this device; products of few rows never do, since they are limited by memory.
@@ -277,7 +292,8 @@ pub fn dispatch(tile: Tile, fast: bool, dummy: Slice, problem: &MatMulDense) -> 
     kernel.id = SPEC.kernel_name.to_owned();
     kernel = b.1.read_by(kernel.named(a.1.id()), "dense_b", ["dense_numbers", "dense_blocks"]).named(tile.name);
     if tile != FEW {
-        kernel = kernel.import("micro", tile.file).import("real", if fast { "real_f16" } else { "real_f32" });
+        kernel = kernel.import("micro", tile.file).import("side", tile.side);
+        kernel = kernel.import("real", if fast { "real_f16" } else { "real_f32" });
     }
     if fast && tile != FEW {
         kernel = kernel.named("fast").enable("f16");
@@ -303,7 +319,7 @@ mod tests {
         for [m, n, batches] in
             [[1, 1, 1], [9, 65, 3], [65_537, 4097, 1], [1, 1, 200_000], [1, 1 << 26, 1], [1 << 26, 1, 1]]
         {
-            let tile = choose(m, n, batches);
+            let tile = choose(&Caps::baseline(), false, [m, n, batches]);
             let dispatch = dispatch(tile, false, BufferId(0).into(), &problem(m, n, batches));
             let [x, y, z] = dispatch.grid.map(|extent| extent.resolve(1));
             assert!(x <= MAX_WORKGROUPS && y <= MAX_WORKGROUPS && z == 1, "{m}×{n}×{batches}: {x} × {y}");
@@ -316,9 +332,17 @@ mod tests {
     fn the_last_rule_holds_for_everything() {
         let last = RULES[RULES.len() - 1];
         assert_eq!((last.min_m, last.min_tiles), (0, 0));
-        assert_eq!([choose(8, 4096, 9), choose(9, 4096, 1), choose(9, 32, 127)], [FEW, SMALL, FEW]);
-        assert_eq!([choose(1024, 1024, 1), choose(1024, 1024, 2), choose(2048, 1024, 1)], [SMALL, LARGE, LARGE]);
-        assert_eq!(choose(u32::MAX, u32::MAX, u32::MAX), LARGE, "no overflow");
+        let plain = Caps::baseline();
+        let of = |shapes: [[u32; 3]; 3]| shapes.map(|shape| choose(&plain, false, shape));
+        assert_eq!(of([[8, 4096, 9], [9, 4096, 1], [9, 32, 127]]), [FEW, SMALL, FEW]);
+        assert_eq!(of([[1024, 1024, 1], [1024, 1024, 2], [2048, 1024, 1]]), [SMALL, LARGE, LARGE]);
+        assert_eq!(choose(&plain, false, [u32::MAX; 3]), LARGE, "no overflow");
+        assert_eq!([[64, 8192, 1], [64, 2048, 1]].map(|shape| choose(&plain, true, shape)), [WIDE, SMALL]);
+        let software = Caps { software: true, ..plain };
+        assert_eq!(
+            [[1, 1, 1], [100, 16, 1], [33, 33, 1]].map(|shape| choose(&software, true, shape)),
+            [SMALL, SMALL, LARGE]
+        );
     }
 
     #[test]

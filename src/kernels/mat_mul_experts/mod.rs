@@ -2,7 +2,7 @@
 //! experts) are grouped by expert on the GPU, so that an expert's weights are read once per tile of entries.
 
 use super::caps::Caps;
-use super::layout::{BLOCK, Shard};
+use super::layout::Shard;
 use super::mat_vec_experts::{Epilogue, ExpertProduct};
 use super::route::Counts;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, params, read, write};
@@ -23,7 +23,7 @@ pub static TILES: KernelSpec = KernelSpec {
     kernel_name: "expert_tiles",
     bindings: &[PARAMS, read("this_pass"), read("routes"), write("plan")],
     params: NoParams::LAYOUT,
-    overrides: &["EXPERTS", "TOP", "TILE", "ENTRIES_AT"],
+    overrides: &["EXPERTS", "TOP", "TILE", "ENTRIES_AT", "HEADS"],
 };
 
 /// The contract with `shaders/model/mat_mul_experts.wgsl`.
@@ -36,6 +36,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "ROWS",
         "SHARE",
         "X_STRIDE",
+        "X_STEP",
         "Y_STRIDE",
         "WG_SIZE",
         "TX",
@@ -138,11 +139,21 @@ fn most_tiles(entries: u32, experts: u32, tile: Tile) -> u32 {
 
 /// Lists the entries of each expert, cut into tiles.
 pub fn expert_tiles(pass: Slice, routes: Slice, tiles: &Tiles) -> Dispatch {
+    tiles_of(pass, routes, tiles, false)
+}
+
+/// The same where entry s of every token is of expert s. `dummy` is bound in the place of routes.
+pub fn head_tiles([pass, dummy]: [Slice; 2], tiles: &Tiles) -> Dispatch {
+    tiles_of(pass, dummy, tiles, true)
+}
+
+fn tiles_of(pass: Slice, routes: Slice, tiles: &Tiles, of_heads: bool) -> Dispatch {
     let constants = [
         ("EXPERTS", f64::from(tiles.counts.experts)),
         ("TOP", tiles.counts.used.into()),
         ("TILE", tiles.tile.entries().into()),
         ("ENTRIES_AT", tiles.entries_at().into()),
+        ("HEADS", bool_override(of_heads)),
     ];
     let grid = [Extent::Fixed(1); 3];
     Dispatch::new(Kernel::new(&TILES, &constants), &NoParams::default(), &[pass, routes, tiles.plan], grid)
@@ -164,6 +175,7 @@ fn dispatch(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &ExpertProdu
         ("ROWS", rows.into()),
         ("SHARE", if per_choice { 1.0 } else { counts.used.into() }),
         ("X_STRIDE", problem.x_stride.into()),
+        ("X_STEP", problem.of_heads.unwrap_or(0).into()),
         ("Y_STRIDE", problem.y_stride.into()),
         ("WG_SIZE", (tile.tx * tile.ty).into()),
         ("TX", tile.tx.into()),
@@ -180,7 +192,7 @@ fn dispatch(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &ExpertProdu
         .named(weights.ty.key())
         .named(tile.name)
         .import("weights", weights.ty.format().weights);
-    let kernel = match weights.cols.is_multiple_of(BLOCK) {
+    let kernel = match problem.reads_fours() {
         true => kernel.import("columns", "columns_full"),
         false => kernel.named("ragged").import("columns", "columns_ragged"),
     };

@@ -9,7 +9,7 @@ use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::reference;
 
 const KINDS: &[Kind] = &[
-    Kind { rows: 33, tokens: 1, bias: false, epilogue: Epilogue::Store, cut: None, beside: 3 },
+    Kind { rows: 33, tokens: 29, bias: false, epilogue: Epilogue::Store, cut: None, beside: 3 },
     Kind { rows: 131, tokens: 65, bias: true, epilogue: Epilogue::Residual, cut: Some(70), beside: 3 },
     Kind { rows: 64, tokens: 33, bias: true, epilogue: Epilogue::Residual, cut: None, beside: 3 },
 ];

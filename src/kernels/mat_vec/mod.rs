@@ -1,78 +1,27 @@
 //! `y[r] = epilogue(W · x)` for one column or a few: every matrix of decode, and the head.
 //!
-//! Two topologies: `mat_vec` keeps x in workgroup memory and gives rows to thread groups; `mat_vec_split`
-//! gives a few rows to a whole workgroup. In either, thread groups are subgroups, or threads that add up in workgroup
-//! memory.
+//! One column has two topologies: `mat_vec` keeps x in workgroup memory and gives rows to thread groups;
+//! `mat_vec_split` gives a few rows to a whole workgroup. In either, thread groups are subgroups, or threads that add
+//! up in workgroup memory. Several columns go through `mat_vec_columns`, which unpacks each weight once for all.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
+pub mod columns;
+mod contract;
 pub mod reference;
 
 use super::caps::Caps;
 use super::layout::{BLOCK, Matrix, Shard};
-use super::prologue::{OF_GATE, OF_LAYER_NORM, OF_UPDATE, PLAIN, Prologue};
-use super::spec::{Dispatch, Kernel, KernelSpec, Slice, bool_override, grid_1d, params};
+use super::lora::Terms;
+use super::prologue::Prologue;
+use super::spec::{Dispatch, Kernel, Slice, bool_override, grid_1d};
 use crate::gguf::GgmlType;
 use crate::model::GateKind;
 
-params! {
-    /// Per-dispatch numbers.
-    pub struct Params {
-        /// Row of the whole matrix that the shard's first row is.
-        pub first_row: u32,
-        /// Element of y that the matrix's first row writes.
-        pub y_offset: u32,
-        /// Element of the prologue's other input that column 0 belongs to.
-        pub other_at: u32,
-    }
-}
+pub use columns::SPEC as COLUMNS;
+pub use contract::{Params, SPEC, SPLIT};
 
-/// The contract of a topology: its file, with the bindings and constants of a prologue.
-macro_rules! spec {
-    ($file:literal, $bindings:expr, $($more:literal),*) => {
-        KernelSpec {
-            kernel_name: $file,
-            bindings: $bindings,
-            params: Params::LAYOUT,
-            overrides: &[
-                "COLS",
-                "ROWS",
-                "ROWS_PER_GROUP",
-                "COLUMNS",
-                "Y_STRIDE",
-                "WG_SIZE",
-                "LANES",
-                "NORM",
-                "EPS",
-                "BIAS",
-                "RESIDUAL",
-                "OUT_SCALE",
-                "SWIGLU",
-                "GELU",
-                "OF_OUTPUTS",
-                $($more),*
-            ],
-        }
-    };
-}
-
-/// The contract with `shaders/model/mat_vec.wgsl`.
-pub static SPEC: KernelSpec = spec!("mat_vec", PLAIN, "GROUP_ROWS", "ROW_PASSES", "STAGE");
-
-/// The contract with `shaders/model/mat_vec_split.wgsl`.
-pub static SPLIT: KernelSpec = spec!("mat_vec_split", PLAIN,);
-
-/// The same with the prologues that read more: of an update, of a layer norm, of a gate.
-static WITH_PROLOGUE: [KernelSpec; 3] = [
-    spec!("mat_vec", OF_UPDATE, "GROUP_ROWS", "ROW_PASSES", "STAGE", "UPDATE_EPS", "SCALED"),
-    spec!("mat_vec", OF_LAYER_NORM, "GROUP_ROWS", "ROW_PASSES", "STAGE", "LAYER_EPS", "NORM_BIASED"),
-    spec!("mat_vec", OF_GATE, "GROUP_ROWS", "ROW_PASSES", "STAGE", "GATE_GELU"),
-];
-static SPLIT_WITH_PROLOGUE: [KernelSpec; 3] = [
-    spec!("mat_vec_split", OF_UPDATE, "UPDATE_EPS", "SCALED"),
-    spec!("mat_vec_split", OF_LAYER_NORM, "LAYER_EPS", "NORM_BIASED"),
-    spec!("mat_vec_split", OF_GATE, "GATE_GELU"),
-];
+use contract::spec_of;
 
 /// What is done with a row's sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,6 +52,8 @@ pub struct MatVec<'a> {
     pub norm: Option<(Slice, f32)>,
     /// What is in the place of x before that.
     pub prologue: Prologue,
+    /// What an adapter adds to the sums of one column; there is no prologue then.
+    pub adapter: Option<Terms>,
     /// `[rows]` f32
     pub bias: Option<Slice>,
     /// What is done with the sums.
@@ -120,9 +71,9 @@ pub struct MatVec<'a> {
 impl<'a> MatVec<'a> {
     /// `y = W · x` for one column.
     pub fn new(weights: &'a Matrix, x: Slice, y: Slice) -> Self {
-        let (norm, prologue, bias, epilogue) = (None, Prologue::None, None, Epilogue::Store);
+        let (norm, prologue, adapter, bias, epilogue) = (None, Prologue::None, None, None, Epilogue::Store);
         let (columns, y_offset, y_stride, of_outputs) = (1, 0, 0, false);
-        Self { weights, x, columns, norm, prologue, bias, epilogue, y, y_offset, y_stride, of_outputs }
+        Self { weights, x, columns, norm, prologue, adapter, bias, epilogue, y, y_offset, y_stride, of_outputs }
     }
 }
 
@@ -142,6 +93,9 @@ pub struct Shape {
     pub lanes: u32,
     /// Rows of W that a thread group works on together, or a workgroup where it shares them.
     pub rows_per_group: u32,
+    /// How often each thread group of a workgroup takes rows, so that x is staged once for all of them; 1 where the
+    /// workgroup shares its rows.
+    pub row_passes: u32,
 }
 
 /// A row of the table: the first whose conditions hold is taken.
@@ -168,17 +122,17 @@ impl Rule {
 }
 
 const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
-    let shape = Shape { split: false, limbs: false, wg_size, lanes, rows_per_group };
+    let shape = Shape { split: false, limbs: false, wg_size, lanes, rows_per_group, row_passes: 1 };
     Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
-const fn limbs(min_rows: u32, min_blocks: u32, [wg_size, rows_per_group]: [u32; 2]) -> Rule {
-    let shape = Shape { split: false, limbs: true, wg_size, lanes: 0, rows_per_group };
+const fn limbs(min_rows: u32, min_blocks: u32, [wg_size, rows_per_group, row_passes]: [u32; 3]) -> Rule {
+    let shape = Shape { split: false, limbs: true, wg_size, lanes: 0, rows_per_group, row_passes };
     Rule { subgroups: true, min_rows, min_blocks, max_blocks: u32::MAX, shape }
 }
 
 const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
-    let shape = Shape { split: true, limbs: false, wg_size, lanes, rows_per_group };
+    let shape = Shape { split: true, limbs: false, wg_size, lanes, rows_per_group, row_passes: 1 };
     Rule { subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
 }
 
@@ -186,10 +140,11 @@ const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, rows_per_group
 /// have work. A row with subgroups is taken only where the largest of the device fits into its workgroup. The last row
 /// holds for every device and matrix.
 pub static RULES: &[Rule] = &[
-    limbs(8192, 32, [256, 4]),
-    limbs(4096, 32, [256, 2]),
-    limbs(512, 128, [256, 2]),
-    limbs(512, 32, [128, 2]),
+    limbs(65_536, 32, [256, 4, 8]),
+    limbs(8192, 32, [256, 4, 1]),
+    limbs(4096, 32, [256, 2, 1]),
+    limbs(512, 128, [256, 2, 1]),
+    limbs(512, 32, [128, 2, 1]),
     tall(true, 8192, 32, [128, 0, 4]),
     tall(true, 512, 32, [128, 0, 2]),
     Rule { max_blocks: u32::MAX, ..tall(true, 8192, 32, [128, 0, 4]) },
@@ -203,12 +158,6 @@ pub static RULES: &[Rule] = &[
     split(false, 64, [128, 128, 2]),
     split(false, 32, [128, 128, 4]),
     split(false, 0, [64, 64, 4]),
-];
-
-/// For several columns, without and with subgroups: the sums of eight for two rows still fit into workgroup memory.
-pub static COLUMNS_SHAPES: [Shape; 2] = [
-    Shape { split: true, limbs: false, wg_size: 128, lanes: 128, rows_per_group: 2 },
-    Shape { split: true, limbs: false, wg_size: 128, lanes: 0, rows_per_group: 2 },
 ];
 
 /// The shape for a matrix `[rows, cols]` on a device: the table's, or that of a verdict.
@@ -238,20 +187,21 @@ pub(super) fn has_subgroups(caps: &Caps, wg_size: u32) -> bool {
 /// bytes that is not `y`.
 pub fn mat_vec(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatVec) -> Vec<Dispatch> {
     let MatVec { weights, columns, .. } = *problem;
-    let shape = match columns {
-        1 => choose(caps, weights.ty, weights.rows, weights.cols),
-        _ => COLUMNS_SHAPES[usize::from(has_subgroups(caps, COLUMNS_SHAPES[1].wg_size))],
-    };
+    if columns > 1 {
+        let shape = columns::choose(weights.rows, weights.cols);
+        return weights.shards.iter().map(|shard| columns::dispatch(shape, (pass, dummy), problem, shard)).collect();
+    }
+    let shape = choose(caps, weights.ty, weights.rows, weights.cols);
     weights.shards.iter().map(|shard| dispatch(caps, shape, (pass, dummy), problem, shard)).collect()
 }
 
 /// The dispatch of one shard in a given shape.
 pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), problem: &MatVec, shard: &Shard) -> Dispatch {
-    let MatVec { weights, columns, epilogue, norm, bias, prologue, .. } = *problem;
+    let MatVec { weights, columns, epilogue, norm, bias, prologue, adapter, .. } = *problem;
     let swiglu = matches!(epilogue, Epilogue::Gate(_));
+    debug_assert!(adapter.is_none() || prologue == Prologue::None);
     debug_assert!(!swiglu || weights.is_whole() && bias.is_none() && weights.rows.is_multiple_of(2));
-    debug_assert!(columns == 1 || shape.split && columns <= MAX_COLUMNS);
-    debug_assert!(prologue == Prologue::None || columns == 1 && weights.cols.is_multiple_of(BLOCK));
+    debug_assert!(columns == 1 && (prologue == Prologue::None || weights.cols.is_multiple_of(BLOCK)));
     debug_assert!(bias.is_none() || !matches!(prologue, Prologue::Update(_)));
     let halves = 1 + u32::from(swiglu);
     let (rows, outputs) = (shard.rows / halves, shape.rows_per_group / halves);
@@ -260,39 +210,53 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
     // as many passes as the largest size needs.
     let (smallest, largest) = if shape.lanes == 0 { caps.subgroup_sizes() } else { (shape.lanes, shape.lanes) };
     let lanes = if smallest == largest { smallest } else { 0 };
-    let mut constants = vec![
+    let mut constants = constants(problem, rows, shape.rows_per_group, [shape.wg_size, lanes], eps);
+    let mut group_rows = outputs;
+    if !shape.split {
+        group_rows *= shape.wg_size / smallest * shape.row_passes;
+        constants.push(("GROUP_ROWS", group_rows.into()));
+        constants.push(("ROW_PASSES", (largest.div_ceil(smallest) * shape.row_passes).into()));
+        constants.push(("STAGE", stage(shape, weights, &prologue).into()));
+    }
+    constants.extend(prologue.constants());
+    constants.extend(adapter.iter().flat_map(Terms::constants));
+    constants.extend(weights.layout(shard).constants());
+    let kernel = variant(shape, problem, &constants);
+    let (y_offset, other_at) = (problem.y_offset, prologue.other_at());
+    let params = Params { first_row: shard.first_row, y_offset, other_at };
+    let w = Slice::from(shard.buffer);
+    let (norm_weight, bias, last) = prologue.buffers([norm_weight, bias.unwrap_or(dummy), dummy]);
+    let last = last.or(adapter.map(|terms| terms.place));
+    let buffers = [pass, problem.x, norm_weight, w, w, bias, problem.y].into_iter().chain(last);
+    Dispatch::new(kernel, &params, &buffers.collect::<Vec<_>>(), grid_1d(rows.div_ceil(group_rows)))
+}
+
+/// The constants of `mat_vec_rows.wgsl`.
+fn constants(
+    problem: &MatVec,
+    rows: u32,
+    rows_per_group: u32,
+    [wg_size, lanes]: [u32; 2],
+    eps: f32,
+) -> Vec<(&'static str, f64)> {
+    let MatVec { weights, columns, epilogue, norm, bias, .. } = *problem;
+    vec![
         ("COLS", f64::from(weights.cols)),
         ("ROWS", rows.into()),
-        ("ROWS_PER_GROUP", shape.rows_per_group.into()),
+        ("ROWS_PER_GROUP", rows_per_group.into()),
         ("COLUMNS", columns.into()),
         ("Y_STRIDE", problem.y_stride.into()),
-        ("WG_SIZE", shape.wg_size.into()),
+        ("WG_SIZE", wg_size.into()),
         ("LANES", lanes.into()),
         ("NORM", bool_override(norm.is_some())),
         ("EPS", eps.into()),
         ("BIAS", bool_override(bias.is_some())),
         ("RESIDUAL", bool_override(matches!(epilogue, Epilogue::Residual | Epilogue::Scaled(_)))),
         ("OUT_SCALE", if let Epilogue::Scaled(factor) = epilogue { factor.into() } else { 1.0 }),
-        ("SWIGLU", bool_override(swiglu)),
+        ("SWIGLU", bool_override(matches!(epilogue, Epilogue::Gate(_)))),
         ("GELU", bool_override(matches!(epilogue, Epilogue::Gelu | Epilogue::Gate(GateKind::GeGlu)))),
         ("OF_OUTPUTS", bool_override(problem.of_outputs)),
-    ];
-    let mut group_rows = outputs;
-    if !shape.split {
-        group_rows *= shape.wg_size / smallest;
-        constants.push(("GROUP_ROWS", group_rows.into()));
-        constants.push(("ROW_PASSES", largest.div_ceil(smallest).into()));
-        constants.push(("STAGE", stage(shape, weights, &prologue).into()));
-    }
-    constants.extend(prologue.constants());
-    constants.extend(weights.layout(shard).constants());
-    let kernel = variant(shape, weights, &prologue, &constants);
-    let (y_offset, other_at) = (problem.y_offset, prologue.other_at());
-    let params = Params { first_row: shard.first_row, y_offset, other_at };
-    let w = Slice::from(shard.buffer);
-    let (norm_weight, bias, last) = prologue.buffers([norm_weight, bias.unwrap_or(dummy), dummy]);
-    let buffers = [pass, problem.x, norm_weight, w, w, bias, problem.y].into_iter().chain(last);
-    Dispatch::new(kernel, &params, &buffers.collect::<Vec<_>>(), grid_1d(rows.div_ceil(group_rows)))
+    ]
 }
 
 /// Blocks of x that fit into 12 KiB of workgroup memory.
@@ -321,21 +285,15 @@ fn stage(shape: Shape, weights: &Matrix, prologue: &Prologue) -> u32 {
     blocks.div_ceil(blocks.div_ceil(staged_beside(grid + prologue.memory(shape.wg_size), shape.limbs)))
 }
 
-/// The contract of a topology with a prologue.
-fn spec_of(split: bool, prologue: &Prologue) -> &'static KernelSpec {
-    let (plain, others) = if split { (&SPLIT, &SPLIT_WITH_PROLOGUE) } else { (&SPEC, &WITH_PROLOGUE) };
-    match prologue {
-        Prologue::None => plain,
-        Prologue::Update(_) => &others[0],
-        Prologue::LayerNorm(_) => &others[1],
-        Prologue::Gate(_) => &others[2],
-    }
-}
-
-fn variant(shape: Shape, weights: &Matrix, prologue: &Prologue, constants: &[(&'static str, f64)]) -> Kernel {
+fn variant(shape: Shape, problem: &MatVec, constants: &[(&'static str, f64)]) -> Kernel {
+    let MatVec { weights, prologue, adapter, .. } = problem;
     let mut kernel = prologue
-        .import(Kernel::new(spec_of(shape.split, prologue), constants).named(weights.ty.key()))
+        .import(Kernel::new(spec_of(shape.split, problem), constants).named(weights.ty.key()))
         .import("weights", weights.ty.format().weights);
+    kernel = match adapter {
+        Some(_) => kernel.named("adapter").import("adapter", "adapter_terms"),
+        None => kernel.import("adapter", "adapter_none"),
+    };
     kernel = match shape.lanes {
         0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),
         _ => kernel.import("thread_group", "thread_group_memory"),
@@ -354,7 +312,12 @@ fn variant(shape: Shape, weights: &Matrix, prologue: &Prologue, constants: &[(&'
             None => kernel.import("stage_grid", "no_grid"),
         };
     }
-    if weights.cols.is_multiple_of(BLOCK) {
+    with_columns(kernel, weights.cols)
+}
+
+/// The variant that reads x and norm weights in rows of so many columns.
+fn with_columns(kernel: Kernel, cols: u32) -> Kernel {
+    if cols.is_multiple_of(BLOCK) {
         kernel.import("columns", "columns_full").import("norm", "norm_full")
     } else {
         kernel.named("ragged").import("columns", "columns_ragged").import("norm", "norm_ragged")
@@ -390,8 +353,6 @@ mod tests {
                     }
                 }
             }
-            let columns = COLUMNS_SHAPES[usize::from(has_subgroups(&caps, COLUMNS_SHAPES[1].wg_size))];
-            assert!(columns.wg_size >= largest, "{columns:?} with {:?}", caps.subgroup_size);
         }
     }
 

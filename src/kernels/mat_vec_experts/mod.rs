@@ -50,6 +50,8 @@ pub static SPEC: KernelSpec = KernelSpec {
         "UP",
         "BIAS",
         "ADD",
+        "HEADS",
+        "X_STEP",
     ],
 };
 
@@ -94,6 +96,9 @@ pub struct ExpertProduct<'a> {
     pub epilogue: Epilogue,
     /// `[tokens, 2 · used]`, see [`route`](super::route::route).
     pub routes: Slice,
+    /// Choice s of every token is expert s, and this many elements are from its x to that of the next, in the token's
+    /// row: `routes` is not read.
+    pub of_heads: Option<u32>,
     /// `[tokens, x_stride]` f32; where there is one row for each choice, `[tokens · used, x_stride]`.
     pub x: Slice,
     /// Elements from one row of x to the next.
@@ -105,6 +110,11 @@ pub struct ExpertProduct<'a> {
 }
 
 impl ExpertProduct<'_> {
+    /// Whether x can be read four values at a time.
+    pub fn reads_fours(&self) -> bool {
+        self.weights.cols.is_multiple_of(BLOCK) && self.x_stride.is_multiple_of(4)
+    }
+
     /// Rows of an expert's matrix.
     pub fn matrix_rows(&self) -> u32 {
         self.weights.rows / self.counts.experts
@@ -211,6 +221,8 @@ pub fn dispatch(
         ("UP", bool_override(matches!(epilogue, Epilogue::Up(_)))),
         ("BIAS", bool_override(bias.is_some())),
         ("ADD", bool_override(epilogue == Epilogue::Sum { add: true })),
+        ("HEADS", bool_override(problem.of_heads.is_some())),
+        ("X_STEP", problem.of_heads.unwrap_or(0).into()),
     ];
     constants.extend(weights.layout(shard).constants());
     let mut kernel =
@@ -219,7 +231,7 @@ pub fn dispatch(
         0 => kernel.named("subgroup").enable("subgroups").import("thread_group", "thread_group_subgroup"),
         _ => kernel.import("thread_group", "thread_group_memory"),
     };
-    kernel = match weights.cols.is_multiple_of(BLOCK) {
+    kernel = match problem.reads_fours() {
         true => kernel.import("columns", "columns_full"),
         false => kernel.named("ragged").import("columns", "columns_ragged"),
     };

@@ -32,6 +32,10 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.push(reduce_case(caps, random, ReduceOp::Sum, &[5, 31, 2], None));
     cases.push(reduce_case(caps, random, ReduceOp::Mean, &[70_000, 2], Some(1)));
     cases.push(infinities(caps));
+    let software = &caps.with_software(true);
+    cases.push(reduce_case(software, random, ReduceOp::Mean, &[67, 2, 300], Some(-1)));
+    cases.push(cumsum_case(software, random, &[3, 301], 1, false));
+    cases.push(argmax_case(software, &coarse(random, &[3, 301]), &[3, 301], Some(1)));
     for (shape, axis) in SHORT {
         cases.push(reduce_case(caps, random, ReduceOp::Sum, shape, Some(axis)));
         cases.push(reduce_case(caps, random, ReduceOp::Max, shape, Some(axis)));

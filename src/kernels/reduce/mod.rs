@@ -4,6 +4,7 @@
 pub(crate) mod cases;
 pub mod reference;
 
+use super::caps::Caps;
 use super::lanes::{self, WG_SIZE};
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
 
@@ -74,14 +75,14 @@ impl View {
 
     /// Threads for each of `lines` lines: one where there are many lines whose elements are interleaved in memory, and
     /// few for short lines, so that none is idle.
-    pub const fn lanes(self, lines: u32) -> u32 {
+    pub const fn lanes(self, caps: &Caps, lines: u32) -> u32 {
         if self.inner > 1 && (lines >= MANY_LINES || self.length <= 64) {
             return 1;
         }
         match self.length {
             0..=4 => 1,
-            5..=32 => 4,
-            length => lanes::lanes(length),
+            5..=32 if !caps.software => 4,
+            length => lanes::lanes(caps, length),
         }
     }
 
@@ -136,11 +137,18 @@ impl Operation {
 
 /// x `[outer, length, inner]` f32 → y `[outer, parts, inner]` f32: every part of the axis reduced, divided by
 /// `divisor`.
-pub fn reduce(operation: Operation, view: View, parts: u32, divisor: f32, x: Slice, y: Slice) -> Dispatch {
+pub fn reduce(
+    caps: &Caps,
+    (operation, divisor): (Operation, f32),
+    view: View,
+    parts: u32,
+    x: Slice,
+    y: Slice,
+) -> Dispatch {
     let View { length, inner, .. } = view;
     let chunk = length.div_ceil(parts);
     let outputs = view.lines() * parts;
-    let lanes = View { length: chunk, ..view }.lanes(outputs);
+    let lanes = View { length: chunk, ..view }.lanes(caps, outputs);
     let params = Params { outputs, length, inner, parts, chunk, identity: operation.identity(), divisor };
     let [size, lane_count] = lanes::constants(lanes);
     let kernel = Kernel::new(&SPEC, &[size, lane_count, ("OPERATION", f64::from(operation as u32))])
@@ -151,10 +159,10 @@ pub fn reduce(operation: Operation, view: View, parts: u32, divisor: f32, x: Sli
 
 /// x `[outer, length, inner]` f32 → y `[outer, inner]` u32: the index of the largest, the lowest among equals; NaN
 /// is less than all.
-pub fn argmax_axis(view: View, x: Slice, y: Slice) -> Dispatch {
+pub fn argmax_axis(caps: &Caps, view: View, x: Slice, y: Slice) -> Dispatch {
     let View { length, inner, .. } = view;
     let outputs = view.lines();
-    let lanes = view.lanes(outputs);
+    let lanes = view.lanes(caps, outputs);
     let kernel = Kernel::new(&ARGMAX, &lanes::constants(lanes)).named(lanes::name(lanes));
     Dispatch::new(kernel, &ArgmaxParams { outputs, length, inner }, &[x, y], lanes::grid(outputs, lanes))
 }
@@ -168,13 +176,16 @@ mod tests {
 
     #[test]
     fn short_lines_share_workgroups() {
-        let workgroups = |outer, length| {
+        let plain = &Caps::baseline();
+        let workgroups = |caps, outer, length| {
             let view = View { outer, length, inner: 1 };
-            let dispatch = reduce(Operation::Sum, view, 1, 1.0, BufferId(0).into(), BufferId(1).into());
+            let dispatch = reduce(caps, (Operation::Sum, 1.0), view, 1, BufferId(0).into(), BufferId(1).into());
             dispatch.grid.iter().map(|extent| extent.resolve(1)).product::<u32>()
         };
         let found = [(1 << 20, 2), (1024, 4), (1024, 5), (1024, 32), (1000, 33), (3, 129)];
         // With 16 threads for each of the first four they would be 65,536 and 64.
-        assert_eq!(found.map(|(outer, length)| workgroups(outer, length)), [4096, 4, 16, 16, 63, 3]);
+        assert_eq!(found.map(|(outer, length)| workgroups(plain, outer, length)), [16_384, 16, 16, 16, 63, 3]);
+        let software = &Caps { software: true, ..Caps::baseline() };
+        assert_eq!(found.map(|(outer, length)| workgroups(software, outer, length)), [16_384, 16, 16, 16, 16, 1]);
     }
 }

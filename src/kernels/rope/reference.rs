@@ -23,11 +23,11 @@ pub fn frequencies(dims: usize, theta: f32, scale: f32, factors: Option<&[f32]>)
 /// # Panics
 /// As that.
 pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f64], style: RopeStyle) {
-    rope_scaled(x, head_dim, |_| position, (frequencies, 1.0), style);
+    rope_scaled(x, [head_dim, 0], |_| position, (frequencies, 1.0), style);
 }
 
-/// Rotates the first `2 · frequencies.len()` elements of each head of one token, `x` `[heads, head_dim]`, in place, and
-/// multiplies these by `magnitude`.
+/// Rotates `2 · frequencies.len()` elements of each head of one token, `x` `[heads, head_dim]`, from element `start`
+/// on, in place, and multiplies these by `magnitude`.
 ///
 /// Angles, sines and cosines are computed in f64, so that large positions lose no precision.
 ///
@@ -35,19 +35,19 @@ pub fn rope(x: &mut [f32], head_dim: usize, position: usize, frequencies: &[f64]
 /// If `x` is not whole heads, or a head has fewer elements than are rotated.
 pub fn rope_scaled(
     x: &mut [f32],
-    head_dim: usize,
+    [head_dim, start]: [usize; 2],
     position: impl Fn(usize) -> usize,
     (frequencies, magnitude): (&[f64], f32),
     style: RopeStyle,
 ) {
     let pairs = frequencies.len();
-    assert!(x.len().is_multiple_of(head_dim) && 2 * pairs <= head_dim, "{pairs} pairs in heads of {head_dim}");
+    assert!(x.len().is_multiple_of(head_dim) && start + 2 * pairs <= head_dim, "{pairs} pairs in heads of {head_dim}");
     for (pair, &frequency) in frequencies.iter().enumerate() {
         let (sin, cos) = (position(pair) as f64 * frequency).sin_cos();
         let (sin, cos) = (sin as f32 * magnitude, cos as f32 * magnitude);
         let (first, second) = match style {
-            RopeStyle::Interleaved => (2 * pair, 2 * pair + 1),
-            RopeStyle::SplitHalf => (pair, pair + pairs),
+            RopeStyle::Interleaved => (start + 2 * pair, start + 2 * pair + 1),
+            RopeStyle::SplitHalf => (start + pair, start + pair + pairs),
         };
         for head in x.chunks_exact_mut(head_dim) {
             let (a, b) = (head[first], head[second]);

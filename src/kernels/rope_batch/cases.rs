@@ -27,7 +27,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         ((heads(2, 1, 32), [0, 2], [true, true]), &[3, 3]),
     ];
     sets.map(|((heads, [dims, table], [split_half, norm]), lengths)| {
-        case(random, heads, (Rope { dims, split_half }, table), norm, lengths)
+        case(random, heads, (Rope { dims, first: 0, split_half }, table), norm, lengths)
     })
     .into()
 }
@@ -61,7 +61,7 @@ fn case(random: &mut Random, of: BatchHeads, (rope, table): (Rope, u32), norm: b
             if norm {
                 reference::rms_norm(part, weight, EPS);
             }
-            reference::rope_scaled(part, d, |_| row.position as usize, (&frequencies, MAGNITUDE), style);
+            reference::rope_scaled(part, [d, 0], |_| row.position as usize, (&frequencies, MAGNITUDE), style);
         }
     }
     let BatchHeads { heads, kv_heads, .. } = of;

@@ -50,7 +50,7 @@ pub(crate) fn layout(shape: &Shape, slice: Slice) -> Qkv {
 
 pub(crate) const PLAIN: Shape = Shape {
     heads: Heads::f16(1, 1, 2, 40),
-    rope: Rope { dims: 2, split_half: true },
+    rope: Rope { dims: 2, first: 0, split_half: true },
     norm: false,
     rotated_norm: false,
     v_norm: false,
@@ -64,7 +64,7 @@ pub(crate) const PLAIN: Shape = Shape {
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("rope_kv");
     let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 40);
-    let rope = |dims, split_half| Rope { dims, split_half };
+    let rope = |dims, split_half| Rope { dims, first: 0, split_half };
     let shapes = [
         Shape { heads: heads(4, 2, 64), rope: rope(64, false), norm: false, position: 0, ..PLAIN },
         Shape { heads: heads(3, 1, 80), rope: rope(80, true), norm: true, position: 37, ..PLAIN },
@@ -83,9 +83,14 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
             ..PLAIN
         },
     ];
+    let tail = |first, dims, split_half| Rope { dims, first, split_half };
+    let tails = [
+        Shape { heads: heads(3, 1, 24), rope: tail(18, 6, true), position: 7, ..PLAIN },
+        Shape { heads: heads(2, 1, 576), rope: tail(512, 64, false), position: 5, magnitude: 1.2, ..PLAIN },
+    ];
     let outputs = [Output::Q, Output::K, Output::V];
     let mut cases: Vec<Case> = Vec::new();
-    for shape in &shapes {
+    for shape in shapes.iter().chain(&tails) {
         cases.extend(outputs.map(|output| case(random, shape, output)));
     }
     let temperature = Some(Temperature { scale: 0.4, span: 3 });
@@ -147,7 +152,7 @@ fn quantised(random: &mut Random) -> Vec<Case> {
     for kv_type in [KvType::Q8_0, KvType::Q4_0] {
         let heads = |head_dim| Heads { heads: 3, kv_heads: 2, head_dim, capacity: 7, ring: true, kv_type };
         for head_dim in [32, 64, 72, 100, 192, 512] {
-            let rope = Rope { dims: 0, split_half: true };
+            let rope = Rope { dims: 0, first: 0, split_half: true };
             let shape = Shape { heads: heads(head_dim), rope, position: 5, ..PLAIN };
             for output in [Output::K, Output::V] {
                 let qkv = steps(random, &shape);
@@ -188,7 +193,7 @@ fn several(random: &mut Random) -> Vec<Case> {
     let row = |sequence, position| Row { sequence, position, ..Row::default() };
     let rows = |rows: [Row; ROWS]| Pass::decode(&rows);
     let outputs = [Output::Q, Output::K, Output::V];
-    let (rope, norm, position) = (Rope { dims: 64, split_half: true }, false, 0);
+    let (rope, norm, position) = (Rope { dims: 64, first: 0, split_half: true }, false, 0);
     let heads = Heads::f16(4, 2, 64, 40);
     let plain = Shape { heads, rope, norm, position, ..PLAIN };
     let ring = Shape { heads: Heads { capacity: 7, ring: true, ..heads }, ..plain };
@@ -270,10 +275,11 @@ fn run_on(random: &mut Random, shape: &Shape, output: Output, (rows, qkv): (&Pas
     let at = places(&rows.rows);
     let of_v = if shape.v_is_k { "v is k, " } else { "" };
     let scaled = if shape.magnitude == 1.0 { "" } else { "scaled, " };
-    let turning = shape.rope.dims;
+    let Rope { dims: turning, first, .. } = shape.rope;
     let last = if shape.rotated_norm { "normed last, " } else { "" };
     let axes = if shape.axes { "by axes, " } else { "" };
-    let name = format!("{h}/{kv} heads of {d}, {turning} turning, {last}{axes}{of_v}{scaled}{ring}{at}, {output:?}");
+    let turning = format!("{turning} from {first} on turning, {last}{axes}");
+    let name = format!("{h}/{kv} heads of {d}, {turning}{of_v}{scaled}{ring}{at}, {output:?}");
     bench.case(name, vec![dispatch], buffer, expected)
 }
 
@@ -295,7 +301,8 @@ pub(crate) fn expected(shape: &Shape, qkv: &[f32], norms: &[Vec<f32>; 2], of: &[
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }
                 let turned = |pair| turned(shape, of.position as usize, pair);
-                reference::rope_scaled(&mut part, d, turned, (&frequencies, shape.magnitude), style);
+                let turns = (frequencies.as_slice(), shape.magnitude);
+                reference::rope_scaled(&mut part, [d, shape.rope.first as usize], turned, turns, style);
                 if shape.norm && shape.rotated_norm {
                     reference::rms_norm(&mut part, &norms[index], EPS);
                 }

@@ -29,6 +29,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "KV_HEADS",
         "HEAD_DIM",
         "ROPE_DIMS",
+        "ROPE_FIRST",
         "SPLIT_HALF",
         "MAGNITUDE",
         "TEMPERATURE",
@@ -85,6 +86,8 @@ impl Heads {
 pub struct Rope {
     /// Dimensions that are rotated; even.
     pub dims: u32,
+    /// Dimensions before these.
+    pub first: u32,
     /// Pairs (i, i + dims/2) rather than (2i, 2i + 1).
     pub split_half: bool,
 }
@@ -169,6 +172,7 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
         ("KV_HEADS", kv_heads.into()),
         ("HEAD_DIM", head_dim.into()),
         ("ROPE_DIMS", problem.rope.dims.into()),
+        ("ROPE_FIRST", problem.rope.first.into()),
         ("SPLIT_HALF", bool_override(problem.rope.split_half)),
         ("MAGNITUDE", problem.magnitude.into()),
         ("TEMPERATURE", temperature.into()),

@@ -61,9 +61,11 @@ pub fn route(routing: &Routing, logits: &[f32]) -> Vec<(usize, f32)> {
 fn best_groups([groups, used]: [usize; 2], scores: &[f64]) -> Vec<bool> {
     let size = scores.len() / groups.max(1);
     let best_two = |group: &[f64]| {
-        let mut sorted = group.to_vec();
-        sorted.sort_by(|a, b| b.total_cmp(a));
-        sorted.iter().take(2).sum::<f64>()
+        let mut best = [f64::NEG_INFINITY; 2];
+        for &score in group {
+            best = if score > best[0] { [score, best[0]] } else { [best[0], best[1].max(score)] };
+        }
+        best.iter().take(group.len()).sum::<f64>()
     };
     let sums: Vec<f64> = scores.chunks_exact(size.max(1)).map(best_two).collect();
     let before = |g: usize| (0..sums.len()).filter(|&o| sums[o] > sums[g] || sums[o] == sums[g] && o < g).count();

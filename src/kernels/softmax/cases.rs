@@ -33,7 +33,9 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         cases.push(case(caps, random, shape, Some(mask), &scaled));
     }
     let all = SoftmaxOptions { causal: true, ..capped };
-    cases.push(case(caps, random, &[2, 9, 140], Some(&[9, 140]), &all));
+    for caps in [caps, &caps.with_software(true)] {
+        cases.push(case(caps, random, &[2, 9, 140], Some(&[9, 140]), &all));
+    }
     cases.extend(hostile(caps));
     cases
 }

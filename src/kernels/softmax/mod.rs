@@ -4,6 +4,7 @@
 pub(crate) mod cases;
 pub mod reference;
 
+use super::caps::Caps;
 use super::lanes;
 use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
 
@@ -74,7 +75,7 @@ pub struct Softmax {
 }
 
 /// x `[rows, width]` f32 → y `[rows, width]` f32; `dummy` is bound where there is no mask.
-pub fn softmax(problem: &Softmax, x: Slice, dummy: Slice, y: Slice) -> Dispatch {
+pub fn softmax(caps: &Caps, problem: &Softmax, x: Slice, dummy: Slice, y: Slice) -> Dispatch {
     let &Softmax { leading, width, scale, soft_cap, mask, causal } = problem;
     let [mask_0, mask_1, mask_2, mask_3] = mask.map_or([0; 4], |mask| mask.strides);
     let params = Params {
@@ -92,7 +93,7 @@ pub fn softmax(problem: &Softmax, x: Slice, dummy: Slice, y: Slice) -> Dispatch 
         mask_2,
         mask_3,
     };
-    let lanes = lanes::lanes(width);
+    let lanes = lanes::lanes(caps, width);
     let kernel = Kernel::new(&SPEC, &lanes::constants(lanes)).named(lanes::name(lanes));
     let mask = mask.map_or(dummy, |mask| mask.mask);
     Dispatch::new(kernel, &params, &[x, mask, y], lanes::grid(params.rows, lanes))

@@ -1,0 +1,52 @@
+// x = max(x − m − DEVIATIONS · √(Σ (x − m)² / (WIDTH − 1)), 0)  with m = Σ x / WIDTH; or where DEVIATIONS is 0
+// x = x · √(Σ of² / Σ x²)                                       the length of `of`
+//
+// One workgroup computes WIDTH values of one row; the grid's y axis counts the parts of a row.
+
+override WG_SIZE: u32 = 256;
+override WIDTH: u32;
+override DEVIATIONS: f32;
+override X_STRIDE: u32; // values from one row to the next
+override X_AT: u32;     // value of a row where x starts
+
+struct Params {
+    unused: u32,
+}
+
+#import reduce
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> length_of: array<f32>; // [rows, WIDTH]
+@group(0) @binding(2) var<storage, read_write> x: array<f32>;   // [rows, X_STRIDE]
+
+@compute @workgroup_size(WG_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let is_cut = DEVIATIONS > 0.0;
+    // mutant: X_AT + group.y * WIDTH => X_AT + group.y
+    let first = group.x * X_STRIDE + X_AT + group.y * WIDTH;
+    var sum = 0.0;
+    for (var i = lane; i < WIDTH; i += WG_SIZE) {
+        if is_cut {
+            sum += x[first + i];
+        } else {
+            let value = length_of[group.x * WIDTH + i];
+            sum += value * value;
+        }
+    }
+    sum = workgroup_sum(sum, lane);
+    let mean = select(0.0, sum / f32(WIDTH), is_cut);
+    var squares = 0.0;
+    for (var i = lane; i < WIDTH; i += WG_SIZE) {
+        let value = x[first + i] - mean;
+        squares += value * value;
+    }
+    squares = workgroup_sum(squares, lane);
+    // mutant: f32(WIDTH - 1u) => f32(WIDTH)
+    let cut = mean + DEVIATIONS * sqrt(squares / f32(WIDTH - 1u));
+    for (var i = lane; i < WIDTH; i += WG_SIZE) {
+        let value = x[first + i];
+        // mutant: max(value - cut, 0.0) => value - cut
+        // mutant: sqrt(sum / squares) => sqrt(sum)
+        x[first + i] = select(value * sqrt(sum / squares), max(value - cut, 0.0), is_cut);
+    }
+}

@@ -1,0 +1,2 @@
+// Threads along a side of a tile.
+const SIDE = 8u;

@@ -1,0 +1,21 @@
+//! Heads by matrices of their own.
+
+use crate::kernels::mat_vec::reference::dot;
+use crate::model::program::HeadRows;
+
+/// `y[h] = W[h] · x[h]`, or transposed `y[h] = x[h] · W[h]`, for so many heads of each row. w `[heads, rows.of, cols]`
+/// has W[h] `[.., cols]` from row `rows.first` of a head on: as many rows as y, or transposed x, has values of a head.
+pub fn head_values(x: &[f32], w: &[f32], heads: usize, [of_x, of_y]: [usize; 2], rows: HeadRows, y: &mut [f32]) {
+    let cols = w.len() / (heads * rows.of);
+    for (i, (x, y)) in x.chunks_exact(of_x).zip(y.chunks_exact_mut(of_y)).enumerate() {
+        let w = &w[(i % heads * rows.of + rows.first) * cols..];
+        if rows.transposed {
+            y.fill(0.0);
+            for (x, w) in x.iter().zip(w.chunks_exact(cols)) {
+                y.iter_mut().zip(w).for_each(|(y, w)| *y += x * w);
+            }
+        } else {
+            y.iter_mut().zip(w.chunks_exact(cols)).for_each(|(y, w)| *y = dot(x, w));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Rows changed by their spread: values far above the mean stay, or all get another length.
+
+#[cfg(feature = "harness")]
+pub(crate) mod cases;
+pub mod reference;
+
+use super::norm::Rows;
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+
+/// The contract with `shaders/model/spread.wgsl`.
+pub static SPEC: KernelSpec = KernelSpec {
+    kernel_name: "spread",
+    bindings: &[PARAMS, read("length_of"), write("x")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "WIDTH", "DEVIATIONS", "X_STRIDE", "X_AT"],
+};
+
+/// What becomes of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// What is so many deviations above the mean stays.
+    Cut(f32),
+    /// Each of its parts gets the length of this row, which is as wide as a part.
+    LengthOf(Slice),
+}
+
+/// Changes so many parts of so many values of each row of `x`. `dummy` is bound where there is no other row.
+pub fn spread([parts, width]: [u32; 2], kind: Kind, x: Rows, dummy: Slice) -> Dispatch {
+    let (deviations, of) = match kind {
+        Kind::Cut(deviations) => (deviations, dummy),
+        Kind::LengthOf(of) => (0.0, of),
+    };
+    let constants = [
+        ("WG_SIZE", 256.0),
+        ("WIDTH", width.into()),
+        ("DEVIATIONS", deviations.into()),
+        ("X_STRIDE", x.stride.into()),
+        ("X_AT", x.offset.into()),
+    ];
+    let grid = [Extent::PerRows(1), Extent::Fixed(parts), Extent::Fixed(1)];
+    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[of, x.slice], grid)
+}
