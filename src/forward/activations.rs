@@ -53,8 +53,17 @@ impl Places {
 /// Activations side by side in the rows of one buffer, and the operations between which they are needed.
 struct Group {
     members: Vec<Activation>,
+    /// The operation that writes them first.
+    at: usize,
     first: usize,
     last: usize,
+}
+
+impl Group {
+    /// Values of a row.
+    fn width(&self, program: &Program) -> usize {
+        self.members.iter().map(|&member| program.width(member)).sum()
+    }
 }
 
 /// The places of all parts of a program.
@@ -73,8 +82,7 @@ pub fn widest_row(program: &Program) -> usize {
     let lasting = lasting(program);
     let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
     let groups = parts.flat_map(|ops| groups(ops, &lasting));
-    let width = |group: Group| group.members.iter().map(|&member| program.width(member)).sum();
-    groups.map(width).chain(lasting.iter().map(|&x| program.width(x))).max().unwrap_or(0)
+    groups.map(|group| group.width(program)).chain(lasting.iter().map(|&x| program.width(x))).max().unwrap_or(0)
 }
 
 /// The places of every part, for passes of up to `rows` rows. What more than one part needs has a buffer of its own,
@@ -84,13 +92,14 @@ pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> 
     let parts: Vec<&[Op]> =
         [&program.embed].into_iter().chain(&program.layers).chain([&program.head]).map(Vec::as_slice).collect();
     let assigned: Vec<Vec<(Group, usize)>> = parts.iter().map(|ops| assign(ops, &lasting)).collect();
-    let mut widths = Vec::new();
-    for (group, slot) in assigned.iter().flatten() {
-        let width = group.members.iter().map(|&member| program.width(member)).sum::<usize>();
-        widths.resize(widths.len().max(slot + 1), 0);
+    let mut words = Vec::new();
+    let numbered = assigned.iter().enumerate().flat_map(|(part, all)| all.iter().map(move |of| (part, of)));
+    for (part, (group, slot)) in numbered {
+        words.resize(words.len().max(slot + 1), 0);
         // Logits are only wanted for some rows, in a buffer of their own.
         if !is_logits(program, group) {
-            widths[*slot] = width.max(widths[*slot]);
+            let rows = if part == 0 { program.rows_at(group.at, rows) } else { rows };
+            words[*slot] = (group.width(program) * rows).max(words[*slot]);
         }
     }
     let own = |&activation: &Activation| {
@@ -99,7 +108,7 @@ pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> 
     };
     let streams: HashMap<Activation, Place> = lasting.iter().map(own).collect();
     let slots: Vec<Slice> =
-        widths.iter().enumerate().map(|(i, width)| plan.words(format!("activations {i}"), rows * width)).collect();
+        words.iter().enumerate().map(|(i, &words)| plan.words(format!("activations {i}"), words)).collect();
     let places = |groups: &Vec<(Group, usize)>| {
         let mut places = Places(streams.clone());
         for (group, slot) in groups {
@@ -133,7 +142,7 @@ fn is_logits(program: &Program, group: &Group) -> bool {
 
 impl Places {
     fn add(&mut self, program: &Program, group: &Group, slice: Slice) {
-        let stride = group.members.iter().map(|&member| program.width(member)).sum();
+        let stride = group.width(program);
         let mut offset = 0;
         for &member in &group.members {
             self.0.insert(member, Place { slice, offset, stride });
@@ -155,7 +164,7 @@ fn assign(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<(Group, usize)> {
 }
 
 /// What is written between two operations that write it anew is a group of its own. Results of products of one `x` lie
-/// side by side.
+/// side by side, and so do joined heads: q and k.
 fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let spans = spans(ops);
@@ -173,6 +182,7 @@ fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
         }
         let beside = match (at.checked_sub(1).map(|before| &ops[before]), op) {
             (Some(Op::Linear { x: a, .. }), Op::Linear { x: b, .. }) => a == b,
+            (Some(Op::JoinHeads { .. }), Op::JoinHeads { .. }) => true,
             _ => false,
         };
         match known(&mut groups, y) {
@@ -185,7 +195,7 @@ fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
                 group.members.push(y);
                 group.last = group.last.max(end);
             }
-            None => groups.push(Group { members: vec![y], first: start, last: end }),
+            None => groups.push(Group { members: vec![y], at, first: start, last: end }),
         }
     }
     groups

@@ -3,12 +3,15 @@
 //! A program with adapters has an [`Op::Adapt`] behind each run of products of one activation that they touch. It
 //! reads what the products read and adds to what they wrote, so no rule fuses what it needs to see. Activations lie
 //! where they lie without adapters: nothing is written between a product and what is added to it.
+//!
+//! Decode of one row with one adapter goes by the program without these steps: there the products add `B · t` to their
+//! own sums, and only `A · x` is a dispatch before them.
 
 use std::rc::Rc;
 
 use super::Lowering;
 use super::fusion::is_dead;
-use crate::kernels::lora::{self, Lora, OfRows, Segment};
+use crate::kernels::lora::{self, Lora, OfRows, RowOfA, Segment, Terms};
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Op, Program};
@@ -168,6 +171,8 @@ pub struct GroupPlace {
     pub plan: Vec<Segment>,
     /// Ranks of all.
     pub ranks: u32,
+    /// What the products add themselves in passes of one row, where they can.
+    pub terms: Option<Terms>,
 }
 
 /// Where an adapter lies on the device.
@@ -193,9 +198,41 @@ pub struct Adapters<'a> {
     pub all: &'a [AdapterPlaces],
     /// `[rows, ranks]` f32, for the largest group.
     pub t: Slice,
+    /// The program without the adapters.
+    pub base: &'a Program,
+}
+
+impl<'a> Adapters<'a> {
+    /// The one adapter, if all products can add what it changes to their own sums in passes of one row.
+    pub(super) fn in_products(&self) -> Option<&'a AdapterPlaces> {
+        match self.all {
+            [one] if one.groups.iter().all(|(_, group)| group.terms.is_some()) => Some(one),
+            _ => None,
+        }
+    }
 }
 
 impl Lowering<'_> {
+    /// The group of a run of products, or of a table, whose terms products add to their own sums.
+    pub(super) fn group_in_products(&self, of: WeightKey) -> Option<(&GroupPlace, Terms)> {
+        let group = self.adapter?.group(of)?;
+        Some((group, group.terms?))
+    }
+
+    /// The dispatch of `A · x`, which a group's terms begin with.
+    pub(super) fn ranks_of(
+        &self,
+        (group, terms): (&GroupPlace, Terms),
+        (x, cols): (Slice, u32),
+        norm_weight: Option<Slice>,
+        of_outputs: bool,
+    ) -> Option<Dispatch> {
+        let (slot, buffers) = (self.adapter?.slot, self.forward.buffers);
+        let places = lora::Places { pass: buffers.pass, scales: buffers.scales, t: terms.place };
+        let row = RowOfA { slot, a: group.a, ranks: group.ranks, cols, x, norm_weight, of_outputs };
+        Some(row.dispatch(places, buffers.dummy))
+    }
+
     /// What the adapters add behind a run of products, for these rows.
     pub(super) fn adapt(&self, op: &Op, rows: OfRows) -> Vec<Dispatch> {
         let (Op::Adapt { x, of, ys, factor }, Some(adapters)) = (op, self.forward.adapters) else {
@@ -207,7 +244,7 @@ impl Lowering<'_> {
         let buffers = self.forward.buffers;
         let places = lora::Places { pass: buffers.pass, scales: buffers.scales, t: adapters.t };
         let groups = adapters.all.iter().filter_map(|adapter| Some((adapter.slot, adapter.group(*of)?)));
-        let dispatches = groups.flat_map(|(slot, &GroupPlace { a, b, segments, ref plan, ranks })| {
+        let dispatches = groups.flat_map(|(slot, &GroupPlace { a, b, segments, ref plan, ranks, .. })| {
             Lora { slot, a, b, segments, plan, ranks }.dispatches(places, rows, x, (y, *factor))
         });
         dispatches.collect()

@@ -6,7 +6,7 @@ use super::recurrent::Pass;
 use super::{Forward, Lowering, Part, Place, Places};
 use crate::kernels::attention::{Limits, Splits, attention_decode, attention_rotated, can_rotate, split_count};
 use crate::kernels::layout::BLOCK;
-use crate::kernels::lora::OfRows;
+use crate::kernels::lora::{OfRows, Terms};
 use crate::kernels::mat_vec::{Epilogue, MatVec, mat_vec};
 use crate::kernels::prologue::{self, Prologue};
 use crate::kernels::spec::{Dispatch, Slice};
@@ -35,7 +35,12 @@ impl Forward<'_> {
 
     /// The steps of [`Forward::decode`], one after the other.
     pub(super) fn decode_steps(&self, rows: u32, each: &mut EachStep) {
-        let (ops, part_of) = in_a_row(self.program);
+        let one_row = self.adapters.filter(|_| rows == 1);
+        let (adapter, program) = match one_row.and_then(|adapters| Some((adapters.in_products()?, adapters.base))) {
+            Some((adapter, base)) => (Some(adapter), base),
+            None => (None, self.program),
+        };
+        let (ops, part_of) = in_a_row(program);
         let all = &self.buffers.places;
         let parts: Vec<&Places> = [&all.embed].into_iter().chain(&all.layers).chain([&all.head]).collect();
         let residual = self.program.residual();
@@ -51,7 +56,8 @@ impl Forward<'_> {
             let part = part_of[fused.end - 1];
             let [places, others] = if is_moved { [&moved[part], parts[part]] } else { [parts[part], &moved[part]] };
             let spare = (rows == 1).then(|| others.of(residual).slice);
-            let step = Lowering { spare, ..self.few_rows(rows, places) }.step(&fused.step, part + 1 == parts.len());
+            let step =
+                Lowering { spare, adapter, ..self.few_rows(rows, places) }.step(&fused.step, part + 1 == parts.len());
             let moves = step.iter().any(|dispatch| dispatch.buffers.last().copied() == spare && spare.is_some());
             is_moved ^= moves;
             each(&fused, [places, if moves { others } else { places }], step);
@@ -65,7 +71,7 @@ impl Forward<'_> {
     }
 
     fn few_rows<'a>(&'a self, rows: u32, places: &'a Places) -> Lowering<'a> {
-        Lowering { forward: *self, places, rows, spare: None }
+        Lowering { forward: *self, places, rows, spare: None, adapter: None }
     }
 }
 
@@ -75,6 +81,7 @@ struct Products<'a> {
     stored: Place,
     then: Then,
     of_outputs: bool,
+    terms: Option<Terms>,
 }
 
 /// x of products: an activation that changes on the way.
@@ -93,7 +100,9 @@ impl Lowering<'_> {
             Step::Attention { heads, attend } => {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, weights, .. } = self.forward;
-                let can_rotate = can_rotate(&attention.heads, attend.kv.is_some()) && !heads.norms_rotated;
+                let can_rotate = can_rotate(&attention.heads, attend.kv.is_some())
+                    && !heads.norms_rotated
+                    && attend.attention.value_dim == attend.attention.head_dim;
                 if self.rows == 1 && !self.has_axes(heads) && can_rotate {
                     let norms = heads.qk_norm.map_or(buffers.dummy, |(q, _)| weights.head_norms[&q]);
                     let (rope, splits) = (self.rotation(heads, attend), self.splits(limits));
@@ -104,9 +113,15 @@ impl Lowering<'_> {
                 list
             }
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Few),
+            Step::Alone(op @ Op::HeadLinear { .. }) => self.head_linear(op, Pass::Few),
             Step::Experts { op, to } => self.few_by_experts(op, *to),
             Step::Adapt(op) if of_outputs => self.adapt(op, OfRows::Last(self.rows)),
             Step::Adapt(op) => self.adapt(op, OfRows::First(self.rows)),
+            Step::Alone(Op::Embed { table, scale, y, .. }) if self.group_in_products(*table).is_some() => {
+                let adapt = Op::Adapt { x: None, of: *table, ys: vec![*y], factor: *scale };
+                let added = self.adapt(&adapt, OfRows::First(self.rows));
+                self.simple(step).into_iter().chain(added).collect()
+            }
             other => self.simple(other),
         }
     }
@@ -114,7 +129,16 @@ impl Lowering<'_> {
     fn products(&self, input: &Input, linears: &[Op], then: Then, of_outputs: bool) -> Vec<Dispatch> {
         let Some(Op::Linear { weight, y, .. }) = linears.first() else { return Vec::new() };
         let parts = &self.forward.weights.projections[weight];
-        let products = Products { parts, stored: self.places.of(*y), then, of_outputs };
+        let group = self.group_in_products(*weight);
+        let terms = group.map(|(_, terms)| terms);
+        let products = Products { parts, stored: self.places.of(*y), then, of_outputs, terms };
+        if let Some(group) = group {
+            let (mut list, source) = self.before(input);
+            let (x, norm_weight) = ((source.x.slice, parts[0].matrix.cols), source.norm.map(|(weight, _)| weight));
+            list.extend(self.ranks_of(group, x, norm_weight, of_outputs));
+            list.extend(self.product_of(&source, &products));
+            return list;
+        }
         if let Some((source, vectors)) = self.on_the_way(input, parts) {
             let list = self.product_of(&source, &products);
             let workgroups =
@@ -195,7 +219,7 @@ impl Lowering<'_> {
     }
 
     fn product_of(&self, source: &Source, products: &Products) -> Vec<Dispatch> {
-        let &Products { parts, stored, then, of_outputs } = products;
+        let &Products { parts, stored, then, of_outputs, terms } = products;
         let &Source { x, prologue, norm } = source;
         let product = |part: &Part, epilogue: Epilogue, y: Place| {
             let (bias, y_offset) = (part.bias, part.first_output);
@@ -204,6 +228,7 @@ impl Lowering<'_> {
             self.mat_vec(&MatVec {
                 norm,
                 prologue,
+                adapter: terms,
                 bias,
                 epilogue,
                 y_offset,

@@ -36,8 +36,11 @@ impl Forward<'_> {
         let format = self.caps.activation_format;
         let buffers = Buffers { chunk: most, ..self.buffers.clone() };
         let (of_rows, places) = (Forward { buffers: &buffers, ..*self }, &buffers.places);
-        let mut stages: Vec<Vec<Dispatch>> =
-            self.program.stages().into_iter().enumerate().map(|(at, ops)| of_rows.stage(at, ops)).collect();
+        let stage = |(number, ops)| {
+            let chunk = self.program.stage_rows.get(number).copied().unwrap_or(most);
+            of_rows.stage(number, ops, chunk)
+        };
+        let mut stages: Vec<Vec<Dispatch>> = self.program.stages().into_iter().enumerate().map(stage).collect();
         let mut rows = stages.pop().unwrap_or_default();
         for (ops, places) in self.program.layers.iter().zip(&places.layers) {
             rows.extend(of_rows.many_rows(places).lower_many(ops, format));
@@ -50,9 +53,9 @@ impl Forward<'_> {
         BatchLists { most, stages, rows, inputs }
     }
 
-    /// The dispatches of a stage of the embedding.
-    fn stage(&self, number: usize, ops: &[Op]) -> Vec<Dispatch> {
-        let mut buffers = self.buffers.clone();
+    /// The dispatches of a stage of the embedding, over up to `chunk` rows.
+    fn stage(&self, number: usize, ops: &[Op], chunk: usize) -> Vec<Dispatch> {
+        let mut buffers = Buffers { chunk, ..self.buffers.clone() };
         if let Some(tables) = &mut buffers.tables {
             if let Some((pass, _)) = tables.folds.get(number) {
                 buffers.pass = *pass;
@@ -89,6 +92,7 @@ impl Lowering<'_> {
             let problem = RopeBatch {
                 heads,
                 rope: Rope {
+                    first: 0,
                     dims: table.map_or(0, |table| table.dims as u32),
                     split_half: table.is_some_and(|table| table.style == RopeStyle::SplitHalf),
                 },

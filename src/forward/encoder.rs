@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::{Forward, Lowering, Place};
+use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
 use crate::kernels::mix::{Mode, Shape, mix, project};
 use crate::kernels::pass::Pass;
@@ -41,10 +42,11 @@ impl Tables {
         let parts = if program.ops().any(is_cut) { rows } else { 0 };
         let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
         let parts = [pass, plan.words("parts", parts * 2)];
-        let folds = program.folds().map(|grouping| {
-            let width = grouping.width();
-            let pass = plan.alloc("pass of a stage", Pass::bytes_of(rows)).into();
-            (pass, ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), rows * width)))
+        let behind = program.stage_rows.iter().copied().skip(1).chain([rows]);
+        let folds = program.folds().zip(program.stage_rows.iter().zip(behind)).map(|(grouping, (&before, behind))| {
+            let taps = behind * grouping.width();
+            let pass = plan.alloc("pass of a stage", Pass::bytes_of(before)).into();
+            (pass, ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), taps)))
         });
         let folds = folds.collect();
         Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts, folds }
@@ -96,6 +98,25 @@ impl Lowering<'_> {
                     Operand::Rows(_) => self.elementwise(&combine, self.places.of(x), Some(other)),
                     Operand::Vector(_) => self.elementwise_of(&combine, self.places.of(x), (other, 1)),
                 }
+            }
+            Op::Bound { x, least, most } => {
+                let bound = [
+                    elementwise::Step::new(elementwise::Op::Max, &[Arg::Input(0), Arg::Input(1)]),
+                    elementwise::Step::new(elementwise::Op::Min, &[Arg::Step(0), Arg::Input(2)]),
+                ];
+                let number = |key| (Place { slice: self.forward.vector(key), offset: 0, stride: 0 }, 0);
+                let x = self.places.of(x);
+                self.elementwise_by(&bound, x, vec![(x, 1), number(least), number(most)])
+            }
+            Op::AttendNear { q, kv: [k, v], far, weights, near, y } => {
+                let rows = |of| self.places.of(of).rows();
+                let buffers = NearBuffers {
+                    qkv: [q, k, v].map(rows),
+                    far: rows(far),
+                    weights: weights.map(|key| key.map(|key| self.forward.vector(key))),
+                    y: slice(y),
+                };
+                attention_near(near, buffers, self.forward.buffers.dummy)
             }
             _ => unreachable!("an operation that others have, too"),
         }

@@ -1,15 +1,18 @@
 //! Mixtures of experts: the choice, and products with the chosen ones' matrices, for few rows and for many.
 
 use super::plan::Plan;
-use super::{Lowering, Place};
+use super::recurrent::Pass;
+use super::{Forward, Lowering, Place};
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
+use crate::kernels::head_values::{HeadValues, head_values};
+use crate::kernels::join_heads::join_heads;
 use crate::kernels::layout::Matrix;
-use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, mat_mul_experts};
+use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, head_tiles, mat_mul_experts};
 use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, mat_vec_experts};
 use crate::kernels::route::{Counts, Params, Route, route};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::WeightKey;
-use crate::model::program::{Activation, ExpertActivation, Experts, GateUp, Op, Program, Routing};
+use crate::model::program::{Activation, ExpertActivation, Experts, GateUp, HeadRows, Op, Program, Routing};
 
 /// Matrices of experts: of gate and up together, or of one of the two, or of down.
 #[derive(Debug, Clone)]
@@ -36,6 +39,7 @@ impl ExpertScratch {
             Op::ExpertDown { experts, y, .. } => {
                 Some((Tiles::words(counts_of(*experts), rows as u32) as usize, experts.used * program.width(*y)))
             }
+            Op::HeadLinear { heads, .. } => Some((Tiles::words(counts_of_heads(*heads), rows as u32) as usize, 0)),
             _ => None,
         };
         let sizes: Vec<(usize, usize)> = program.ops().filter_map(counts).collect();
@@ -46,6 +50,11 @@ impl ExpertScratch {
             results: plan.words("results of experts", rows * width),
         })
     }
+}
+
+/// Heads with a matrix each are experts that all tokens go to.
+fn counts_of_heads(heads: usize) -> Counts {
+    Counts { experts: heads as u32, used: heads as u32 }
 }
 
 fn counts_of(experts: Experts) -> Counts {
@@ -145,6 +154,64 @@ impl Lowering<'_> {
         }
     }
 
+    /// Products of heads with a matrix each.
+    pub(super) fn head_linear(&self, op: &Op, pass: Pass) -> Vec<Dispatch> {
+        let Op::HeadLinear { x, weight, heads, y } = *op else { return Vec::new() };
+        let Forward { buffers, caps, .. } = self.forward;
+        let [x_width, y_width] = [x, y].map(|of| self.forward.width(of) / heads as u32);
+        let [x, y] = [x, y].map(|of| self.places.of(of));
+        debug_assert!(x.offset == 0 && y.offset == 0 && y.stride == heads * y_width as usize, "rows begin with heads");
+        let problem = ExpertProduct {
+            counts: counts_of_heads(heads),
+            weights: &self.parts(weight)[0].matrix,
+            bias: None,
+            epilogue: Epilogue::Store,
+            routes: buffers.dummy,
+            of_heads: Some(x_width),
+            x: x.slice,
+            x_stride: x.stride as u32,
+            y: y.slice,
+            y_stride: y_width,
+        };
+        match (pass, buffers.scratch.experts) {
+            (Pass::Many, Some(scratch)) => {
+                let tiles = Tiles::new(caps, problem.counts, self.rows, scratch.plan);
+                let plan = head_tiles([buffers.pass, buffers.dummy], &tiles);
+                [plan].into_iter().chain(mat_mul_experts(buffers.dummy, false, &tiles, &problem)).collect()
+            }
+            _ => mat_vec_experts(caps, (buffers.pass, buffers.dummy), self.rows, &problem),
+        }
+    }
+
+    /// The same with matrices as values.
+    pub(super) fn head_values(
+        &self,
+        [x, y]: [Activation; 2],
+        weight: WeightKey,
+        heads: usize,
+        rows: HeadRows,
+    ) -> Dispatch {
+        let sizes = [x, y].map(|of| self.forward.width(of) / heads as u32);
+        let [x, y] = [x, y].map(|of| self.places.of(of));
+        debug_assert!(x.offset == 0 && y.offset == 0 && y.stride == heads * sizes[1] as usize, "rows begin with heads");
+        let problem = HeadValues {
+            heads: heads as u32,
+            sizes,
+            rows,
+            x: x.slice,
+            x_stride: x.stride as u32,
+            w: self.forward.vector(weight),
+            y: y.slice,
+        };
+        head_values(self.forward.buffers.pass, &problem)
+    }
+
+    /// Heads of two activations as heads of one.
+    pub(super) fn join_heads(&self, [a, b]: [Activation; 2], heads: usize, y: Activation) -> Dispatch {
+        let [of_a, of_b] = [a, b].map(|of| self.forward.width(of) / heads as u32);
+        join_heads([heads as u32, of_a, of_b], [a, b, y].map(|of| self.places.of(of).rows()))
+    }
+
     fn parts(&self, key: WeightKey) -> &[ExpertPart] {
         &self.forward.weights.experts[&key]
     }
@@ -169,6 +236,7 @@ impl Lowering<'_> {
             bias: product.part.bias,
             epilogue: product.epilogue,
             routes: routes.slice,
+            of_heads: None,
             x: x.slice,
             x_stride: if product.per_choice { x_width / used } else { x.stride as u32 },
             y: y.slice,

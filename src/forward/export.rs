@@ -139,80 +139,51 @@ const NUMBERS: usize = 8;
 
 /// The code of an operation, and what it is besides activations and weights.
 fn numbers_of(op: &Op) -> (u32, [f32; NUMBERS]) {
-    let mut numbers = [0.0; NUMBERS];
-    let code = match *op {
-        Op::Embed { scale, .. } => {
-            numbers[0] = scale;
-            3
-        }
-        Op::EmbedPlace { row: TableRow::Position(_), .. } => 4,
-        Op::Norm { norm, .. } => {
-            numbers[0] = f32::from(norm.kind == NormKind::Layer);
-            numbers[1] = norm.width as f32;
-            numbers[2] = norm.eps;
-            5
-        }
-        Op::Rope { head_dim, table, .. } => {
-            numbers[0] = head_dim as f32;
-            numbers[1] = table as f32;
-            6
-        }
+    let (code, own) = match *op {
+        Op::Embed { scale, .. } => (3, vec![scale]),
+        Op::EmbedPlace { row: TableRow::Position(_), .. } => (4, Vec::new()),
+        Op::Norm { norm, .. } => (5, vec![f32::from(norm.kind == NormKind::Layer), norm.width as f32, norm.eps]),
+        Op::Rope { head_dim, table, .. } => (6, vec![head_dim as f32, table as f32]),
         Op::Attend { kv: Some(_), attention: ref of, keys: Keys::Cached(_), .. } if of.sinks.is_none() => {
             let (temperature, span) = of.temperature.map_or((0.0, 1), |of| (of.scale, of.span));
-            let sizes = [of.head_dim, of.window.unwrap_or(0), span].map(|size| size as f32);
-            numbers[..3].copy_from_slice(&[of.scale, of.soft_cap.unwrap_or(0.0), temperature]);
-            numbers[3..6].copy_from_slice(&sizes);
-            7
+            let [head_dim, window, span] = [of.head_dim, of.window.unwrap_or(0), span].map(|size| size as f32);
+            (7, vec![of.scale, of.soft_cap.unwrap_or(0.0), temperature, head_dim, window, span])
         }
-        Op::Gate { at, kind, .. } => {
-            numbers[0] = at as f32;
-            numbers[1] = f32::from(kind == GateKind::GeGlu);
-            8
-        }
-        Op::Activate { kind, .. } => {
-            numbers[0] = match kind {
-                ActivationKind::Gelu => 0.0,
-                ActivationKind::GeluErf => 1.0,
-                ActivationKind::Tanh => 2.0,
-                ActivationKind::Silu => 3.0,
-                ActivationKind::QuickGelu => 4.0,
-                ActivationKind::ReluSquared => 5.0,
-                ActivationKind::Xielu(of) => {
-                    numbers[1..5].copy_from_slice(&[of.positive, of.negative, of.beta, of.eps]);
-                    6.0
-                }
-                ActivationKind::Clamp(most) => {
-                    numbers[1] = most;
-                    7.0
-                }
-            };
-            9
-        }
-        Op::Add { scale, .. } => {
-            numbers[0] = scale;
-            10
-        }
-        Op::Scale { factor, .. } => {
-            if let Factor::Number(number) = factor {
-                numbers[0] = number;
-            }
-            11
-        }
-        Op::SoftCap { cap, .. } => {
-            numbers[0] = cap;
-            12
-        }
-        Op::Copy { .. } => 13,
+        Op::Gate { at, kind, .. } => (8, vec![at as f32, f32::from(kind == GateKind::GeGlu)]),
+        Op::Activate { kind, .. } => (9, numbers_of_activation(kind).to_vec()),
+        Op::Add { scale, .. } => (10, vec![scale]),
+        Op::Scale { factor: Factor::Number(number), .. } => (11, vec![number]),
+        Op::Scale { .. } => (11, Vec::new()),
+        Op::SoftCap { cap, .. } => (12, vec![cap]),
+        Op::Copy { .. } => (13, Vec::new()),
         Op::Combine { kind, with, .. } => {
-            numbers[0] = f32::from(kind == Combining::Subtract);
-            if matches!(with, Operand::Rows(_)) { 14 } else { 15 }
+            let code = if matches!(with, Operand::Rows(_)) { 14 } else { 15 };
+            (code, vec![f32::from(kind == Combining::Subtract)])
         }
-        Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } | Op::GateRow { .. } => 16,
-        Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => 17,
-        Op::GateHeads { .. } => 18,
-        Op::Attend { kv: None, .. } => 19,
-        Op::Attend { .. } => 20,
-        _ => 21,
+        Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } | Op::GateRow { .. } => (16, Vec::new()),
+        Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } => (17, Vec::new()),
+        Op::GateHeads { .. } => (18, Vec::new()),
+        Op::Attend { kv: None, .. } => (19, Vec::new()),
+        Op::Attend { .. } => (20, Vec::new()),
+        Op::Streams { .. } => (22, Vec::new()),
+        _ => (21, Vec::new()),
     };
+    let mut numbers = [0.0; NUMBERS];
+    numbers[..own.len()].copy_from_slice(&own);
     (code, numbers)
+}
+
+/// The number of a function and its own numbers.
+fn numbers_of_activation(kind: ActivationKind) -> [f32; 5] {
+    match kind {
+        ActivationKind::Gelu => [0.0; 5],
+        ActivationKind::GeluErf => [1.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::Tanh => [2.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::Silu => [3.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::QuickGelu => [4.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::ReluSquared => [5.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::Xielu(of) => [6.0, of.positive, of.negative, of.beta, of.eps],
+        ActivationKind::Relu => [8.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::Clamp(most) => [7.0, most, 0.0, 0.0, 0.0],
+    }
 }

@@ -7,6 +7,7 @@
 
 mod activations;
 mod adapters;
+mod attend;
 mod buffers;
 mod decode;
 mod embedder;
@@ -20,6 +21,7 @@ mod plan;
 mod prefill;
 mod recurrent;
 mod row_cache;
+mod streams;
 mod trace;
 mod weights;
 
@@ -40,11 +42,10 @@ pub use row_cache::RowCache;
 pub use trace::{Traced, ops_in_a_row};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights};
 
-use fusion::{Attend, OfHeads, Step};
+use fusion::Step;
 
 use crate::kernels::accept_drafts::{DRAFT_ROWS, accept_drafts};
 use crate::kernels::argmax::{Choices, Commit, argmax, argmax_merge};
-use crate::kernels::attention::{Attention, Limits};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
 use crate::kernels::find_rows::find_rows;
@@ -53,12 +54,11 @@ use crate::kernels::logit_bias::logit_bias;
 use crate::kernels::norm;
 use crate::kernels::output_gate::{OutputGate, output_gate};
 use crate::kernels::pool::pool;
-use crate::kernels::rope_kv::{HeadNorms, Heads, Qkv, Rope, RopeKv, rope_kv};
 use crate::kernels::sample::{Sample, sample};
-use crate::kernels::spec::{Dispatch, Slice};
+use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use crate::kernels::swiglu::swiglu;
-use crate::model::program::{self, Activation, Factor, Keys, NormKind, Op, Program, TableRow};
-use crate::model::{GateKind, RopeStyle, WeightKey};
+use crate::model::program::{self, Activation, Factor, NormKind, Op, Program, TableRow};
+use crate::model::{GateKind, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
 pub const CHUNK: usize = 512;
@@ -208,6 +208,8 @@ struct Lowering<'a> {
     rows: u32,
     /// Of decode with one row: the buffer of the residual stream that is not in use.
     spare: Option<Slice>,
+    /// The adapter whose products add to their own sums.
+    adapter: Option<&'a AdapterPlaces>,
 }
 
 impl Lowering<'_> {
@@ -217,7 +219,7 @@ impl Lowering<'_> {
             Step::Norm { x, norm, y, add } => vec![self.norm(*x, norm, *y, *add)],
             Step::Alone(Op::Embed { table, scale, y, .. }) => self.embed(*table, *scale, *y),
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
-            Step::Alone(Op::Input { .. }) => Vec::new(),
+            Step::Alone(Op::Input { .. } | Op::Angles { .. }) => Vec::new(),
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } | Step::Adapt(_) => {
                 unreachable!("each lowering has its own")
@@ -278,7 +280,15 @@ impl Lowering<'_> {
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
-            Op::Conv { .. } | Op::Scan { .. } | Op::DeltaNet { .. } => {
+            Op::HeadValues { x, weight, heads, rows, y } => self.head_values([x, y], weight, heads, rows),
+            Op::JoinHeads { parts, heads, y } => self.join_heads(parts, heads, y),
+            Op::Streams { base, x, spec, y } => self.streams([base, x], spec, y),
+            Op::Spread { x, kind } => self.spread(x, kind),
+            Op::Conv { .. }
+            | Op::Scan { .. }
+            | Op::ChannelScan { .. }
+            | Op::DeltaNet { .. }
+            | Op::HeadLinear { .. } => {
                 unreachable!("each lowering has its own")
             }
             Op::Pool { x, kind, y } => {
@@ -289,10 +299,11 @@ impl Lowering<'_> {
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } | Op::Project { .. } => {
                 self.of_encoder(op)
             }
-            Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
+            Op::Copy { .. } | Op::Combine { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.of_encoder(op),
             Op::Embed { .. }
             | Op::EmbedPlace { .. }
             | Op::Input { .. }
+            | Op::Angles { .. }
             | Op::Norm { .. }
             | Op::Linear { .. }
             | Op::Rope { .. }
@@ -305,9 +316,16 @@ impl Lowering<'_> {
         }
     }
 
+    /// More rows than a grid has go two by two, as groups of one row.
     fn norm(&self, x: Activation, norm: &program::Norm, y: Activation, add: Option<f32>) -> Dispatch {
-        let groups = self.forward.width(x) / norm.width as u32;
-        let [x, y] = [x, y].map(|of| self.places.of(of).rows());
+        let mut groups = self.forward.width(x) / norm.width as u32;
+        let [mut x, mut y] = [x, y].map(|of| self.places.of(of).rows());
+        let in_pairs = self.rows > MAX_WORKGROUPS;
+        if in_pairs {
+            debug_assert!(groups == 1 && self.rows <= 2 * MAX_WORKGROUPS && self.rows.is_multiple_of(2));
+            debug_assert!([x, y].iter().all(|rows| rows.offset == 0 && rows.stride == norm.width as u32));
+            (groups, x.stride, y.stride) = (2, 2 * x.stride, 2 * y.stride);
+        }
         let vector = |key: WeightKey| self.forward.weights.vectors.get(&key).copied();
         let problem = norm::Norm {
             width: norm.width as u32,
@@ -321,7 +339,11 @@ impl Lowering<'_> {
             y,
             add,
         };
-        norm::norm(&problem, self.forward.buffers.dummy)
+        let mut dispatch = norm::norm(&problem, self.forward.buffers.dummy);
+        if in_pairs {
+            dispatch.grid[0] = Extent::PerRows(2);
+        }
+        dispatch
     }
 
     /// `y = activation(gate) · up`, of the values of `up` from `at` on.
@@ -372,78 +394,5 @@ impl Lowering<'_> {
         let y = Output { slice: y.slice, element: Element::F32, sizes: &sizes };
         let program = elementwise::Program::new(chain, inputs.len()).expect("a chain without mistakes");
         elementwise(&program, &inputs, &y, true, self.forward.buffers.dummy)
-    }
-
-    /// Norms over heads, rotation, and the new keys and values into the cache.
-    fn rope_kv(&self, of_heads: &OfHeads, attend: &Attend) -> Dispatch {
-        let buffers = self.forward.buffers;
-        rope_kv(buffers.pass, buffers.dummy, &self.rotation(of_heads, attend))
-    }
-
-    /// Whether heads turn by several axes of a position.
-    fn has_axes(&self, of_heads: &OfHeads) -> bool {
-        let Forward { program, buffers, .. } = self.forward;
-        buffers.room.axes && of_heads.rope.is_some_and(|number| program.rope_tables[number].sections.is_some())
-    }
-
-    /// The cache that an attention looks into.
-    fn cache_of(&self, attend: &Attend) -> LayerCache {
-        match attend.keys {
-            Keys::Cached(number) => self.forward.buffers.cache[number],
-            Keys::OfInput { .. } => unreachable!("rows that see those of their input have no cache"),
-        }
-    }
-
-    fn rotation(&self, of_heads: &OfHeads, attend: &Attend) -> RopeKv {
-        let Forward { program, buffers, .. } = self.forward;
-        let rope_of = |number: usize| {
-            let table = program.rope_tables[number];
-            Rope { dims: table.dims as u32, split_half: table.style == RopeStyle::SplitHalf }
-        };
-        let LayerCache { heads, cache, .. } = self.cache_of(attend);
-        let kv_heads = if attend.kv.is_some() { heads.kv_heads } else { 0 };
-        let vector = |key: WeightKey| self.forward.vector(key);
-        let qk = of_heads.qk_norm.map(|(q, k)| (vector(q), k.map_or(buffers.dummy, vector)));
-        RopeKv {
-            heads: Heads { heads: attend.attention.heads as u32, kv_heads, ..heads },
-            rope: of_heads.rope.map_or(Rope { dims: 0, split_half: true }, rope_of),
-            magnitude: of_heads.rope.map_or(1.0, |number| program.rope_tables[number].scaling.magnitude),
-            temperature: attend.attention.temperature.map(|of| (of.scale, of.span as u32)),
-            qkv: self.qkv(attend, of_heads),
-            frequencies: of_heads.rope.map_or(buffers.dummy, |number| buffers.frequencies[number]),
-            axes: self.has_axes(of_heads),
-            norms: HeadNorms { qk, rotated: of_heads.norms_rotated, v: of_heads.v_norm, eps: of_heads.eps },
-            q: buffers.scratch.q,
-            cache,
-        }
-    }
-
-    /// Where q, k and v are: in one buffer, of which q is the first.
-    fn qkv(&self, attend: &Attend, of_heads: &OfHeads) -> Qkv {
-        let q = self.places.of(attend.q);
-        let mut qkv = Qkv { slice: q.slice, stride: q.stride as u32, kv_at: [0; 2] };
-        debug_assert!(q.offset == 0, "a row begins with q");
-        if let Some([k, v]) = attend.kv {
-            let v = if of_heads.v_is_k { k } else { v };
-            let [k, v] = [k, v].map(|of| self.places.of(of));
-            debug_assert!(q.slice == k.slice && k.slice == v.slice, "q, k and v are side by side");
-            qkv.kv_at = [k, v].map(|place| place.offset as u32);
-        }
-        qkv
-    }
-
-    fn attention(&self, attend: &Attend) -> (Attention, Limits) {
-        let buffers = self.forward.buffers;
-        let LayerCache { heads, cache, .. } = self.cache_of(attend);
-        let y = self.places.of(attend.y).slice;
-        let program::AttentionSpec { scale, window, soft_cap, alibi, sinks, .. } = attend.attention;
-        let sinks = sinks.map(|key| self.forward.vector(key));
-        let limits = Limits {
-            window: window.unwrap_or(0) as u32,
-            soft_cap: soft_cap.unwrap_or(0.0),
-            alibi: alibi.unwrap_or(0.0),
-        };
-        let heads = Heads { heads: attend.attention.heads as u32, ..heads };
-        (Attention { heads, scale, q: buffers.scratch.q, cache, sinks, y }, limits)
     }
 }

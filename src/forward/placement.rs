@@ -12,11 +12,11 @@ use super::fusion::{DECODE, Input, OfHeads, Step, steps};
 use super::plan::Plan;
 use super::weights::{Part, Placement, RowRun, Target, VectorRun, Weights};
 use crate::gguf::{GgmlType, TensorInfo};
-use crate::kernels::attention::MAX_HEAD_DIM;
+use crate::kernels::attention::{MAX_HEAD_DIM, MAX_KEY_DIM};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::{Experts, GateUp, Op, Output, Program, Weight};
+use crate::model::program::{AttentionSpec, Experts, GateUp, Op, Output, Program, Weight};
 use crate::model::{OpWeight, Role, WeightKey, WeightSpec, WeightUse};
 use crate::{Error, ErrorCode, Result};
 
@@ -43,10 +43,12 @@ pub fn place(
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
-    let head_dim = program.ops().filter_map(Op::attention).map(|attention| attention.head_dim).max().unwrap_or(0);
-    if head_dim > MAX_HEAD_DIM as usize {
-        let message = format!("heads of {head_dim} values, the GPU path takes at most {MAX_HEAD_DIM}");
-        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    for AttentionSpec { head_dim, value_dim, .. } in program.ops().filter_map(Op::attention) {
+        let most = if head_dim == value_dim { MAX_HEAD_DIM } else { MAX_KEY_DIM };
+        if head_dim > most as usize || value_dim > MAX_HEAD_DIM as usize {
+            let message = format!("heads of {head_dim} values, the GPU path takes at most {most}");
+            return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+        }
     }
     let found = matched.into_iter().map(|(index, spec)| (spec.key(), (index, spec))).collect();
     let targets = vec![None; tensors.len()];
@@ -91,7 +93,11 @@ impl Placer<'_> {
                     let part = self.expert_part(&[*weight], bias.as_slice(), *experts)?;
                     self.weights.experts.insert(*weight, vec![part]);
                 }
-                op @ Op::Scan { .. } => {
+                Op::HeadLinear { weight, heads, .. } => {
+                    let part = self.expert_part(&[*weight], &[], Experts { count: *heads, used: *heads })?;
+                    self.weights.experts.insert(*weight, vec![part]);
+                }
+                op @ (Op::Scan { .. } | Op::ChannelScan { .. }) => {
                     let keys: Vec<WeightKey> = op.weights(program).iter().map(|weight| weight.key).collect();
                     self.vectors(&keys)?;
                 }

@@ -34,7 +34,7 @@ impl Forward<'_> {
     }
 
     pub(super) fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
-        Lowering { forward: *self, places, rows: self.buffers.chunk as u32, spare: None }
+        Lowering { forward: *self, places, rows: self.buffers.chunk as u32, spare: None, adapter: None }
     }
 }
 
@@ -72,6 +72,7 @@ impl Lowering<'_> {
                 }
             },
             Step::Alone(op) if self.forward.program.state(op).is_some() => self.recurrent(op, Pass::Many),
+            Step::Alone(op @ Op::HeadLinear { .. }) => self.head_linear(op, Pass::Many),
             Step::Experts { op, to } => self.many_by_experts(op, to),
             Step::Adapt(op) => self.adapt(op, OfRows::All),
             other => self.simple(&other),
@@ -85,7 +86,13 @@ impl Lowering<'_> {
 
     /// Whether a cache or a recurrent state among `rest` takes what these products write.
     fn feeds_cache(&self, linears: &[Op], rest: &[Op]) -> bool {
-        let written: Vec<Activation> = linears.iter().map(Op::writes).collect();
+        let mut written: Vec<Activation> = linears.iter().map(Op::writes).collect();
+        // What is joined to a key.
+        for op in rest.iter().filter(|op| matches!(op, Op::Norm { .. } | Op::JoinHeads { .. })) {
+            if op.reads().iter().any(|of| written.contains(of)) {
+                written.push(op.writes());
+            }
+        }
         let keeps = |op: &Op| match op {
             Op::Attend { kv, keys: Keys::Cached(_), .. } => kv.iter().flatten().any(|of| written.contains(of)),
             other => self.forward.program.state(other).is_some() && other.reads().iter().any(|of| written.contains(of)),

@@ -1,6 +1,7 @@
 //! Operations with a recurrent state.
 
 use super::{Forward, Lowering};
+use crate::kernels::channel_scan::{ChannelScan, channel_scan};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
 use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
 use crate::kernels::norm::Rows;
@@ -40,6 +41,7 @@ impl Lowering<'_> {
         match *op {
             Op::Conv { x, gates, ref conv, state, y } => self.conv([x, y], gates, (conv, state), pass),
             Op::Scan { z, dt, xbc, ref scan, state, y } => self.scan([z, dt, xbc, y], (scan, state), pass),
+            Op::ChannelScan { .. } => vec![self.channel_scan(op, pass)],
             Op::DeltaNet { qkv, beta, alpha, ref delta, state, y } => {
                 vec![self.delta_net([qkv, beta, alpha, y], delta, state)]
             }
@@ -112,6 +114,25 @@ impl Lowering<'_> {
             Pass::Few => vec![ssm_scan(buffers.pass, &problem)],
             Pass::Many => ssm_scan_chunked(buffers.pass, &problem, buffers.scratch.products).into(),
         }
+    }
+
+    /// Mamba's scan.
+    fn channel_scan(&self, op: &Op, pass: Pass) -> Dispatch {
+        let Op::ChannelScan { x, z, dt, bc, ref scan, state, y } = *op else { unreachable!("a scan of channels") };
+        let buffers = self.forward.buffers;
+        let [x, dt, y] = [x, dt, y].map(|of| self.whole(of).slice);
+        let problem = ChannelScan {
+            channels: scan.channels as u32,
+            state_size: scan.state as u32,
+            x,
+            z: self.places.of(z).rows(),
+            dt,
+            bc: bc.map(|of| self.places.of(of).rows()),
+            of_channels: self.forward.vector(scan.a),
+            state: buffers.states[state],
+            y,
+        };
+        channel_scan(buffers.pass, &problem, pass == Pass::Many)
     }
 
     /// The rows of an activation that has a buffer to itself.

@@ -175,15 +175,17 @@ impl Weights<'_> {
     }
 
     fn check_use(&self, spec: &WeightSpec, name: &str) -> Result<()> {
-        let [mut is_table, mut is_matrix, mut is_values] = [false; 3];
+        let [mut is_table, mut is_matrix, mut is_values, mut is_of_heads] = [false; 4];
         for op in self.program.ops() {
             for weight in op.weights(&self.program).iter().filter(|weight| weight.key == spec.key()) {
                 is_table |= weight.used_as == WeightUse::Table;
                 is_matrix |= weight.used_as == WeightUse::Matrix;
                 is_values |= weight.used_as == WeightUse::Values;
+                is_of_heads |= matches!(op, Op::HeadLinear { .. } | Op::HeadValues { .. });
             }
         }
         let message = match (is_table, is_matrix, is_values) {
+            _ if is_of_heads => "each head has a matrix of its own there, which adapters do not change",
             (true, true, _) => "it is the head of this model, too",
             (false, true, false) => return Ok(()),
             (true, false, false) if name == EMBEDDING => return Ok(()),

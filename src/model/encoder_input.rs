@@ -19,7 +19,7 @@ pub struct EncoderInput {
     pub places: Taps,
     /// `[outputs, parts, taps]`, see [`Op::Regroup`].
     pub groups: Taps,
-    /// `[rows, pairs, 2]`, see [`Op::Turn`].
+    /// `[rows, pairs, 2]`, see [`Op::Turn`]; or as [`Op::Angles`] has them.
     pub turns: Vec<f32>,
     /// 1 for a row that is marked, else 0, `[rows]` or, where rows are marked behind the encoder, `[outputs]`; see
     /// [`Op::Break`].
@@ -62,6 +62,7 @@ impl TableWidths {
             Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
             Op::Break { .. } => Self { breaks: 1, ..found },
+            Op::Angles { y } => Self { turns: program.width(y), ..found },
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,
         });
@@ -84,8 +85,8 @@ impl EncoderInput {
     pub fn check(&self, program: &Program, most: usize) -> Result<()> {
         let TableWidths { patch, places: [places, table], groups, turns, breaks } = TableWidths::of(program);
         let (rows, outputs) = (self.rows, self.outputs);
-        let counts = self.rows_of_stages().map(|rows| ("patches", rows)).chain([("rows", outputs)]);
-        for (what, count) in counts {
+        let before = self.folds.iter().zip(&program.stage_rows).map(|(fold, &most)| ("patches", fold.rows, most));
+        for (what, count, most) in before.chain([("patches", rows, most), ("rows", outputs, most)]) {
             if !(1..=most).contains(&count) {
                 return Err(Error::invalid_argument(format!("an image of {count} {what}, expected 1 to {most}")));
             }

@@ -5,20 +5,23 @@
 //! `families/` and one row of its table.
 
 mod adapter;
+mod attention;
 mod config;
 mod encoder_input;
 mod experts;
 mod families;
 mod input;
+mod op;
 mod op_weights;
 pub mod program;
 mod recurrent;
 mod roles;
+mod streams;
 mod tensors;
 
 pub use adapter::{Adapter, Pair};
 pub use config::{
-    EmbedderConfig, EncoderConfig, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector, RopeScaling,
+    EmbedderConfig, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector, RopeScaling,
     RopeSections, Ssm, WholeImages, YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
@@ -54,6 +57,8 @@ pub enum ActivationKind {
     Silu,
     /// `x · σ(1.702 x)` (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)
     QuickGelu,
+    /// `max(x, 0)`
+    Relu,
     /// `max(x, 0)²` (So et al. 2021, <https://arxiv.org/abs/2109.08668>)
     ReluSquared,
     /// See [`Xielu`].

@@ -1,7 +1,7 @@
 //! The weights that each operation of a program reads: the one table behind the tensors that a model wants, and behind
 //! where they go on the GPU.
 
-use super::program::{Factor, GateUp, Norm, Op, Operand, Program, TableRow, Weight};
+use super::program::{Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight};
 use super::roles::WeightKey;
 
 /// What an operation does with a weight.
@@ -66,6 +66,14 @@ impl Op {
                 let biases = of.map(|of| bias(of, width(*y)));
                 [matrix(*weight, &[width(*x), width(*y)])].into_iter().chain(biases).collect()
             }
+            Self::HeadLinear { x, weight, heads, y } => {
+                let [cols, rows] = [x, y].map(|of| width(*of) / (*heads).max(1));
+                vec![matrix(*weight, &[cols, rows, *heads])]
+            }
+            Self::HeadValues { x, weight, heads, rows, y } => {
+                let cols = width(if rows.transposed { *y } else { *x }) / (*heads).max(1);
+                vec![values(*weight, &[cols, rows.of * heads])]
+            }
             Self::Attend { attention, .. } => {
                 attention.sinks.map(|key| values(key, &[attention.heads])).into_iter().collect()
             }
@@ -81,6 +89,9 @@ impl Op {
             Self::Scan { scan, .. } => {
                 let [a, d] = [scan.a, scan.d].map(|key| values(key, &[1, scan.heads]));
                 vec![values(scan.dt_bias, &[scan.heads]), a, d]
+            }
+            Self::ChannelScan { scan, .. } => {
+                vec![values(scan.a, &[scan.state, scan.channels]), values(scan.d, &[scan.channels])]
             }
             Self::Route { routing, .. } => {
                 let keys = [routing.bias, routing.expert_scales].into_iter().flatten();
@@ -108,7 +119,18 @@ impl Op {
             Self::Break { row, to } => vec![values(*row, &[width(*to)])],
             Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
             Self::Combine { x, with: Operand::Vector(key), .. } => vec![values(*key, &[width(*x)])],
+            Self::Bound { least, most, .. } => [least, most].map(|key| values(*key, &[1])).into(),
+            Self::AttendNear { weights, near, .. } => {
+                weights.iter().flatten().map(|key| values(*key, &[near.head_dim])).collect()
+            }
+            Self::Streams { spec: StreamSpec { router: Some((router, key)), inputs, width: of, .. }, y, .. } => {
+                vec![values(*key, &[width(*router), width(*y) / of * inputs])]
+            }
             Self::Rope { .. }
+            | Self::Streams { .. }
+            | Self::Spread { .. }
+            | Self::Angles { .. }
+            | Self::JoinHeads { .. }
             | Self::Pool { .. }
             | Self::Input { .. }
             | Self::Regroup { .. }

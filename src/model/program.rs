@@ -7,10 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ModelConfig;
+pub use super::attention::{AttentionSpec, Keys, NearSpec, RopeFactors, RopeTable, Sight, Temperature};
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
-pub use super::recurrent::{ConvSpec, DeltaSpec, ScanSpec};
+pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, PoolKind, TableRow};
+pub use super::recurrent::{ChannelSpec, ConvSpec, DeltaSpec, ScanSpec};
 use super::roles::{Role, WeightKey};
-use super::{ActivationKind, GateKind, ModelConfig, RopeScaling, RopeSections, RopeStyle};
+pub use super::streams::{Spreading, StreamSpec};
 use crate::{Error, ErrorCode, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
@@ -93,339 +96,6 @@ impl Norm {
     }
 }
 
-/// Divisors of the frequencies of a rotary embedding, `[dims / 2]` each, where the file has them. Some files have two
-/// (long RoPE, Ding et al. 2024, <https://arxiv.org/abs/2402.13753>), some one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RopeFactors {
-    /// For a context of up to `original_context` tokens.
-    pub short: WeightKey,
-    /// For a longer one.
-    pub long: WeightKey,
-    /// In tokens.
-    pub original_context: usize,
-}
-
-impl RopeFactors {
-    /// The same for every context.
-    pub const fn of(key: WeightKey) -> Self {
-        Self { short: key, long: key, original_context: 0 }
-    }
-
-    /// Those of a run with so many tokens of context.
-    pub fn for_context(self, context: usize) -> WeightKey {
-        if context > self.original_context { self.long } else { self.short }
-    }
-}
-
-/// The angles of a rotary embedding (Su et al. 2021, <https://arxiv.org/abs/2104.09864>): pair `i` of a head turns by
-/// `position · theta^(−2i / dims) / factors[i]` radians, scaled by `scaling`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RopeTable {
-    /// Which values of a head make a pair.
-    pub style: RopeStyle,
-    /// Values of each head that are rotated, from the first; even, 0 for none.
-    pub dims: usize,
-    /// The base of the frequencies.
-    pub theta: f32,
-    /// How contexts beyond the original one are reached.
-    pub scaling: RopeScaling,
-    /// Divisors of the frequencies.
-    pub factors: Option<RopeFactors>,
-    /// Which axis of a position a pair turns by; `None`: all by the first.
-    pub sections: Option<RopeSections>,
-}
-
-impl RopeTable {
-    /// Whether a pair turns: those in no section do not.
-    pub fn turns(&self, pair: usize) -> bool {
-        self.sections.is_none_or(|sections| sections.axis(pair).is_some())
-    }
-}
-
-/// Queries at position `p` are multiplied by `1 + scale · ln(⌊p / span⌋ + 1)` (Llama 4's and Mistral 3's attention
-/// temperature, after Nakanishi 2025, <https://arxiv.org/abs/2501.19399>).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Temperature {
-    /// How fast it grows.
-    pub scale: f32,
-    /// Positions of one temperature.
-    pub span: usize,
-}
-
-impl Temperature {
-    /// What a query at this position is multiplied by.
-    pub fn at(self, position: usize) -> f32 {
-        1.0 + self.scale * ((position / self.span + 1) as f32).ln()
-    }
-}
-
-/// The shape of one attention layer, and what bounds its scores.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AttentionSpec {
-    /// Query heads, a multiple of `kv_heads`.
-    pub heads: usize,
-    /// Key and value heads.
-    pub kv_heads: usize,
-    /// Values per head; even.
-    pub head_dim: usize,
-    /// What products of queries and keys are multiplied by.
-    pub scale: f32,
-    /// A query sees itself and the `window − 1` tokens before it; `None`: all tokens before it.
-    pub window: Option<usize>,
-    /// `cap · tanh(score / cap)` replaces each score.
-    pub soft_cap: Option<f32>,
-    /// What far queries are multiplied by.
-    pub temperature: Option<Temperature>,
-    /// Scores fall with the distance of a key, of each head by a slope of its own: the bias that the slopes follow from
-    /// (ALiBi, Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
-    pub alibi: Option<f32>,
-    /// `[heads]`: a logit that takes part in the softmax without a value (Xiao et al. 2023,
-    /// <https://arxiv.org/abs/2309.17453>).
-    pub sinks: Option<WeightKey>,
-}
-
-impl AttentionSpec {
-    /// Values of all query heads of a token.
-    pub fn query_width(&self) -> usize {
-        self.heads * self.head_dim
-    }
-
-    /// Values of all key heads of a token, and of all value heads.
-    pub fn kv_width(&self) -> usize {
-        self.kv_heads * self.head_dim
-    }
-}
-
-/// Which row of a table a token gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableRow {
-    /// That of its position; the table has so many rows.
-    Position(usize),
-    /// The first of so many, whatever the token.
-    First(usize),
-}
-
-/// How the rows of an input become one vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PoolKind {
-    /// Their mean.
-    Mean,
-    /// The first: that of a classification token.
-    First,
-    /// The last, which alone has seen all others where attention is causal.
-    Last,
-}
-
-/// Which rows of its input a row sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sight {
-    /// All.
-    All,
-    /// Those up to itself.
-    Causal,
-    /// Those of its own part, where the caller cuts an image into several.
-    Part,
-}
-
-/// What the queries of an attention see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keys {
-    /// The KV cache of this number, to which the operation appends its keys and values; causally.
-    Cached(usize),
-    /// The rows of the same input alone, as far as a row sees them. Where it sees those behind it, a window reaches
-    /// `window / 2` rows to either side.
-    OfInput(Sight),
-}
-
-/// What [`Op::Scale`] multiplies by.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Factor {
-    /// A number.
-    Number(f32),
-    /// A tensor `[1]`.
-    Weight(WeightKey),
-}
-
-/// How rows become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grouping {
-    /// Parts of the row, each as wide as a row before.
-    pub parts: usize,
-    /// Rows that a part is a sum of.
-    pub taps: usize,
-    /// Whether values of the parts take turns, else the parts follow each other.
-    pub by_value: bool,
-}
-
-impl Grouping {
-    /// Taps of a row.
-    pub fn width(self) -> usize {
-        self.parts * self.taps
-    }
-}
-
-/// What [`Op::Combine`] computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Combining {
-    /// The product.
-    Multiply,
-    /// The difference.
-    Subtract,
-}
-
-/// What [`Op::Combine`] takes besides x.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operand {
-    /// A tensor `[width of x]`.
-    Vector(WeightKey),
-    /// An activation as wide as x.
-    Rows(Activation),
-}
-
-/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or
-/// recurrent state.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Op {
-    /// `y = scale · table[token]`; the table has so many rows.
-    Embed { table: WeightKey, rows: usize, scale: f32, y: Activation },
-    /// `y = table[row]`, by the place of a token instead of its id.
-    EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
-    /// `y = norm(x)`; `y` may be `x`.
-    Norm { x: Activation, norm: Norm, y: Activation },
-    /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
-    Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
-    /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
-    Rope { x: Activation, head_dim: usize, table: usize },
-    /// `y = softmax(q · kᵀ) · v` over these keys and values (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>;
-    /// Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>). Without `kv` an earlier layer has filled the cache.
-    Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, keys: Keys, y: Activation },
-    /// One row for each input: what follows in the head is over these.
-    Pool { x: Activation, kind: PoolKind, y: Activation },
-    /// The caller's rows, such as the patches of an image: nothing is computed.
-    Input { y: Activation },
-    /// `to += Σ_t weight[t] · table[index[t]]`, with so many taps for each row of `to` that the caller gives; the table
-    /// has so many rows.
-    AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
-    /// `to = row` for the rows that the caller marks: breaks between lines of an image, or a class token.
-    Break { row: WeightKey, to: Activation },
-    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the embedding,
-    /// or in the head, is over these rows.
-    Regroup { x: Activation, grouping: Grouping, y: Activation },
-    /// Turns the pairs of each head of `x` by the caller's angles: value i of a head and value i + `apart` are a pair,
-    /// and neighbours of `2 · apart` values follow each other. A pair without an angle stays.
-    Turn { x: Activation, head_dim: usize, apart: usize },
-    /// `y = x · W` with W `[width of x, width of y]` as values.
-    Project { x: Activation, weight: WeightKey, y: Activation },
-    /// `y = x`
-    Copy { x: Activation, y: Activation },
-    /// `x = x · with` or `x − with`, value by value.
-    Combine { x: Activation, kind: Combining, with: Operand },
-    /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k
-    /// of length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
-    /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state of this number.
-    DeltaNet { qkv: Activation, beta: Activation, alpha: Activation, delta: DeltaSpec, state: usize, y: Activation },
-    /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
-    /// `y = norm(x) · silu(gate)`, each head of `width` values by itself. The gate has the width of x, or a value for
-    /// each head.
-    GateHeads { x: Activation, gate: Activation, norm: Option<(WeightKey, f32)>, width: usize, y: Activation },
-    /// `y = conv(x)`, with gates b and c `y = c · conv(b · x)` (LFM2, <https://arxiv.org/abs/2511.23404>). The inputs
-    /// of the last tokens are in the recurrent state of this number.
-    Conv { x: Activation, gates: Option<[Activation; 2]>, conv: ConvSpec, state: usize, y: Activation },
-    /// `h = exp(dt A) h + dt B xᵀ` per head, `y = (C h + D x) · silu(z)`, with `dt = softplus(dt + bias)` and x, B and
-    /// C side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state
-    /// of this number.
-    Scan { z: Activation, dt: Activation, xbc: Activation, scan: ScanSpec, state: usize, y: Activation },
-    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from
-    /// `at` on, as many as the gate has.
-    Gate { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
-    /// `x = σ(gate) · x`, with one value of `gate` per token.
-    GateRow { x: Activation, gate: Activation },
-    /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
-    Route { logits: Activation, routing: Routing, routes: Activation },
-    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products; or
-    /// `y[e] = up[e] · x` where it has no gate.
-    ExpertGate {
-        x: Activation,
-        routes: Activation,
-        gate_up: GateUp,
-        kind: ExpertActivation,
-        experts: Experts,
-        y: Activation,
-    },
-    /// `y = Σ weight[e] · (down[e] · x[e] + bias[e])` over the experts of a token.
-    ExpertDown {
-        x: Activation,
-        routes: Activation,
-        weight: WeightKey,
-        bias: Option<WeightKey>,
-        experts: Experts,
-        y: Activation,
-    },
-    /// `x = activation(x)`
-    Activate { x: Activation, kind: ActivationKind },
-    /// `to += scale · x`
-    Add { x: Activation, scale: f32, to: Activation },
-    /// `x = factor · x`
-    Scale { x: Activation, factor: Factor },
-    /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
-    SoftCap { x: Activation, cap: f32 },
-    /// `y += factor · scale · B · A · x` for each of `ys`, where adapters change the products of `x`, the first of
-    /// which is with the weight `of`; or without x the embedding by the table `of`. Lists on the GPU alone have it.
-    Adapt { x: Option<Activation>, of: WeightKey, ys: Vec<Activation>, factor: f32 },
-}
-
-impl Op {
-    /// The shape of an attention.
-    pub fn attention(&self) -> Option<AttentionSpec> {
-        match self {
-            Self::Attend { attention, .. } => Some(*attention),
-            _ => None,
-        }
-    }
-
-    /// The activations that the operation reads.
-    pub fn reads(&self) -> Vec<Activation> {
-        match *self {
-            Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } => Vec::new(),
-            Self::AddPlaces { to, .. } | Self::Break { to, .. } => vec![to],
-            Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
-            Self::Combine { x, with: Operand::Vector(_), .. } => vec![x],
-            Self::Combine { x, with: Operand::Rows(other), .. } => vec![x, other],
-            Self::Norm { x, .. } | Self::Linear { x, .. } | Self::Rope { x, .. } | Self::Pool { x, .. } => vec![x],
-            Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => vec![x],
-            Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
-            Self::DeltaNet { qkv, beta, alpha, .. } => vec![qkv, beta, alpha],
-            Self::GateHeads { x, gate, .. } | Self::GateRow { x, gate } => vec![x, gate],
-            Self::Gate { gate, up, .. } => vec![gate, up],
-            Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
-            Self::Scan { z, dt, xbc, .. } => vec![z, dt, xbc],
-            Self::Route { logits, .. } => vec![logits],
-            Self::ExpertGate { x, routes, .. } | Self::ExpertDown { x, routes, .. } => vec![x, routes],
-            Self::Add { x, to, .. } => vec![x, to],
-            Self::Adapt { x, ref ys, .. } => x.into_iter().chain(ys.iter().copied()).collect(),
-        }
-    }
-
-    /// The activation that the operation writes.
-    pub fn writes(&self) -> Activation {
-        match *self {
-            Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
-            Self::EmbedPlace { y, .. } | Self::Pool { y, .. } | Self::Input { y } | Self::Copy { y, .. } => y,
-            Self::AddPlaces { to, .. } | Self::Break { to, .. } => to,
-            Self::Regroup { y, .. } | Self::Project { y, .. } => y,
-            Self::Turn { x, .. } | Self::Combine { x, .. } => x,
-            Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
-            Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
-            Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } => y,
-            Self::Route { routes, .. } => routes,
-            Self::GateRow { x, .. } => x,
-            Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
-            Self::Add { to, .. } => to,
-            Self::Adapt { ref ys, .. } => ys[0],
-        }
-    }
-}
-
 /// Everything that a model computes for a token.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Program {
@@ -445,6 +115,8 @@ pub struct Program {
     pub output: Output,
     /// What an encoder gives besides, as wide: rows for deeper layers.
     pub sides: Vec<Activation>,
+    /// Rows of each stage of the embedding but the last, at most: see [`Program::stages`].
+    pub stage_rows: Vec<usize>,
 }
 
 /// What a program gives.
@@ -516,8 +188,14 @@ impl Program {
             }
         }
         match op {
+            Op::HeadLinear { heads, .. } if heads > &MAX_EXPERTS => {
+                let message =
+                    format!("heads with a matrix of their own: expected at most {MAX_EXPERTS}, found {heads}");
+                return Err(Error::bad_file(message));
+            }
             Op::Conv { conv, .. } => conv.check()?,
             Op::Scan { scan, .. } => scan.check()?,
+            Op::ChannelScan { scan, .. } => scan.check()?,
             Op::DeltaNet { delta, .. } => delta.check()?,
             _ => {}
         }
@@ -534,6 +212,12 @@ impl Program {
         let ends: Vec<usize> = folds.chain([self.embed.len()]).collect();
         let starts = [0].into_iter().chain(ends.iter().copied());
         starts.zip(&ends).map(|(start, &end)| &self.embed[start..end]).collect()
+    }
+
+    /// Rows of the stage of an operation of the embedding, at most: `most` in the last.
+    pub fn rows_at(&self, at: usize, most: usize) -> usize {
+        let before = self.embed.iter().take(at + 1).filter(|op| matches!(op, Op::Regroup { .. })).count();
+        self.stage_rows.get(before).copied().unwrap_or(most)
     }
 
     /// How rows become others in the embedding, in order.
@@ -598,6 +282,7 @@ impl Program {
             Op::Conv { x, conv, state, .. } => Some((state, conv.kernel.saturating_sub(1) * self.width(x))),
             Op::DeltaNet { delta, state, .. } => Some((state, delta.state_len())),
             Op::Scan { scan, state, .. } => Some((state, scan.inner() * scan.state)),
+            Op::ChannelScan { scan, state, .. } => Some((state, scan.channels * scan.state)),
             _ => None,
         }
     }
@@ -624,7 +309,11 @@ impl Program {
 
     /// The activation that the embedding writes: the residual stream.
     pub fn residual(&self) -> Activation {
-        let embedding = self.embed.iter().find(|op| !matches!(op, Op::Input { .. }));
+        let is_staged = self.folds().next().is_some();
+        let embedding = match is_staged {
+            true => self.embed.last(),
+            false => self.embed.iter().find(|op| !matches!(op, Op::Input { .. })),
+        };
         embedding.map_or(Activation(0), Op::writes)
     }
 

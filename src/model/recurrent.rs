@@ -66,6 +66,26 @@ impl ScanSpec {
     }
 }
 
+/// The shape of one Mamba layer, and what its channels have of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChannelSpec {
+    /// Channels.
+    pub channels: usize,
+    /// Values of the state of each.
+    pub state: usize,
+    /// `[channels, state]`: decay, below 0.
+    pub a: WeightKey,
+    /// `[channels]`: how much of x goes past the state.
+    pub d: WeightKey,
+}
+
+impl ChannelSpec {
+    pub(super) fn check(&self) -> Result<()> {
+        in_range("channels of a scan", self.channels, 1..=usize::MAX)?;
+        in_range("state of a scan", self.state, 1..=MAX_SCAN_STATE)
+    }
+}
+
 /// The heads of a gated delta rule, and what they have of their own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeltaSpec {

@@ -68,6 +68,30 @@ pub enum Role {
     AttnQkv,
     /// Their bias.
     AttnQkvBias,
+    /// The latent vector that queries are made of.
+    AttnQA,
+    /// The RMS norm of that.
+    AttnQANorm,
+    /// Queries from there.
+    AttnQB,
+    /// Of each query head what meets the latent vector of keys, by [`Role::AttnKB`].
+    AttnQNope,
+    /// Of each query head what is rotated.
+    AttnQRope,
+    /// The latent vector that keys and values are made of, then what is rotated of all keys.
+    AttnKvA,
+    /// The former.
+    AttnKvLatent,
+    /// The latter.
+    AttnKRope,
+    /// The RMS norm of the latent vector.
+    AttnKvANorm,
+    /// Of each head keys and values from there.
+    AttnKvB,
+    /// Of each head the matrix of keys, turned around: from queries to the latent vector.
+    AttnKB,
+    /// Of each head the matrix of values.
+    AttnVB,
     /// Attention back to the residual stream.
     AttnOut,
     /// Bias of that.
@@ -156,6 +180,20 @@ pub enum Role {
     SsmDtBias,
     /// Decay of its heads.
     SsmA,
+    /// Time steps, B and C of a Mamba layer.
+    SsmX,
+    /// Its B.
+    SsmB,
+    /// Its C.
+    SsmC,
+    /// From time steps to those of the channels.
+    SsmDtOut,
+    /// The RMS norm of time steps.
+    SsmDtNorm,
+    /// The RMS norm of B.
+    SsmBNorm,
+    /// The RMS norm of C.
+    SsmCNorm,
     /// How much of x goes past the state.
     SsmD,
     /// The RMS norm after the scan.
@@ -277,6 +315,14 @@ const LAYER: &[(Role, &str)] = &[
     (Role::SsmBeta, "ssm_beta.weight"),
     (Role::SsmAlpha, "ssm_alpha.weight"),
     (Role::SsmBetaAlpha, "ssm_ba.weight"),
+    (Role::AttnQA, "attn_q_a.weight"),
+    (Role::AttnQANorm, "attn_q_a_norm.weight"),
+    (Role::AttnQB, "attn_q_b.weight"),
+    (Role::AttnKvA, "attn_kv_a_mqa.weight"),
+    (Role::AttnKvANorm, "attn_kv_a_norm.weight"),
+    (Role::AttnKvB, "attn_kv_b.weight"),
+    (Role::AttnKB, "attn_k_b.weight"),
+    (Role::AttnVB, "attn_v_b.weight"),
     (Role::AttnOut, "attn_output.weight"),
     (Role::AttnOutBias, "attn_output.bias"),
     (Role::AttnInnerNorm, "attn_sub_norm.weight"),
@@ -308,6 +354,11 @@ const LAYER: &[(Role, &str)] = &[
     (Role::SsmConv, "ssm_conv1d.weight"),
     (Role::SsmConvBias, "ssm_conv1d.bias"),
     (Role::SsmDtBias, "ssm_dt.bias"),
+    (Role::SsmX, "ssm_x.weight"),
+    (Role::SsmDtOut, "ssm_dt.weight"),
+    (Role::SsmDtNorm, "ssm_dt_norm.weight"),
+    (Role::SsmBNorm, "ssm_b_norm.weight"),
+    (Role::SsmCNorm, "ssm_c_norm.weight"),
     (Role::SsmA, "ssm_a"),
     (Role::SsmD, "ssm_d"),
     (Role::SsmNorm, "ssm_norm.weight"),

@@ -28,6 +28,8 @@ MODELS = Path(__file__).parents[2] / "tests" / "fixtures" / "models"
 TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / "encoders"
 PREDICT = 8
 GELU, SILU = {"clip.use_gelu": True}, {"clip.use_silu": True}
+# Tokens that Qwen3-ASR has, in place of the last but three of a vocabulary: control tokens, and one that is written.
+ASR = {"<|audio_start|>": 3, "<|audio_end|>": 3, "<asr_text>": 4}
 
 
 class Encoder:
@@ -111,8 +113,7 @@ class Encoder:
 
 
 class Listener(Encoder):
-    """An encoder of sounds of Whisper's kind. llama.cpp rounds what the second convolution reads to f16: its kernel is
-    small, so that rows can be compared closely."""
+    """An encoder of sounds."""
 
     def __init__(self, name: str, text: str, sounds: list[int], **numbers):
         super().__init__(name, name, text, [])
@@ -121,22 +122,36 @@ class Listener(Encoder):
                         "attention__layer_norm_epsilon": 1e-5} | numbers
         self.keys = {"clip.projector_type": name}
         self.keys |= {f"clip.audio.{key.replace('__', '.')}": value for key, value in self.numbers.items()}
+
+    def layers(self, k_bias: bool):
         d, ff = self.width, self.numbers["feed_forward_length"]
-        self.tensor("a.conv1d.1.weight", d, self.numbers["num_mel_bins"], 3, half=True)
-        self.tensor("a.conv1d.1.bias", d, 1)
-        self.tensor("a.conv1d.2.weight", d, d, 3, deviation=0.3 / math.sqrt(3 * d), half=True)
-        self.tensor("a.conv1d.2.bias", d, 1)
-        self.tensor("a.position_embd.weight", 1500, d, deviation=0.3, half=True)
         for layer in range(self.numbers["block_count"]):
             at = f"a.blk.{layer}."
             self.norm(at + "ln1", d)
             self.norm(at + "ln2", d)
             for part in "qkv":
-                self.linear(at + f"attn_{part}", d, d, part != "k", half=True)
+                self.linear(at + f"attn_{part}", d, d, part != "k" or k_bias, half=True)
             self.linear(at + "attn_out", d, d)
             self.linear(at + "ffn_up", ff, d)
             self.linear(at + "ffn_down", d, ff)
         self.norm("a.post_ln", d)
+
+
+class Whisper(Listener):
+    """Of Whisper's kind. llama.cpp rounds what the second convolution reads to f16: its kernel is small, so that rows
+    can be compared closely."""
+
+    second = 0.3  # how large that kernel is
+
+    def __init__(self, name: str, text: str, sounds: list[int], **numbers):
+        super().__init__(name, text, sounds, **numbers)
+        d = self.width
+        self.tensor("a.conv1d.1.weight", d, self.numbers["num_mel_bins"], 3, half=True)
+        self.tensor("a.conv1d.1.bias", d, 1)
+        self.tensor("a.conv1d.2.weight", d, d, 3, deviation=self.second / math.sqrt(3 * d), half=True)
+        self.tensor("a.conv1d.2.bias", d, 1)
+        self.tensor("a.position_embd.weight", 1500, d, deviation=0.3, half=True)
+        self.layers(False)
 
 
 def sound(count: int) -> np.ndarray:
@@ -154,8 +169,72 @@ def save_sound(path: Path, samples: np.ndarray) -> None:
         file.writeframes(samples.astype("<i2").tobytes())
 
 
+class Voxtral(Whisper):
+    """llama.cpp takes the mean of pairs of rows before Voxtral's projector, which the model's own code does not. What it
+    is asked about is an encoder of GLM-ASR with the same weights, which differs in the names of the last norm and in two
+    rows around the others."""
+
+    begins, is_framed, second = "[BEGIN_AUDIO]", True, 0.08
+
+    def write(self, path: Path, half: bool):
+        if half:
+            return super().write(path, half)
+        kept = self.keys, self.tensors
+        renamed = [(name.replace("a.post_ln", "mm.a.norm_pre"), *rest) for name, *rest in self.tensors]
+        rows = self.numbers["projection_dim"]
+        zeros = {"mm.a.mlp.1.bias": len(dict((name, values) for name, values, _ in renamed)["mm.a.mlp.1.weight"]),
+                 "mm.a.mlp.2.bias": rows, "v.boi": rows, "v.eoi": rows}
+        self.keys = self.keys | {"clip.projector_type": "glma"}
+        self.tensors = renamed + [(name, np.zeros(count, np.float32), False) for name, count in zeros.items()]
+        super().write(path, half)
+        self.keys, self.tensors = kept
+
+
+def conformer() -> Listener:
+    """That of Gemma 4. Some products keep what goes in and comes out between two numbers. With so many bins the first
+    convolution has more rows, for 30 seconds, than a grid of WebGPU."""
+    e = Listener("gemma4a", "gemma4-bf16", [8219, 30011, 500123], embedding_length=32, projection_dim=56,
+                 num_mel_bins=125, attention__head_count=2)
+    d, ff, channels = 32, e.numbers["feed_forward_length"], [8, 6]
+
+    def product(name: str, out: int, of: int, bounds: float = 0, bias=False):
+        e.linear(name, out, of, bias, half="ffn" in name)
+        for part in ["input", "output"] if bounds else []:
+            e.tensor(f"{name}.{part}_min", 1, mean=-bounds)
+            e.tensor(f"{name}.{part}_max", 1, mean=bounds)
+
+    for number, (of, out) in enumerate(zip([1, *channels], channels)):
+        e.tensor(f"a.conv1d.{number}.weight", out, of, 3, 3)
+        e.tensor(f"a.conv1d.{number}.norm.weight", out, mean=1.0, deviation=0.2)
+    # llama.cpp rounds what the second convolution reads to f16: the bias is most of what follows, so that rows can be
+    # compared closely.
+    e.tensor("a.input_projection.weight", d, channels[1] * 32, deviation=0.014)
+    e.tensor("a.input_projection.bias", d, deviation=1.0)
+    for layer in range(e.numbers["block_count"]):
+        at = f"a.blk.{layer}."
+        for name in ["ffn_norm", "ffn_post_norm", "ffn_norm_1", "ffn_post_norm_1", "attn_pre_norm", "attn_post_norm",
+                     "conv_norm", "norm_conv", "ln2"]:
+            e.norm(at + name, d, False)
+        for half in ["", "_1"]:
+            product(f"{at}ffn_up{half}", ff, d, 1.5)
+            product(f"{at}ffn_down{half}", d, ff)
+        for part in "qkv":
+            product(f"{at}attn_{part}", d, d, 0.9 if layer == 0 else 0)
+        product(f"{at}attn_out", d, d, 0.6)
+        e.tensor(f"{at}attn_k_rel.weight", d, d)
+        e.tensor(f"{at}per_dim_scale.weight", d // 2, mean=2.0, deviation=0.4)
+        if layer == 0:
+            e.tensor(f"{at}per_dim_k_scale.weight", d // 2, mean=0.7, deviation=0.2)
+        product(f"{at}conv_pw1", 2 * d, d, 1.1 if layer == 1 else 0)
+        e.tensor(f"{at}conv_dw.weight", d, 5)
+        product(f"{at}conv_pw2", d, d)
+    product("a.pre_encode.out", 40, d, bias=True)
+    product("mm.a.input_projection", 56, 40, 1.8)
+    return e
+
+
 def encoders():
-    e = Listener("ultravox", "llama-f32", [8219, 30011, 500123], embedding_length=32, projection_dim=64,
+    e = Whisper("ultravox", "llama-f32", [8219, 30011, 500123], embedding_length=32, projection_dim=64,
                  projector__stack_factor=4)
     e.norm("mm.a.norm_pre", 128, False)
     e.tensor("mm.a.mlp.1.weight", 56, 128)
@@ -163,8 +242,29 @@ def encoders():
     e.tensor("mm.a.mlp.2.weight", 64, 28)
     yield e
     deeper(MODELS / "qwen2vl-f16.gguf", TARGET / "qwen2a-text.gguf", 1, {"qwen2vl.context_length": 1024})
-    e = Listener("qwen2a", "../encoders/qwen2a-text", [8219, 30011], embedding_length=24, projection_dim=40)
+    e = Whisper("qwen2a", "../encoders/qwen2a-text", [8219, 30011], embedding_length=24, projection_dim=40)
     e.linear("mm.a.fc", 40, 24)
+    yield e
+    # The vocabulary of the text model has the tokens of Qwen3-ASR.
+    deeper(MODELS / "qwen3vl-f16.gguf", TARGET / "qwen3a-text.gguf", 1, {"qwen3vl.n_deepstack_layers": 0}, ASR)
+    e = Listener("qwen3a", "../encoders/qwen3a-text", [8219, 30011, 140123], embedding_length=36, projection_dim=44,
+                 attention__head_count=3, num_mel_bins=27)
+    channels = 7
+    # llama.cpp rounds what all convolutions read to f16: see `Whisper`.
+    for number, (of, scale) in enumerate([(1, 1.0), (channels, 0.5), (channels, 0.5)], 1):
+        e.tensor(f"a.conv2d.{number}.weight", channels, of, 3, 3, deviation=scale / math.sqrt(9 * of), half=True)
+        e.tensor(f"a.conv2d.{number}.bias", channels, 1, 1)
+    e.tensor("a.conv_out.weight", 36, 4 * channels, half=True)
+    e.tensor("a.position_embd.weight", 20, 36, deviation=0.5, half=True)
+    e.layers(True)
+    e.linear("mm.a.mlp.1", 36, 36)
+    e.linear("mm.a.mlp.2", 44, 36)
+    yield e
+    yield conformer()
+    e = Voxtral("voxtral", "llama-f32", [8219, 30011], embedding_length=24, projection_dim=64,
+                projector__stack_factor=4)
+    e.tensor("mm.a.mlp.1.weight", 50, 96)
+    e.tensor("mm.a.mlp.2.weight", 64, 50)
     yield e
     sizes = [(60, 40), (200, 121)]
     e = Encoder("gemma3", "gemma3", "gemma3-f16", sizes, projection_dim=64, projector__scale_factor=2)
@@ -264,15 +364,22 @@ def encoders():
     yield e
 
 
-def deeper(source: Path, target: Path, layers: int, keys: dict[str, int]) -> None:
-    """A copy of a model of one layer with so many of the same, and with more keys."""
+def deeper(source: Path, target: Path, layers: int, keys: dict[str, int], tokens: dict[str, int] | None = None) -> None:
+    """A copy of a model of one layer with so many of the same, with more keys, and with tokens of
+    these types in place of its last ones."""
     reader = gguf.GGUFReader(source)
     architecture = reader.fields["general.architecture"].contents()
     writer = gguf.GGUFWriter(target, architecture)
     for name, field in reader.fields.items():
         if not name.startswith(("GGUF.", "general.architecture", f"{architecture}.block_count", *keys)):
             inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(name, field.contents(), field.types[0], inner)
+            value = field.contents()
+            if tokens and name in ("tokenizer.ggml.tokens", "tokenizer.ggml.token_type"):
+                found = list(tokens if name.endswith("tokens") else tokens.values())
+                value[-3 - len(found):-3] = found
+            if tokens and name == "tokenizer.ggml.merges":
+                value = value[:-len(tokens)]
+            writer.add_key_value(name, value, field.types[0], inner)
     writer.add_block_count(layers)
     for key, value in keys.items():
         writer.add_uint32(key, value)
@@ -331,10 +438,52 @@ class Mtmd:
         at = [*range(0, len(rows), 17), len(rows) - 1]
         return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], **found}
 
-    def answer(self, bitmap, prompt: bytes) -> dict:
+    def hear_framed(self, samples: np.ndarray, before: list[str], behind: str) -> dict:
+        """The same where the first and the last row are left out, with texts before and behind the others."""
+        samples = np.ascontiguousarray(samples / 32768, np.float32)
+        floats = samples.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        bitmap = mtmd.mtmd_bitmap_init_from_audio(len(samples), floats)
+        chunks = self.chunks(bitmap, b"<__media__>a")
+        rows = [row for piece in self.rows(chunks) for row in piece[1:-1]]
+        at = [*range(0, len(rows), 17), len(rows) - 1]
+        ids = [self.tokens(text, number == 0) for number, text in enumerate(before)]
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
+        past = self.decode([id for part in ids for id in part], 0)
+        past = self.decode(self.tokens(behind, False), self.decode(rows, past))
+        generated, logprobs = self.greedy(past)
+        return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], "positions": past, "generated": generated,
+                "logprobs": logprobs}
+
+    def tokens(self, text: str, is_first: bool) -> list[int]:
+        found = (llama_cpp.llama_token * 64)()
+        count = llama_cpp.llama_tokenize(self.vocab, text.encode(), len(text.encode()), found, 64, is_first, True)
+        return list(found[:count])
+
+    def decode(self, items: list, past: int) -> int:
+        """Ids, or rows of a prompt; gives the position behind them."""
+        is_rows = isinstance(items[0], list)
+        batch = llama_cpp.llama_batch_init(len(items), len(items[0]) if is_rows else 0, 1)
+        batch.n_tokens = len(items)
+        for i, item in enumerate(items):
+            if is_rows:
+                for j, value in enumerate(item):
+                    batch.embd[i * len(item) + j] = value
+            else:
+                batch.token[i] = item
+            batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0] = past + i, 1, 0
+            batch.logits[i] = i + 1 == len(items)
+        assert llama_cpp.llama_decode(self.context, batch) == 0
+        llama_cpp.llama_batch_free(batch)
+        return past + len(items)
+
+    def chunks(self, bitmap, prompt: bytes):
         chunks = mtmd.mtmd_input_chunks_init()
         text = mtmd.mtmd_input_text(prompt, len(prompt), True, True)
         assert mtmd.mtmd_tokenize(self.mtmd, chunks, ctypes.byref(text), (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap), 1) == 0
+        return chunks
+
+    def answer(self, bitmap, prompt: bytes) -> dict:
+        chunks = self.chunks(bitmap, prompt)
         rows = self.rows(chunks)
         # A vocabulary without the tokens between tiles: llama.cpp cannot read what it has made.
         if any(-1 in ids for ids in self.texts(chunks)):
@@ -402,6 +551,9 @@ def main() -> None:
                 samples = sound(count)
                 if count < 100_000:
                     save_sound(TARGET / f"sound-{count}.wav", samples)
+                if getattr(encoder, "is_framed", False):
+                    cases.append({"samples": count, **asked.hear_framed(samples, ["ab ", encoder.begins], " cd")})
+                    continue
                 cases.append({"samples": count, **asked.hear(samples, b"ab <__media__> cd")})
             for width, height in encoder.sizes:
                 pixels = picture(width, height)

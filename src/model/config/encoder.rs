@@ -16,7 +16,7 @@ pub(in crate::model) const VISION: &str = "clip.vision";
 pub(in crate::model) const AUDIO: &str = "clip.audio";
 
 /// How names of kernels of convolutions begin.
-const KERNELS: [&str; 2] = ["v.patch_embd.weight", "a.conv1d."];
+const KERNELS: [&str; 3] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d."];
 
 /// Pixels along a side of an image or a patch, at most.
 const MAX_SIDE: usize = 1 << 14;
@@ -27,7 +27,7 @@ const MAX_PATTERN: usize = 1 << 10;
 /// Rows of a table of positions, at most.
 const MAX_PLACES: u64 = 1 << 20;
 /// Values of a frame of a spectrogram, at most.
-const MAX_BINS: usize = 1 << 10;
+const MAX_BINS: usize = 1 << 8;
 
 /// What is known of a kind of projector before its file is read: the row of its family says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,12 +266,13 @@ fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
     }
 }
 
-/// Rows of the matrices behind the encoder.
+/// Rows of the matrices behind the encoder, and of kernels before it.
 fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
-    let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() == 2);
-    let own = matrices.filter(|tensor| tensor.name.starts_with("mm.") || tensor.name.starts_with("v.deepstack."));
-    let width = |tensor: &TensorInfo| (tensor.name.clone(), tensor.dims[1].min(MAX_FFN as u64) as usize);
-    own.map(width).collect()
+    let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
+    let begins = ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode."];
+    let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
+    let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
+    own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()
 }
 
 /// The bytes of a tensor as they are used: kernels of convolutions are rounded to f16, as llama.cpp rounds them.
@@ -287,7 +288,7 @@ pub fn rounded_kernel<'b>(tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]>
 }
 
 fn is_kernel(name: &str) -> bool {
-    KERNELS.iter().any(|kernel| name.starts_with(kernel))
+    KERNELS.iter().any(|kernel| name.starts_with(kernel)) && !name.contains(".norm.")
 }
 
 /// Kernels of convolutions over patches or frames as matrices, and tables of positions of several axes as one: a row
@@ -297,10 +298,11 @@ pub fn flatten(gguf: &mut Gguf) {
     {
         let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
         let dims = &tensor.dims;
-        tensor.dims = if is_kernel(&tensor.name) && dims.len() > 2 {
-            vec![product(&dims[..dims.len() - 1]), dims[dims.len() - 1]]
-        } else if is_kernel(&tensor.name) && dims[0] == 1 {
+        let before = product(&dims[..dims.len() - 1]);
+        tensor.dims = if is_kernel(&tensor.name) && before == 1 {
             vec![product(dims)]
+        } else if is_kernel(&tensor.name) && dims.len() > 2 {
+            vec![before, dims[dims.len() - 1]]
         } else if tensor.name == "v.position_embd.weight" {
             vec![dims[0], product(&dims[1..])]
         } else {

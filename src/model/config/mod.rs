@@ -5,14 +5,18 @@
 mod embedder;
 mod encoder;
 mod keys;
+mod latent;
 mod layered;
+mod numbers;
 mod rope;
 
 use std::collections::HashSet;
 
 pub(super) use keys::Keys;
+use numbers::{head_dim, heads, quantization, rope_dims, trunk_layers, vocabulary};
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
+pub use latent::Latent;
 pub use layered::Loops;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
@@ -21,10 +25,9 @@ pub use encoder::{EncoderConfig, MostRows, Projector, flatten, rounded_kernel};
 
 use super::Xielu;
 use super::experts::ExpertConfig;
-use super::roles::{EMBEDDING, HEAD};
+use super::roles::HEAD;
 use crate::error::{Error, ErrorCode, Result};
-use crate::formats::file_type_label;
-use crate::gguf::{GgmlType, Gguf, Metadata, TensorInfo};
+use crate::gguf::Gguf;
 
 // The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when
 // multiplied.
@@ -128,10 +131,12 @@ pub struct Ssm {
     pub inner: usize,
     /// Values of the state for each of them; of a delta rule, values of a head.
     pub state: usize,
-    /// Heads, each with a decay of its own.
+    /// Heads, each with a decay of its own; of Mamba's first form, values that time steps are made of.
     pub heads: usize,
     /// B and C, or q and k of a delta rule, have so many heads.
     pub groups: usize,
+    /// Whether time steps, B and C go through RMS norms without weights.
+    pub bare_norms: bool,
 }
 
 /// The numbers of a model.
@@ -161,6 +166,9 @@ pub struct ModelConfig {
     pub kv_heads: PerLayer,
     /// Elements per head; even. 0 where no layer has heads.
     pub head_dim: usize,
+    /// Attention whose keys and values are made of a latent vector, if the family has it: there is one kv head, whose
+    /// elements are these of `head_dim`.
+    pub latent: Option<Latent>,
     /// How many elements of each head are rotated, from the first; even, at most `head_dim`.
     pub rope_dims: usize,
     /// The base of the rotary frequencies: pair `i` turns by `theta^(-2i / rope_dims)` per position.
@@ -254,7 +262,11 @@ impl ModelConfig {
         let original_context = rope::original_context(&keys, context_length)?;
         let layers = trunk_layers(&keys, blocks)?;
         let (heads, kv_heads) = heads(&keys, blocks)?;
-        let head_dim = head_dim(&keys, hidden, heads.max(), encoder.is_some())?;
+        let latent = Latent::from_keys(&keys, hidden / heads.max().max(1))?;
+        let (head_dim, kv_heads) = match &latent {
+            Some(latent) => (latent.width(), PerLayer::All(1)),
+            None => (head_dim(&keys, hidden, heads.max(), encoder.is_some())?, kv_heads),
+        };
         if let Some(encoder) = &encoder {
             encoder.check_heads(&keys, heads.max(), head_dim)?;
         }
@@ -287,6 +299,7 @@ impl ModelConfig {
             heads,
             kv_heads,
             head_dim,
+            latent,
             rope_dims,
             head_dim_sliding,
             rope_dims_sliding: keys
@@ -343,103 +356,4 @@ impl ModelConfig {
 
 fn unsupported(message: String) -> Error {
     Error::new(ErrorCode::UnsupportedArchitecture, message)
-}
-
-/// The blocks but those for the prediction of further tokens, which are the last ones.
-fn trunk_layers(keys: &Keys, blocks: usize) -> Result<usize> {
-    let name = keys.name("nextn_predict_layers");
-    match keys.metadata.u64(&name)?.unwrap_or(0) {
-        found if found < blocks as u64 => Ok(blocks - found as usize),
-        found => Err(Error::bad_file(format!("metadata `{name}`: expected less than {blocks} layers, found {found}"))),
-    }
-}
-
-/// Query heads, and key and value heads: as many where the file does not say.
-fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
-    const HEADS: &str = "attention.head_count";
-    let heads = keys.per_layer(HEADS, layers, MAX_HEADS)?.ok_or_else(|| keys.missing(HEADS))?;
-    let kv_heads = keys.per_layer("attention.head_count_kv", layers, MAX_HEADS)?.unwrap_or_else(|| heads.clone());
-    for layer in 0..layers {
-        let (heads, kv_heads) = (heads.of(layer), kv_heads.of(layer));
-        if kv_heads > 0 && (heads == 0 || !heads.is_multiple_of(kv_heads)) {
-            let name = keys.name(HEADS);
-            let message = format!("metadata `{name}`: {heads} heads do not divide among {kv_heads} kv heads");
-            return Err(Error::bad_file(message));
-        }
-    }
-    Ok((heads, kv_heads))
-}
-
-/// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads,
-/// whatever converters write there.
-fn head_dim(keys: &Keys, hidden: usize, heads: usize, is_encoder: bool) -> Result<usize> {
-    if heads == 0 {
-        return Ok(0);
-    }
-    let name = if is_encoder { "attention.head_dim" } else { "attention.key_length" };
-    let head_dim = match keys.count(name, MAX_HEAD_DIM)? {
-        Some(length) => length,
-        None if hidden.is_multiple_of(heads) => hidden / heads,
-        None => {
-            let name = keys.name("attention.head_count");
-            let message = format!("metadata `{name}`: {hidden} elements do not divide among {heads} heads");
-            return Err(Error::bad_file(message));
-        }
-    };
-    if !(is_encoder || head_dim.is_multiple_of(2)) || head_dim > MAX_HEAD_DIM {
-        let message = format!("head size: expected an even number up to {MAX_HEAD_DIM}, found {head_dim}");
-        return Err(Error::bad_file(message));
-    }
-    match keys.count("attention.value_length", MAX_HEAD_DIM)? {
-        Some(value) if value != head_dim => {
-            Err(unsupported(format!("keys and values of different length: {head_dim} and {value}")))
-        }
-        _ => Ok(head_dim),
-    }
-}
-
-fn rope_dims(keys: &Keys, head_dim: usize) -> Result<usize> {
-    if head_dim == 0 {
-        return Ok(0);
-    }
-    let dims = keys.count("rope.dimension_count", MAX_HEAD_DIM)?.unwrap_or(head_dim);
-    if dims.is_multiple_of(2) && dims <= head_dim {
-        return Ok(dims);
-    }
-    let name = keys.name("rope.dimension_count");
-    Err(Error::bad_file(format!("metadata `{name}`: expected an even number up to {head_dim}, found {dims}")))
-}
-
-/// The number of tokens. The tokenizer's table decides, then `vocab_size`, then the embedding table.
-fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
-    let rows = |name: &str| tensors.iter().find(|t| t.name == name).map(|t| t.dims.get(1).copied().unwrap_or(1));
-    let tokens = keys.metadata.strings("tokenizer.ggml.tokens")?.map(|tokens| tokens.len() as u64);
-    let (source, expected) = match (tokens, keys.count("vocab_size", MAX_VOCAB)?, rows(EMBEDDING)) {
-        (Some(tokens), _, _) => ("the tokenizer", tokens),
-        (None, Some(size), _) => ("metadata `vocab_size`", size as u64),
-        (None, None, Some(rows)) => (EMBEDDING, rows),
-        (None, None, None) => return Err(Error::bad_file(format!("tensor {EMBEDDING} is missing"))),
-    };
-    for name in [EMBEDDING, HEAD] {
-        if let Some(found) = rows(name).filter(|&found| found != expected) {
-            return Err(Error::bad_file(format!(
-                "vocabulary and head of different size: {source} has {expected} tokens, tensor {name} has {found} rows"
-            )));
-        }
-    }
-    match usize::try_from(expected) {
-        Ok(vocab) if (1..=MAX_VOCAB).contains(&vocab) => Ok(vocab),
-        _ => Err(Error::bad_file(format!("vocabulary: expected 1 to {MAX_VOCAB} tokens, found {expected}"))),
-    }
-}
-
-/// The name of `general.file_type`, or else of the type that holds most weights.
-fn quantization(metadata: &Metadata, tensors: &[TensorInfo]) -> Result<&'static str> {
-    let stated = metadata.u64("general.file_type")?.and_then(file_type_label);
-    Ok(stated.unwrap_or_else(|| {
-        let weights = |ty: GgmlType| {
-            tensors.iter().filter(|t| t.ty == ty).fold(0_u64, |sum, tensor| sum.saturating_add(tensor.elements()))
-        };
-        GgmlType::ALL.into_iter().max_by_key(|&ty| weights(ty)).map_or("F32", GgmlType::name)
-    }))
 }

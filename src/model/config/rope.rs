@@ -97,6 +97,10 @@ fn scale(keys: &Keys) -> Result<f32> {
 fn yarn_magnitude(keys: &Keys, scale: f32) -> Result<f32> {
     let of = |multiplier: f32| 1.0 + 0.1 * multiplier * scale.recip().max(1.0).ln();
     let divisor = keys.not_negative("rope.scaling.yarn_log_multiplier")?.unwrap_or(0.0);
+    if keys.architecture == "deepseek2" && divisor != 0.0 {
+        // There it is a factor of scores.
+        return Ok(1.0);
+    }
     Ok(of(1.0) / if divisor == 0.0 { 1.0 } else { of(divisor) })
 }
 

@@ -51,12 +51,7 @@ pub fn jais(config: &ModelConfig) -> Program {
     let scale = 1.0 / config.head_dim as f32;
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, alibi: config.alibi, scale, ..plain };
     let layers = b.layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::SwiGlu);
-        b.add(update);
+        b.normed_layer(block, |b, x| b.feed_forward(x, GateKind::SwiGlu));
     });
     layers.head(None)
 }
@@ -66,12 +61,7 @@ fn layers(b: Builder, alibi: Option<f32>) -> Program {
     let clamp = b.config.clamp_qkv;
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, clamp, alibi, ..plain };
     let layers = b.layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward_plain(normed, ActivationKind::Gelu);
-        b.add(update);
+        b.normed_layer(block, |b, x| b.feed_forward_plain(x, ActivationKind::Gelu));
     });
     layers.head(None)
 }

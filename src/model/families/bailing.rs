@@ -2,7 +2,7 @@
 //! tokens share, which is as wide as several; DeepSeek 1.
 
 use super::super::program::{Gating, Program, Routing};
-use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
+use super::super::{ModelConfig, PerLayer, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 use super::llama::with_factors;
 
@@ -43,16 +43,7 @@ fn decoder(config: &ModelConfig, block: AttentionBlock, (dense, gating): (usize,
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);
         b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        if layer < dense {
-            let update = b.feed_forward(normed, GateKind::SwiGlu);
-            return b.add(update);
-        }
-        let choice_bias = b.has(Role::RouterChoiceBias);
-        let update = b.experts(normed, ExpertBlock { routing, choice_bias, ..plain });
-        b.add(update);
-        let update = b.shared_expert(normed, GateKind::SwiGlu);
-        b.add(update);
+        b.dense_or_experts(layer < dense, ExpertBlock { routing, ..plain }, true);
     });
     layers.head(None)
 }

@@ -1,181 +1,19 @@
 //! Writes programs: the pieces that families share, each a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, DeltaSpec, ExpertActivation, Experts, Factor, GateUp, Gating, Keys, LOGITS, Norm,
-    NormKind, Op, Program, RopeTable, Routing, Sight, Temperature, TensorPart, Weight, of_layer, of_model,
+    Activation, AttentionSpec, DeltaSpec, Factor, Keys, LOGITS, Norm, NormKind, Op, Program, Sight, TensorPart, Weight,
+    of_layer, of_model,
 };
-use super::super::{ActivationKind, ExpertConfig, GateKind, Loops, ModelConfig, RopeStyle};
+use super::super::{ActivationKind, GateKind, Loops, ModelConfig};
+pub use super::blocks::{AttentionBlock, Bias, ExpertBlock, KeysAndValues, Norms};
 use crate::model::{Role, WeightKey};
-
-/// Whether the q, k and v projections add a bias.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bias {
-    /// Never: a file with such a tensor is refused.
-    None,
-    /// Where the file has the tensor.
-    Optional,
-    /// Always: a file without the tensor is refused.
-    Required,
-}
-
-/// The norms of whole rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Norms {
-    /// RMS norms.
-    Rms,
-    /// RMS norms with biases.
-    RmsBiased,
-    /// Layer norms with biases.
-    Layer,
-    /// Layer norms without biases.
-    LayerUnbiased,
-    /// Layer norms without tensors.
-    LayerBare,
-}
-
-/// Where the keys and values of a layer come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeysAndValues {
-    /// Projections of its own.
-    Own,
-    /// The values are the keys before their norm; there is no projection of values.
-    ValuesAreKeys,
-    /// The cache of this number, which an earlier layer fills.
-    Shared(usize),
-}
-
-/// What sets the attention of one layer apart.
-#[derive(Debug, Clone, Copy)]
-pub struct AttentionBlock {
-    /// Values of a head.
-    pub head_dim: usize,
-    /// Keys and values.
-    pub kv: KeysAndValues,
-    /// Whether each head of v goes through an RMS norm without weight.
-    pub v_norm: bool,
-    /// Biases of q, k and v.
-    pub bias: Bias,
-    /// Bias of the output projection.
-    pub out_bias: Bias,
-    /// Whether each head of q and k goes through a layer norm with weights of its own before the rotation.
-    pub layer_qk_norm: bool,
-    /// Whether q and k go through an RMS norm, all heads together, before the rotation.
-    pub whole_qk_norm: bool,
-    /// Whether each head of q and k goes through its own RMS norm before the rotation.
-    pub qk_norm: bool,
-    /// Whether q and k go through a layer norm with a bias, all heads together.
-    pub biased_qk_norm: bool,
-    /// The same after the rotation.
-    pub rotated_qk_norm: bool,
-    /// q, k and v are clamped to ± this.
-    pub clamp: Option<f32>,
-    /// The rotation.
-    pub rope: RopeTable,
-    /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
-    pub gated: bool,
-    /// The same with one value for each head, by a tensor of its own.
-    pub head_gates: bool,
-    /// See [`AttentionSpec`].
-    pub scale: f32,
-    /// See [`AttentionSpec`].
-    pub window: Option<usize>,
-    /// See [`AttentionSpec`].
-    pub soft_cap: Option<f32>,
-    /// See [`AttentionSpec`].
-    pub temperature: Option<Temperature>,
-    /// See [`AttentionSpec`].
-    pub alibi: Option<f32>,
-    /// Whether each head has a sink.
-    pub sinks: bool,
-    /// The RMS norm between attention and the output projection (BitNet).
-    pub inner_norm: Option<Role>,
-}
-
-impl AttentionBlock {
-    /// Without rotation.
-    pub fn unrotated(self) -> Self {
-        Self { rope: RopeTable { dims: 0, ..self.rope }, ..self }
-    }
-
-    /// Full causal attention, scores divided by √head_dim, with the model's own rotation.
-    pub fn new(config: &ModelConfig, style: RopeStyle) -> Self {
-        let rope = RopeTable {
-            style,
-            dims: config.rope_dims,
-            theta: config.rope_theta,
-            scaling: config.rope_scaling,
-            factors: None,
-            sections: config.rope_sections,
-        };
-        let scale = 1.0 / (config.head_dim as f32).sqrt();
-        Self {
-            head_dim: config.head_dim,
-            kv: KeysAndValues::Own,
-            v_norm: false,
-            bias: Bias::None,
-            out_bias: Bias::None,
-            layer_qk_norm: false,
-            whole_qk_norm: false,
-            qk_norm: false,
-            biased_qk_norm: false,
-            rotated_qk_norm: false,
-            clamp: None,
-            rope,
-            gated: false,
-            head_gates: false,
-            scale,
-            window: None,
-            soft_cap: None,
-            temperature: None,
-            alibi: None,
-            sinks: false,
-            inner_norm: None,
-        }
-    }
-}
-
-/// What sets the experts of one layer apart.
-#[derive(Debug, Clone, Copy)]
-pub struct ExpertBlock {
-    /// How they are chosen.
-    pub routing: Routing,
-    /// Their activation.
-    pub activation: ExpertActivation,
-    /// Whether router and experts add biases.
-    pub biases: bool,
-    /// Whether the choice alone has a bias.
-    pub choice_bias: bool,
-    /// Whether each expert's result has a factor.
-    pub down_scales: bool,
-    /// The activation of experts without a gate.
-    pub ungated: Option<ActivationKind>,
-}
-
-impl ExpertBlock {
-    /// SwiGLU experts with what the file says of their choice, or else softmax with weights that add up to 1.
-    pub fn new(config: &ModelConfig) -> Self {
-        let ExpertConfig { experts, gating, normalise, scale, groups, .. } = config.experts;
-        let routing = Routing {
-            experts,
-            gating: gating.unwrap_or(Gating::Softmax),
-            normalise: normalise.unwrap_or(true),
-            scale,
-            logit_scale: 1.0,
-            groups,
-            bias: None,
-            expert_scales: None,
-        };
-        let activation = ExpertActivation::SwiGlu;
-        Self { routing, activation, biases: false, choice_bias: false, down_scales: false, ungated: None }
-    }
-}
 
 /// A program under construction. `self.ops` are those of the part at hand.
 pub struct Builder<'a> {
     pub config: &'a ModelConfig,
     pub(super) program: Program,
     pub(super) ops: Vec<Op>,
-    layer: usize,
+    pub(super) layer: usize,
     /// How often the layers run.
     pub loops: Loops,
     /// The norms of whole rows.
@@ -305,7 +143,8 @@ impl<'a> Builder<'a> {
         let (heads, kv_heads) = (self.config.heads.of(self.layer), self.config.kv_heads.of(self.layer));
         let AttentionBlock { head_dim, scale, window, soft_cap, temperature, alibi, .. } = block;
         let sinks = block.sinks.then(|| of_layer(self.layer, Role::AttnSinks));
-        let attention = AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, temperature, alibi, sinks };
+        let plain = AttentionSpec::plain([heads, kv_heads, head_dim], scale);
+        let attention = AttentionSpec { window, soft_cap, temperature, alibi, sinks, ..plain };
         self.parts_of_qkv(attention.query_width(), attention.kv_width());
         let q = self.linear(x, Role::AttnQ, self.bias(block.bias, Role::AttnQBias), ("q", attention.query_width()));
         let (kv, cache) = match block.kv {
@@ -423,6 +262,21 @@ impl<'a> Builder<'a> {
         y
     }
 
+    /// A layer of two parts, each of which reads the residual stream through a norm and adds to it: attention, and what
+    /// `feed_forward` makes of its activation.
+    pub fn normed_layer(
+        &mut self,
+        block: AttentionBlock,
+        feed_forward: impl FnOnce(&mut Self, Activation) -> Activation,
+    ) {
+        let normed = self.norm(self.x, Role::AttnNorm);
+        let update = self.attention(normed, block);
+        self.add(update);
+        let normed = self.norm(self.x, Role::FfnNorm);
+        let update = feed_forward(self, normed);
+        self.add(update);
+    }
+
     /// The gated feed-forward of `x`, normalised before.
     pub fn feed_forward(&mut self, x: Activation, kind: GateKind) -> Activation {
         self.feed_forward_of(x, [Role::FfnGate, Role::FfnUp], kind)
@@ -458,74 +312,6 @@ impl<'a> Builder<'a> {
     /// Whether the file has the layer's tensor of this role.
     pub fn has(&self, role: Role) -> bool {
         self.config.has_tensor(&of_layer(self.layer, role).name())
-    }
-
-    /// The experts' feed-forward of `x`, normalised before.
-    pub fn experts(&mut self, x: Activation, block: ExpertBlock) -> Activation {
-        self.experts_by(x, x, block)
-    }
-
-    /// The same, with a router that looks at an activation of its own.
-    pub fn experts_by(&mut self, routed: Activation, x: Activation, block: ExpertBlock) -> Activation {
-        let routes = self.route(routed, &block);
-        self.routed_experts(routes, x, block)
-    }
-
-    /// The experts of a token by a router that looks at `x`.
-    pub fn route(&mut self, x: Activation, block: &ExpertBlock) -> Activation {
-        let Experts { count, used } = self.config.experts.experts;
-        let layer = self.layer;
-        let key = |role| of_layer(layer, role);
-        let bias = block.biases.then(|| Weight { key: key(Role::RouterBias), optional: false });
-        let logits = self.linear(x, Role::Router, bias, ("router logits", count));
-        let routes = self.program.activation("routes", 2 * used);
-        let bias = block.choice_bias.then(|| key(Role::RouterChoiceBias));
-        let expert_scales = block.down_scales.then(|| key(Role::ExpertDownScale));
-        let routing = Routing { bias, expert_scales, ..block.routing };
-        self.ops.push(Op::Route { logits, routing, routes });
-        routes
-    }
-
-    /// The feed-forward of `x` by the experts that `routes` says.
-    pub fn routed_experts(&mut self, routes: Activation, x: Activation, block: ExpertBlock) -> Activation {
-        let (c, layer) = (self.config, self.layer);
-        let used = c.experts.experts.used;
-        let key = |role| of_layer(layer, role);
-        let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
-        let gate_up = if block.ungated.is_some() {
-            GateUp::Alone(key(Role::ExpertUp))
-        } else if c.has_tensor(&key(Role::ExpertGateUp).name()) {
-            GateUp::Fused(key(Role::ExpertGateUp))
-        } else {
-            let biases = block.biases.then(|| [key(Role::ExpertGateBias), key(Role::ExpertUpBias)]);
-            GateUp::Pair { weights: [key(Role::ExpertGate), key(Role::ExpertUp)], biases }
-        };
-        let (experts, kind) = (c.experts.experts, block.activation);
-        let activated = self.program.activation("experts activated", used * ffn);
-        self.ops.push(Op::ExpertGate { x, routes, gate_up, kind, experts, y: activated });
-        self.ops.extend(block.ungated.map(|kind| Op::Activate { x: activated, kind }));
-        let update = self.program.activation("update", c.hidden);
-        let (weight, bias) = (key(Role::ExpertDown), block.biases.then(|| key(Role::ExpertDownBias)));
-        self.ops.push(Op::ExpertDown { x: activated, routes, weight, bias, experts, y: update });
-        update
-    }
-
-    /// The gated feed-forward of `x` that all tokens go through beside their experts.
-    pub fn shared_expert(&mut self, x: Activation, kind: GateKind) -> Activation {
-        let (hidden, ffn) = (self.config.hidden, self.config.experts.shared_ffn);
-        let gate = self.linear(x, Role::SharedGate, None, ("shared gate", ffn));
-        let up = self.linear(x, Role::SharedUp, None, ("shared up", ffn));
-        let activated = self.program.activation("shared activated", ffn);
-        self.ops.push(Op::Gate { gate, up, at: 0, kind, y: activated });
-        self.linear(activated, Role::SharedDown, None, ("update", hidden))
-    }
-
-    /// The same, times the sigmoid of a logit of `x`.
-    pub fn gated_shared_expert(&mut self, x: Activation, kind: GateKind) -> Activation {
-        let update = self.shared_expert(x, kind);
-        let gate = self.linear(x, Role::SharedRouter, None, ("shared router logit", 1));
-        self.ops.push(Op::GateRow { x: update, gate });
-        update
     }
 
     /// Adds `norm(x)`, by the layer's weight of this role, to the residual stream.

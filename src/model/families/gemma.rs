@@ -14,12 +14,7 @@ const SLIDING_THETA: f32 = 10_000.0;
 pub fn gemma(config: &ModelConfig) -> Program {
     let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
     let layers = Builder::new(config, embedding_scale(config)).layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::GeGlu);
-        b.add(update);
+        b.normed_layer(block, |b, x| b.feed_forward(x, GateKind::GeGlu));
     });
     layers.head(None)
 }

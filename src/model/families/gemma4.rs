@@ -108,7 +108,7 @@ fn add_experts(b: &mut Builder, dense: Activation) -> Activation {
 }
 
 /// For each layer `width` values: `(√width · table[token] + norm(W · x / √hidden)) / √2`.
-fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
+pub fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
     let (config, all) = (b.config, width * b.config.layers);
     let half = std::f32::consts::FRAC_1_SQRT_2;
     let rows = b.activation("per-layer inputs", all);

@@ -22,12 +22,7 @@ fn decoder(mut builder: Builder, block: AttentionBlock) -> Program {
     let block = AttentionBlock { bias: Bias::Required, out_bias: Bias::Required, ..block };
     builder.norms = Norms::Layer;
     let layers = builder.layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward_plain(normed, ActivationKind::Gelu);
-        b.add(update);
+        b.normed_layer(block, |b, x| b.feed_forward_plain(x, ActivationKind::Gelu));
     });
     layers.head(None)
 }

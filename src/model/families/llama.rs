@@ -138,12 +138,7 @@ pub fn spark(config: &ModelConfig) -> Program {
     let sliding = in_window(config, full);
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let slides = config.sliding_pattern.as_ref().is_some_and(|pattern| pattern.slides(layer));
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, if slides { sliding } else { full });
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::GeGlu);
-        b.add(update);
+        b.normed_layer(if slides { sliding } else { full }, |b, x| b.feed_forward(x, GateKind::GeGlu));
     });
     layers.head(None)
 }

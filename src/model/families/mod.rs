@@ -6,6 +6,7 @@ mod alibi;
 mod bailing;
 mod bert;
 mod bitnet;
+mod blocks;
 mod builder;
 mod cohere;
 mod embedder;
@@ -13,13 +14,17 @@ mod encoders;
 mod ernie;
 mod exaone4;
 mod gemma;
+mod gemma3n;
 mod gemma4;
 mod glm4;
 mod gpt2;
 mod gpt_oss;
+mod latent;
 mod lfm2;
 mod llama;
+mod mamba;
 mod mamba2;
+mod mixture;
 mod neox;
 mod olmo;
 mod phi;
@@ -104,6 +109,7 @@ static FAMILIES: &[Family] = &[
     family("granitehybrid", mamba2::granite_hybrid),
     family("falcon-h1", mamba2::falcon_h1),
     family("gemma4", gemma4::gemma4).whole_images(gemma4::whole_images),
+    family("gemma3n", gemma3n::gemma3n),
     family("gpt-oss", gpt_oss::gpt_oss),
     family("glm4", glm4::glm4).axes(Axes::InSections),
     family("exaone4", exaone4::exaone4),
@@ -144,6 +150,10 @@ static FAMILIES: &[Family] = &[
     family("codeshell", gpt2::starcoder2),
     family("pangu-embedded", llama::exaone),
     family("deepseek", bailing::deepseek),
+    family("deepseek2", latent::deepseek2),
+    family("mamba", mamba::mamba),
+    family("jamba", mamba::jamba),
+    family("minicpm3", latent::minicpm3),
     family("jais2", ungated::nemotron),
     family("spark2_5", llama::spark),
     family("llama-embed", llama::llama).embeds(Embeds::Always),

@@ -14,12 +14,7 @@ pub fn olmo(config: &ModelConfig) -> Program {
     let mut builder = Builder::new(config, 1.0);
     builder.norms = Norms::LayerBare;
     let layers = builder.layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.feed_forward(normed, GateKind::SwiGlu);
-        b.add(update);
+        b.normed_layer(block, |b, x| b.feed_forward(x, GateKind::SwiGlu));
     });
     layers.head(None)
 }

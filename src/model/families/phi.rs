@@ -33,12 +33,7 @@ pub fn phimoe(config: &ModelConfig) -> Program {
     let mut builder = Builder::new(config, 1.0);
     builder.norms = Norms::RmsBiased;
     let layers = builder.layers(|b, _| {
-        let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, block);
-        b.add(update);
-        let normed = b.norm(b.x, Role::FfnNorm);
-        let update = b.experts(normed, experts);
-        b.add(update);
+        b.normed_layer(block, |b, x| b.experts(x, experts));
     });
     layers.head(None)
 }

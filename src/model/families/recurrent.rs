@@ -1,6 +1,6 @@
 //! The pieces of programs that have a recurrent state.
 
-use super::super::program::{Activation, ConvSpec, Norm, Op, ScanSpec};
+use super::super::program::{Activation, ChannelSpec, ConvSpec, Norm, Op, ScanSpec};
 use super::builder::Builder;
 use crate::model::Role;
 
@@ -28,6 +28,13 @@ impl Builder<'_> {
     pub fn scan(&mut self, [z, dt, xbc]: [Activation; 3], scan: ScanSpec) -> Activation {
         let (y, state) = (self.program.activation("scanned", scan.inner()), self.new_state());
         self.ops.push(Op::Scan { z, dt, xbc, scan, state, y });
+        y
+    }
+
+    /// Mamba's scan of x, z and time steps, with B and C.
+    pub fn channel_scan(&mut self, [x, z, dt]: [Activation; 3], bc: [Activation; 2], scan: ChannelSpec) -> Activation {
+        let (y, state) = (self.program.activation("scanned", scan.channels), self.new_state());
+        self.ops.push(Op::ChannelScan { x, z, dt, bc, scan, state, y });
         y
     }
 

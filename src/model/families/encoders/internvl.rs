@@ -18,8 +18,10 @@ pub fn internvl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     vit.layers(&mut |_, _| {});
     let x = vit.side_by_side(vit.x, encoder.merge * encoder.merge);
     let x = vit.projector_norm(x, ["mm.model.mlp.0.weight", "mm.model.mlp.0.bias"], EPS);
-    let between = vit.project(x, ["mm.model.mlp.1.weight", "mm.model.mlp.1.bias"], "between");
-    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
-    vit.project_rows(between, ["mm.model.mlp.3.weight", "mm.model.mlp.3.bias"]);
+    vit.project_twice(
+        x,
+        [["mm.model.mlp.1.weight", "mm.model.mlp.1.bias"], ["mm.model.mlp.3.weight", "mm.model.mlp.3.bias"]],
+        ActivationKind::Gelu,
+    );
     vit.finish()
 }

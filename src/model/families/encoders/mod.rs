@@ -4,10 +4,12 @@
 //! The caller has the patches in an order in which those that become one row follow each other, and gives tables: taps
 //! into the table of positions, angles of rotations, and taps that make one row of several.
 
+mod conformer;
 mod gemma;
 mod internvl;
 mod pixtral;
 mod qwen;
+mod qwen_audio;
 mod siglip;
 mod vit;
 mod whisper;
@@ -38,18 +40,15 @@ const SCALE: Option<&str> = Some("projector.scale_factor");
 const MERGE: Option<&str> = Some("spatial_merge_size");
 /// 1,024 rows of 2 × 2 patches.
 const PATCHES: MostRows = MostRows::Fixed(4096);
-/// Frames of 30 seconds of sound.
-const FRAMES: MostRows = MostRows::Fixed(3000);
-
 /// Of images: `merge` patches along a side become one row, where the file does not say another number.
 const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge, rows: MostRows) -> Encoder {
     let projector = Projector { name, merge_key, merge, rows, is_rotated: false };
     Encoder { projector, prefix: VISION, program }
 }
 
-/// Of sounds: `merge` frames become one row, where the file does not say another number.
-const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge) -> Encoder {
-    let projector = Projector { name, merge_key, merge, rows: FRAMES, is_rotated: false };
+/// Of sounds: `merge` of up to `rows` rows become one, where the file does not say another number.
+const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge, rows: usize) -> Encoder {
+    let projector = Projector { name, merge_key, merge, rows: MostRows::Fixed(rows), is_rotated: false };
     Encoder { projector, prefix: AUDIO, program }
 }
 
@@ -75,9 +74,12 @@ static ENCODERS: &[Encoder] = &[
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
     // As many rows as llama.cpp takes.
     encoder("gemma4v", gemma::gemma4v, (SCALE, 3), MostRows::Merged(1120)).rotated(),
-    of_sounds("ultravox", whisper::ultravox, (Some("projector.stack_factor"), 1)),
+    of_sounds("ultravox", whisper::ultravox, (Some("projector.stack_factor"), 1), whisper::ROWS),
+    of_sounds("voxtral", whisper::voxtral, (Some("projector.stack_factor"), 4), whisper::ROWS),
     // Pairs of frames, whatever a file says.
-    of_sounds("qwen2a", whisper::qwen2a, (None, 2)),
+    of_sounds("qwen2a", whisper::qwen2a, (None, 2), whisper::ROWS),
+    of_sounds("gemma4a", conformer::gemma4a, (None, 1), conformer::ROWS),
+    of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
 ];
 
 /// The encoder of a file: that of images, where it has both.

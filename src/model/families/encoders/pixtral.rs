@@ -24,9 +24,7 @@ pub fn pixtral(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     if merges {
         x = vit.project(x, ["mm.patch_merger.weight", "mm.patch_merger.bias"], "merged");
     }
-    let between = vit.project(x, ["mm.1.weight", "mm.1.bias"], "between");
-    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
-    let to = vit.project_rows(between, ["mm.2.weight", "mm.2.bias"]);
+    let to = vit.project_twice(x, [["mm.1.weight", "mm.1.bias"], ["mm.2.weight", "mm.2.bias"]], ActivationKind::Gelu);
     let row = own("v.token_embd.img_break");
     if config.has_tensor("v.token_embd.img_break") {
         vit.push(Op::Break { row, to });

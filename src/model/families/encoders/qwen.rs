@@ -61,8 +61,6 @@ fn merged(mut vit: Vit) -> Program {
         vit.deep_rows(x, layer, KEPT[deep][2]);
     }
     let x = vit.side_by_side(vit.x, merge * merge);
-    let between = vit.project(x, ["mm.0.weight", "mm.0.bias"], "between");
-    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
-    vit.project_rows(between, ["mm.2.weight", "mm.2.bias"]);
+    vit.project_twice(x, [["mm.0.weight", "mm.0.bias"], ["mm.2.weight", "mm.2.bias"]], ActivationKind::Gelu);
     vit.finish()
 }

@@ -18,9 +18,7 @@ pub fn lfm2(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     if config.has_tensor("mm.input_norm.weight") {
         x = vit.projector_norm(x, ["mm.input_norm.weight", "mm.input_norm.bias"], LFM2_EPS);
     }
-    let between = vit.project(x, ["mm.1.weight", "mm.1.bias"], "between");
-    vit.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
-    vit.project_rows(between, ["mm.2.weight", "mm.2.bias"]);
+    vit.project_twice(x, [["mm.1.weight", "mm.1.bias"], ["mm.2.weight", "mm.2.bias"]], ActivationKind::Gelu);
     vit.finish()
 }
 

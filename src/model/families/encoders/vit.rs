@@ -112,11 +112,18 @@ impl<'a> Vit<'a> {
 
     /// The layers without norms around them.
     pub fn blocks(&mut self, after: &mut dyn FnMut(&mut Self, usize)) {
+        self.each_layer(&mut |vit, layer| {
+            vit.block(layer);
+            after(vit, layer);
+        });
+    }
+
+    /// Layers of another kind, which `write` writes.
+    pub fn each_layer(&mut self, write: &mut dyn FnMut(&mut Self, usize)) {
         self.program.embed = std::mem::take(&mut self.ops);
         for layer in 0..self.config.layers {
             self.layer = Some(layer);
-            self.block(layer);
-            after(self, layer);
+            write(self, layer);
             let ops = std::mem::take(&mut self.ops);
             self.program.layers.push(ops);
         }
@@ -124,7 +131,7 @@ impl<'a> Vit<'a> {
     }
 
     /// A tensor of a layer.
-    const fn of_layer(&self, layer: usize, name: &'static str) -> WeightKey {
+    pub const fn of_layer(&self, layer: usize, name: &'static str) -> WeightKey {
         WeightKey { layer: Some(layer), role: Role::Named { group: self.group, name } }
     }
 
@@ -162,18 +169,8 @@ impl<'a> Vit<'a> {
     fn attention(&mut self, x: Activation, layer: usize) -> Activation {
         let config = self.config;
         let (heads, kv_heads) = (config.heads.of(layer), config.kv_heads.of(layer));
-        let (head_dim, scale) = (config.head_dim, self.form.scale);
-        let attention = AttentionSpec {
-            heads,
-            kv_heads,
-            head_dim,
-            scale,
-            window: None,
-            soft_cap: None,
-            temperature: None,
-            alibi: None,
-            sinks: None,
-        };
+        let head_dim = config.head_dim;
+        let attention = AttentionSpec::plain([heads, kv_heads, head_dim], self.form.scale);
         let (wide, narrow) = (attention.query_width(), attention.kv_width());
         self.parts_of_qkv(layer, [wide, narrow]);
         let q = self.linear(x, layer, ["attn_q.weight", "attn_q.bias"], ("q", wide));
@@ -328,6 +325,18 @@ impl<'a> Vit<'a> {
         y
     }
 
+    /// Two products of the projector with an activation between them, the second as wide as rows of prompts are.
+    pub fn project_twice(
+        &mut self,
+        x: Activation,
+        [first, second]: [[&'static str; 2]; 2],
+        kind: ActivationKind,
+    ) -> Activation {
+        let between = self.project(x, first, "between");
+        self.push(Op::Activate { x: between, kind });
+        self.project_rows(between, second)
+    }
+
     /// A product with a tensor of the encoder itself.
     pub fn push_linear(&mut self, x: Activation, [weight, bias]: [&'static str; 2], y: Activation) {
         let bias = self.optional(bias);
@@ -356,8 +365,24 @@ impl<'a> Vit<'a> {
         Some(Weight { key: own(name), optional: true })
     }
 
-    fn has(&self, key: WeightKey) -> bool {
+    /// The program's rows of a tensor under a name of its own.
+    pub fn part(&mut self, key: WeightKey, part: TensorPart) {
+        self.program.parts.insert(key, part);
+    }
+
+    /// Whether the file has a tensor.
+    pub fn has(&self, key: WeightKey) -> bool {
         self.config.has_tensor(&key.name())
+    }
+
+    /// Says how many rows the stages of the embedding but the last have, at most.
+    pub fn stage_rows(&mut self, rows: &[usize]) {
+        self.program.stage_rows = rows.to_vec();
+    }
+
+    /// Values of a row of an activation.
+    pub fn width(&self, x: Activation) -> usize {
+        self.program.width(x)
     }
 
     pub fn push(&mut self, op: Op) {

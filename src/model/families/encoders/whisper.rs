@@ -1,5 +1,6 @@
-//! The encoder of Whisper (Radford et al. 2022, <https://arxiv.org/abs/2212.04356>) and the projectors of Ultravox and
-//! Qwen2-Audio (Chu et al. 2024, <https://arxiv.org/abs/2407.10759>).
+//! The encoder of Whisper (Radford et al. 2022, <https://arxiv.org/abs/2212.04356>) and the projectors of Ultravox,
+//! Voxtral (Liu et al. 2025, <https://arxiv.org/abs/2507.13264>) and Qwen2-Audio (Chu et al. 2024,
+//! <https://arxiv.org/abs/2407.10759>).
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Grouping, Norm, NormKind, Op, Program};
@@ -8,6 +9,10 @@ use super::vit::{Form, Vit, own};
 
 /// Frames that a convolution reads.
 const KERNEL: usize = 3;
+/// Frames of 30 seconds of sound.
+const FRAMES: usize = 3000;
+/// Rows of the layers that become of them.
+pub const ROWS: usize = FRAMES / 2;
 /// Of the norms of Ultravox's projector.
 const ULTRAVOX_EPS: f32 = 1e-6;
 
@@ -33,6 +38,20 @@ pub fn ultravox(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     vit.finish()
 }
 
+/// Several rows side by side, two products. llama.cpp takes the mean of pairs of rows before, and so half as many rows
+/// as the model's own code, which is followed here.
+pub fn voxtral(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = whisper(config, encoder);
+    vit.stream_norm(POST);
+    let x = vit.side_by_side(vit.x, encoder.merge);
+    vit.project_twice(
+        x,
+        [["mm.a.mlp.1.weight", "mm.a.mlp.1.bias"], ["mm.a.mlp.2.weight", "mm.a.mlp.2.bias"]],
+        ActivationKind::GeluErf,
+    );
+    vit.finish()
+}
+
 /// The mean of two rows, a norm, a product.
 pub fn qwen2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let mut vit = whisper(config, encoder);
@@ -46,6 +65,7 @@ pub fn qwen2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 /// with their neighbours, and says which rows of the first convolution the second reads.
 fn whisper<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig) -> Vit<'a> {
     let (mut vit, frames) = Vit::reading(KERNEL * encoder.bins, "a.blk", config, (encoder, Form::new(config)));
+    vit.stage_rows(&[FRAMES]);
     let first = vit.activation("first convolution", config.hidden);
     let kind = ActivationKind::GeluErf;
     vit.push_linear(frames, ["a.conv1d.1.weight", "a.conv1d.1.bias"], first);

@@ -1,0 +1,39 @@
+//! Residual streams side by side.
+
+use super::Lowering;
+use crate::kernels::spec::Dispatch;
+use crate::kernels::spread::{Kind, spread};
+use crate::kernels::streams::{Shape, streams};
+use crate::model::program::{Activation, Spreading, StreamSpec};
+
+impl Lowering<'_> {
+    pub(super) fn streams(&self, parts: [Option<Activation>; 2], spec: StreamSpec, y: Activation) -> Dispatch {
+        let forward = self.forward;
+        let router = spec.router.map(|(router, _)| router);
+        let [base, x] = parts;
+        let slice = |of: Option<Activation>| {
+            of.map_or(forward.buffers.dummy, |of| {
+                let place = self.places.of(of);
+                debug_assert!(place.offset == 0 && place.stride == forward.program.width(of), "streams are whole rows");
+                place.slice
+            })
+        };
+        let w = spec.router.map_or(forward.buffers.dummy, |(_, key)| forward.vector(key));
+        let buffers = [slice(base), slice(x), slice(router), w, slice(Some(y))];
+        let width = |of: Option<Activation>| of.map_or(0, |of| forward.program.width(of));
+        streams(&Shape::new(&spec, [base, x, router, Some(y)].map(width)), buffers, forward.buffers.dummy)
+    }
+
+    pub(super) fn spread(&self, x: Activation, kind: Spreading) -> Dispatch {
+        let width = self.forward.width(x);
+        let (parts, kind) = match kind {
+            Spreading::Cut(deviations) => (1, Kind::Cut(deviations)),
+            Spreading::LengthOf(of) => {
+                let place = self.places.of(of);
+                debug_assert!(place.offset == 0 && place.stride == self.forward.program.width(of), "whole rows");
+                (width / self.forward.width(of), Kind::LengthOf(place.slice))
+            }
+        };
+        spread([parts, width / parts], kind, self.places.of(x).rows(), self.forward.buffers.dummy)
+    }
+}

@@ -1,0 +1,169 @@
+//! What families say about their attention and their experts.
+
+use super::super::program::{ExpertActivation, Gating, RopeTable, Routing, Temperature};
+use super::super::{ActivationKind, ExpertConfig, ModelConfig, RopeStyle};
+use crate::model::Role;
+
+/// Whether the q, k and v projections add a bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bias {
+    /// Never: a file with such a tensor is refused.
+    None,
+    /// Where the file has the tensor.
+    Optional,
+    /// Always: a file without the tensor is refused.
+    Required,
+}
+
+/// The norms of whole rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norms {
+    /// RMS norms.
+    Rms,
+    /// RMS norms with biases.
+    RmsBiased,
+    /// Layer norms with biases.
+    Layer,
+    /// Layer norms without biases.
+    LayerUnbiased,
+    /// Layer norms without tensors.
+    LayerBare,
+}
+
+/// Where the keys and values of a layer come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeysAndValues {
+    /// Projections of its own.
+    Own,
+    /// The values are the keys before their norm; there is no projection of values.
+    ValuesAreKeys,
+    /// The cache of this number, which an earlier layer fills.
+    Shared(usize),
+}
+
+/// What sets the attention of one layer apart.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionBlock {
+    /// Values of a head.
+    pub head_dim: usize,
+    /// Keys and values.
+    pub kv: KeysAndValues,
+    /// Whether each head of v goes through an RMS norm without weight.
+    pub v_norm: bool,
+    /// Biases of q, k and v.
+    pub bias: Bias,
+    /// Bias of the output projection.
+    pub out_bias: Bias,
+    /// Whether each head of q and k goes through a layer norm with weights of its own before the rotation.
+    pub layer_qk_norm: bool,
+    /// Whether q and k go through an RMS norm, all heads together, before the rotation.
+    pub whole_qk_norm: bool,
+    /// Whether each head of q and k goes through its own RMS norm before the rotation.
+    pub qk_norm: bool,
+    /// Whether q and k go through a layer norm with a bias, all heads together.
+    pub biased_qk_norm: bool,
+    /// The same after the rotation.
+    pub rotated_qk_norm: bool,
+    /// q, k and v are clamped to ± this.
+    pub clamp: Option<f32>,
+    /// The rotation.
+    pub rope: RopeTable,
+    /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
+    pub gated: bool,
+    /// The same with one value for each head, by a tensor of its own.
+    pub head_gates: bool,
+    /// See `AttentionSpec`.
+    pub scale: f32,
+    /// See `AttentionSpec`.
+    pub window: Option<usize>,
+    /// See `AttentionSpec`.
+    pub soft_cap: Option<f32>,
+    /// See `AttentionSpec`.
+    pub temperature: Option<Temperature>,
+    /// See `AttentionSpec`.
+    pub alibi: Option<f32>,
+    /// Whether each head has a sink.
+    pub sinks: bool,
+    /// The RMS norm between attention and the output projection (BitNet).
+    pub inner_norm: Option<Role>,
+}
+
+impl AttentionBlock {
+    /// Without rotation.
+    pub fn unrotated(self) -> Self {
+        Self { rope: RopeTable { dims: 0, ..self.rope }, ..self }
+    }
+
+    /// Full causal attention, scores divided by √head_dim, with the model's own rotation.
+    pub fn new(config: &ModelConfig, style: RopeStyle) -> Self {
+        let rope = RopeTable {
+            style,
+            dims: config.rope_dims,
+            first: 0,
+            theta: config.rope_theta,
+            scaling: config.rope_scaling,
+            factors: None,
+            sections: config.rope_sections,
+        };
+        let scale = 1.0 / (config.head_dim as f32).sqrt();
+        Self {
+            head_dim: config.head_dim,
+            kv: KeysAndValues::Own,
+            v_norm: false,
+            bias: Bias::None,
+            out_bias: Bias::None,
+            layer_qk_norm: false,
+            whole_qk_norm: false,
+            qk_norm: false,
+            biased_qk_norm: false,
+            rotated_qk_norm: false,
+            clamp: None,
+            rope,
+            gated: false,
+            head_gates: false,
+            scale,
+            window: None,
+            soft_cap: None,
+            temperature: None,
+            alibi: None,
+            sinks: false,
+            inner_norm: None,
+        }
+    }
+}
+
+/// What sets the experts of one layer apart.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpertBlock {
+    /// How they are chosen.
+    pub routing: Routing,
+    /// Their activation.
+    pub activation: ExpertActivation,
+    /// Whether router and experts add biases.
+    pub biases: bool,
+    /// Whether the choice alone has a bias.
+    pub choice_bias: bool,
+    /// Whether each expert's result has a factor.
+    pub down_scales: bool,
+    /// The activation of experts without a gate.
+    pub ungated: Option<ActivationKind>,
+}
+
+impl ExpertBlock {
+    /// SwiGLU experts with what the file says of their choice, or else softmax with weights that add up to 1.
+    pub fn new(config: &ModelConfig) -> Self {
+        let ExpertConfig { experts, gating, normalise, scale, groups, .. } = config.experts;
+        let routing = Routing {
+            experts,
+            gating: gating.unwrap_or(Gating::Softmax),
+            normalise: normalise.unwrap_or(true),
+            scale,
+            logit_scale: 1.0,
+            groups,
+            bias: None,
+            expert_scales: None,
+        };
+        let activation = ExpertActivation::SwiGlu;
+        Self { routing, activation, biases: false, choice_bias: false, down_scales: false, ungated: None }
+    }
+}
