@@ -60,12 +60,15 @@ impl CpuModel {
         let (ids, image) = input.parts();
         let before = input.rows_of_stages();
         let mut run = Activations::of(self.program(), [], 0);
+        self.go_to(0);
         let parts = before.len() + self.program().layers.len() + 2;
         for part in 0..parts {
             if is_over() {
                 return Ok(None);
             }
             run = match (parts - part, before.get(part)) {
+                // Rows stay what they are.
+                (1, _) if self.program().head_parts().1.is_empty() => run,
                 (1, _) => regrouped(self.program(), run, image, outputs),
                 (2, _) => run.last(rows, self.program()),
                 (_, Some(&rows)) => staged(self.program(), run, image, (part, rows)),

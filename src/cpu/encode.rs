@@ -2,7 +2,7 @@
 
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
-use crate::kernels::reference::{mix, project, turn};
+use crate::kernels::reference::{attention_near, mix, project, turn};
 use crate::model::program::{Combining, Op, Operand};
 
 impl Interpreter<'_> {
@@ -59,6 +59,21 @@ impl Interpreter<'_> {
                     }
                 }
                 self.run.put(x, out);
+            }
+            Op::Angles { y } => {
+                let Some(input) = self.input else { return };
+                self.run.values[y.0].copy_from_slice(&input.turns);
+            }
+            Op::Bound { x, least, most } => {
+                let [least, most] = [least, most].map(|key| self.weights.norm(key)[0]);
+                self.run.values[x.0].iter_mut().for_each(|x| *x = x.max(least).min(most));
+            }
+            Op::AttendNear { q, kv: [k, v], far, weights, near, y } => {
+                let mut out = self.run.take(y);
+                let [q, k, v, far] = [q, k, v, far].map(|of| self.run.values[of.0].as_slice());
+                let weights = weights.map(|key| key.map(|key| self.weights.norm(key)));
+                attention_near(near, [q, k, v], far, weights, &mut out);
+                self.run.put(y, out);
             }
             _ => {}
         }

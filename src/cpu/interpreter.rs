@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
 use crate::kernels::reference::{
     Alibi, AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, activated,
-    attention_batch, attention_over, conv_causal, delta_net, geglu, layer_norm, output_gate, rms_norm, rope_scaled,
-    silu, ssm_scan, swiglu,
+    attention_batch, attention_over, conv_causal, delta_net, geglu, join_heads, layer_norm, output_gate, rms_norm,
+    rope_scaled, silu, ssm_scan, swiglu,
 };
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Factor, Keys, Norm, NormKind, Op, Program, RopeTable, ScanSpec,
@@ -111,7 +111,9 @@ impl Interpreter<'_> {
             Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } | Op::Project { .. } => {
                 self.of_encoder(op)
             }
-            Op::Copy { .. } | Op::Combine { .. } => self.of_encoder(op),
+            Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } | Op::Bound { .. } | Op::AttendNear { .. } => {
+                self.of_encoder(op)
+            }
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {
@@ -134,8 +136,19 @@ impl Interpreter<'_> {
                 self.adapt(weight, 0, (x, x.len() / self.run.tokens), |row| row, &mut out);
                 self.run.put(y, out);
             }
+            Op::HeadLinear { x, weight, heads, y } => self.head_linear([x, y], weight, heads, yield_now).await?,
+            Op::HeadValues { x, weight, heads, rows, y } => self.head_values([x, y], weight, heads, rows),
+            Op::JoinHeads { parts, heads, y } => {
+                let mut out = self.run.take(y);
+                let parts = parts.map(|of| self.run.values[of.0].as_slice());
+                join_heads(parts, heads * self.run.tokens, &mut out);
+                self.run.put(y, out);
+            }
+            Op::Streams { base, x, ref spec, y } => self.streams([base, x], spec, y),
+            Op::Spread { x, kind } => self.spread(x, kind),
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
             Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
+            Op::ChannelScan { .. } => self.channel_scan(op),
             Op::DeltaNet { qkv, beta, alpha, delta, state, y } => {
                 self.delta_net([qkv, beta, alpha, y], &delta, state, yield_now).await;
             }
@@ -288,11 +301,11 @@ impl Interpreter<'_> {
         let values = &mut self.run.values[x.0];
         let width = values.len() / self.run.tokens;
         for (token, row) in values.chunks_exact_mut(width).enumerate() {
-            let RopeTable { style, scaling, sections, .. } = self.tables[table];
+            let RopeTable { style, scaling, sections, first, .. } = self.tables[table];
             let (position, place) = (self.position + token, self.places.at(self.position + token));
             let axis = |pair: usize| sections.and_then(|sections| sections.axis(pair));
             let turned = |pair: usize| axis(pair).map_or(position, |axis| place[axis] as usize);
-            rope_scaled(row, head_dim, turned, (&self.frequencies[table], scaling.magnitude), style);
+            rope_scaled(row, [head_dim, first], turned, (&self.frequencies[table], scaling.magnitude), style);
         }
     }
 
@@ -305,7 +318,7 @@ impl Interpreter<'_> {
         y: Activation,
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
-        let AttentionSpec { heads, kv_heads, head_dim, window, soft_cap, sinks, .. } = *spec;
+        let AttentionSpec { heads, kv_heads, head_dim, value_dim, window, soft_cap, sinks, .. } = *spec;
         let sinks = sinks.and_then(|key| self.weights.vector(key));
         let cache = &mut self.cache[cache];
         let mut out = self.run.take(y);
@@ -314,7 +327,8 @@ impl Interpreter<'_> {
             cache.write(self.position, [kv_heads, head_dim], [k, v])?;
         }
         let width = spec.query_width();
-        for (token, (q, out)) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
+        let rows = q.chunks_exact(width).zip(out.chunks_exact_mut(spec.attended_width()));
+        for (token, (q, out)) in rows.enumerate() {
             let position = self.position + token;
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
             // A row of an image sees its last one, and as far back as by itself.
@@ -322,7 +336,8 @@ impl Interpreter<'_> {
             let last = if sees { self.seen.end - 1 } else { position };
             let window = window.map(|window| window + last - position);
             let alibi = spec.alibi.map(|bias| Alibi { bias, ahead: last - position });
-            let shape = AttentionShape { heads, kv_heads, head_dim, position: last, scale, window, soft_cap, alibi };
+            let sizes = AttentionShape { value_dim, ..AttentionShape::plain([heads, kv_heads, head_dim], last) };
+            let shape = AttentionShape { scale, window, soft_cap, alibi, ..sizes };
             attention_over(shape, sinks, q, cache.rows(), out);
             yield_now().await;
         }
@@ -341,7 +356,8 @@ impl Interpreter<'_> {
         let Some([k, v]) = kv else { return };
         let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, .. } = *spec;
         let alibi = spec.alibi.map(|bias| Alibi { bias, ahead: 0 });
-        let shape = AttentionShape { heads, kv_heads, head_dim, position: 0, scale, window: None, soft_cap, alibi };
+        let sizes = AttentionShape::plain([heads, kv_heads, head_dim], 0);
+        let shape = AttentionShape { scale, soft_cap, alibi, ..sizes };
         let mut out = self.run.take(y);
         let [q, k, v] = [q, k, v].map(|of| self.run.values[of.0].as_slice());
         let (width, kv_width) = (spec.query_width(), spec.kv_width());

@@ -2,15 +2,18 @@
 //! as its operations.
 //!
 //! Weights stay in the file's own block format and are dequantised a piece at a time. Activations are f32, row-major,
-//! the token outermost.
+//! the token outermost. Products of one token may round activations to 16 bits, see [`CpuModelBuilder::rounding`].
 
 mod adapters;
 mod embed;
 mod encode;
 mod experts;
+mod heads;
 mod interpreter;
 mod model;
+mod recurrent;
 mod sampled;
+mod streams;
 mod weights;
 
 pub use crate::kernels::kv_type::cache::CacheFormat;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::cpu::CpuModel;
 use crate::error::{Error, Result};
+use crate::formats::integers::{BLOCK, Block, Dot};
 use crate::gguf::{GgmlType, dequantize};
 use crate::kernels::gather::reference::gather;
 use crate::kernels::kv_type::cache::CacheFormat;
@@ -24,6 +25,8 @@ pub struct Tensor {
     bytes: Vec<u8>,
     /// Which rows the bytes are, where not all, in ascending order.
     known: Option<Vec<usize>>,
+    /// Products with activations of 16 bits, where they are to be fast.
+    dot: Option<Dot>,
 }
 
 impl Tensor {
@@ -80,13 +83,16 @@ impl Tensor {
             return self.apply_known(known, rows, x, out);
         }
         let matrix = self.matrix().rows(rows);
+        // Products of several tokens are as fast in f32, since a weight is unpacked once for all of them.
+        let dot = self.dot.filter(|_| x.len() == self.cols);
+        let rounded = dot.map(|dot| (dot, x.as_chunks::<BLOCK>().0.iter().map(Block::new).collect::<Vec<_>>()));
         let at_a_time = (STEP / x.len()).max(1);
         for start in (0..matrix.rows).step_by(at_a_time) {
             let rows = start..matrix.rows.min(start + at_a_time);
-            if x.len() == self.cols {
-                mat_vec(&matrix.rows(rows.clone()), x, &mut out[rows])?;
-            } else {
-                mat_mul_rows(&matrix, rows, x, out)?;
+            match &rounded {
+                Some((dot, x)) => rows.for_each(|row| out[row] = dot(matrix.row(row), x)),
+                None if x.len() == self.cols => mat_vec(&matrix.rows(rows.clone()), x, &mut out[rows])?,
+                None => mat_mul_rows(&matrix, rows, x, out)?,
             }
             yield_now().await;
         }
@@ -167,6 +173,7 @@ pub fn take_sample(
         cols,
         bytes: Vec::new(),
         known: Some(Vec::new()),
+        dot: None,
     });
     if spec.values {
         let tensor_rows = spec.tensor_dims()[1..].iter().map(|&rows| rows as usize).product();
@@ -192,11 +199,19 @@ pub fn take_sample(
 pub struct CpuModelBuilder {
     config: ModelConfig,
     tensors: HashMap<WeightKey, Tensor>,
+    rounds: bool,
 }
 
 impl CpuModelBuilder {
     pub(super) fn new(config: ModelConfig) -> Self {
-        Self { config, tensors: HashMap::new() }
+        Self { config, tensors: HashMap::new(), rounds: false }
+    }
+
+    /// Products of one token with quantised matrices round activations to 16 bits, in blocks of 32 with a scale each:
+    /// several times as fast, and off by a hundred-thousandth of their terms.
+    pub fn rounding(mut self) -> Self {
+        self.rounds = true;
+        self
     }
 
     /// Puts a weight in place: `spec` from [`match_tensors`](crate::model::match_tensors), with the type and the bytes
@@ -211,7 +226,8 @@ impl CpuModelBuilder {
         Matrix::new(ty, tensor_rows, tensor_cols, &bytes)
             .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
         let bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };
-        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes, known: None });
+        let dot = ty.format().dot.filter(|_| self.rounds);
+        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes, known: None, dot });
         Ok(())
     }
 

@@ -1,0 +1,41 @@
+//! Residual streams side by side.
+
+use crate::cpu::interpreter::Interpreter;
+use crate::kernels::reference::{cut, set_length, streams};
+use crate::kernels::streams::Shape;
+use crate::model::program::{Activation, Spreading, StreamSpec};
+
+impl Interpreter<'_> {
+    pub(super) fn streams(&mut self, [base, x]: [Option<Activation>; 2], spec: &StreamSpec, y: Activation) {
+        let mut out = self.run.take(y);
+        let router = spec.router.map(|(router, _)| router);
+        let of = |of: Option<Activation>| of.map_or(&[][..], |of| self.run.values[of.0].as_slice());
+        let w = spec.router.map_or(&[][..], |(_, key)| self.weights.norm(key));
+        let parts = [of(base), of(x), of(router), &out];
+        let shape = Shape::new(spec, parts.map(|part| part.len() / self.run.tokens));
+        if base != Some(y) {
+            let width = shape.streams * shape.width;
+            let rows = out.chunks_exact_mut(width).enumerate();
+            rows.for_each(|(row, y)| match base {
+                Some(_) => y.copy_from_slice(&of(base)[(row * shape.base[0] + spec.skip) * spec.width..][..width]),
+                None => y.fill(0.0),
+            });
+        }
+        streams(&shape, of(x), [of(router), w], &mut out);
+        self.run.put(y, out);
+    }
+
+    pub(super) fn spread(&mut self, x: Activation, kind: Spreading) {
+        let mut out = self.run.take(x);
+        let (of, width) = match kind {
+            Spreading::Cut(_) => (&[][..], out.len()),
+            Spreading::LengthOf(of) => (self.run.values[of.0].as_slice(), self.run.values[of.0].len()),
+        };
+        let width = width / self.run.tokens;
+        match kind {
+            Spreading::Cut(deviations) => cut(&mut out, width, deviations),
+            Spreading::LengthOf(_) => set_length(&mut out, of, width),
+        }
+        self.run.put(x, out);
+    }
+}
