@@ -162,7 +162,9 @@ impl GpuSession {
                 format!("the GPU has no room for {bytes} bytes, another session of {} tokens", room.allocated);
             return Err(Error::new(ErrorCode::OutOfMemory, message));
         };
-        Self::assemble(model, plan, table).await
+        let mut made = Self::assemble(model, plan, table).await?;
+        made.draft_model.clone_from(&self.draft_model);
+        Ok(made)
     }
 }
 

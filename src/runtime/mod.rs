@@ -3,6 +3,8 @@
 mod adapters;
 mod checkpoints;
 mod cpu;
+#[cfg(target_arch = "wasm32")]
+mod drafting;
 mod embed;
 mod fork;
 mod gpu;

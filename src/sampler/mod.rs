@@ -190,9 +190,28 @@ fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
     kept.retain(|&(logit, _)| weight(logit) >= min);
 }
 
-/// A vocabulary is sorted for each token: std's sort is the fastest.
-fn sort_descending(kept: &mut [(f32, u32)]) {
-    kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+/// From the largest logit to the smallest; equal ones keep their order. A vocabulary is sorted for each token: by the
+/// four bytes of a logit one after the other, which takes less time than comparisons, and a thirtieth of std's code.
+fn sort_descending(kept: &mut Vec<(f32, u32)>) {
+    // As unsigned numbers the bits of positive floats are in order, and those of negative ones in reverse.
+    let ascending = |bits: u32| bits ^ if bits >> 31 == 0 { 1 << 31 } else { u32::MAX };
+    let byte = |logit: f32, shift: u32| usize::from((!ascending(logit.to_bits()) >> shift) as u8);
+    let mut sorted = vec![(0.0, 0); kept.len()];
+    for shift in [0, 8, 16, 24] {
+        let mut ends = [0; 256];
+        kept.iter().for_each(|&(logit, _)| ends[byte(logit, shift)] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        for &(logit, index) in kept.iter().rev() {
+            let end = &mut ends[byte(logit, shift)];
+            *end -= 1;
+            sorted[*end] = (logit, index);
+        }
+        std::mem::swap(kept, &mut sorted);
+    }
 }
 
 /// Keeps the tokens whose information is nearest to the mean until their probabilities pass `share`: locally typical
@@ -241,6 +260,17 @@ mod tests {
         assert_eq!(sample(&[1.0, 3.0, 3.0, 2.0], &[], &greedy, 0), Some(1));
         assert_eq!(sample(&[f32::NAN, f32::NEG_INFINITY], &[], &greedy, 0), Some(1));
         assert_eq!(sample(&[f32::NAN], &[], &greedy, 0), None);
+    }
+
+    #[test]
+    fn logits_are_sorted_and_equal_ones_keep_their_order() {
+        let values = [0.5, -0.0, 3e38, -2.0, 0.0, f32::NEG_INFINITY, -2.0, 1e-40, 0.5, -1e-40, 256.0, 257.0, -257.0];
+        let mut kept: Vec<(f32, u32)> = values.iter().cycle().take(1000).copied().zip(0..).collect();
+        let mut expected = kept.clone();
+        expected.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        sort_descending(&mut kept);
+        let bits = |list: &[(f32, u32)]| list.iter().map(|&(l, i)| (l.to_bits(), i)).collect::<Vec<_>>();
+        assert_eq!(bits(&kept), bits(&expected));
     }
 
     #[test]

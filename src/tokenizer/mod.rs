@@ -20,6 +20,8 @@ mod pair;
 mod patterns;
 mod pretokenizers;
 mod rules;
+mod runs;
+mod same;
 mod special;
 mod split;
 mod spm;

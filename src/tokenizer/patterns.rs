@@ -5,7 +5,7 @@
 //! [`Stage::Cuts`]: super::split::Stage::Cuts
 
 use super::classes::Classes;
-use super::split::{first_char, run_of};
+use super::runs::{first_char, run_of};
 
 /// Numbers in threes, counted from the end of their run: `1 234 567`.
 pub(super) fn number_groups(text: &str, cut: &mut dyn FnMut(usize)) {

@@ -64,6 +64,7 @@ impl Info {
         let numbers = sizes.iter().map(|&n| n as f64);
         let hears = encoder.bins > 0;
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
+        let of_sounds = [encoder.bins, encoder.merge, config.hidden];
         let images = numbers.chain(channels);
         Some(Self {
             projector: encoder.projector.name,
@@ -72,8 +73,8 @@ impl Info {
             most_rows: model.context_length(),
             has_breaks: breaks > 0 && encoder.projector.name == "pixtral",
             hears,
-            hears_too: !hears && config.has_tensor("a.post_ln.weight"),
-            numbers: if hears { vec![encoder.bins as f64, encoder.merge as f64] } else { images.collect() },
+            hears_too: !hears && config.has_tensor("a.blk.0.ffn_up.weight"),
+            numbers: if hears { of_sounds.map(|n| n as f64).into() } else { images.collect() },
         })
     }
 }

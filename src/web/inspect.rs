@@ -19,6 +19,8 @@ use crate::{Error, ErrorCode, Result};
 #[serde(rename_all = "camelCase")]
 struct Options {
     context_length: Option<f64>,
+    /// As for `load`.
+    draft_context: Option<usize>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
     #[serde(default)]
@@ -96,8 +98,9 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     match configure(&gguf, &mut found).await {
         Ok(config) => {
             found.supported = true;
-            let context = context_length(options.context_length, &config).map_err(to_js)?;
+            let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
+            let room = room.with_drafts(options.draft_context.is_none());
             // Without an adapter, the model runs on the CPU, which the result shows by having no `gpu`.
             if let Ok(device) = Device::open().await {
                 let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
@@ -166,7 +169,7 @@ async fn try_memory(
     let program = crate::model::program(config);
     let mut plan = Plan::default();
     let placement = place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
-    let room = room.with_drafts(takes_drafts(&program, &placement.weights));
+    let room = room.with_drafts(room.drafts && takes_drafts(&program, &placement.weights));
     gpu.weight_bytes = plan.bytes();
     let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;

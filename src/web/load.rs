@@ -1,6 +1,7 @@
 //! Loading: reads the headers of all parts, then brings every tensor to its place in file order, through one slice of
 //! memory.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
 use super::errors::to_js;
+use super::progress::Progress;
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
 use super::tuning::tune;
@@ -45,6 +47,8 @@ const UNSEEN_BYTES: u64 = 64 << 20;
 pub struct LoadOptions {
     backend: Choice,
     context_length: Option<f64>,
+    /// For a model that drafts tokens: the context length of the model that it drafts for.
+    draft_context: Option<usize>,
     #[serde(default)]
     precision: Precision,
     #[serde(default)]
@@ -90,25 +94,6 @@ enum Choice {
     Auto,
     Webgpu,
     Cpu,
-}
-
-/// Reports progress to the page, which cancels loading by throwing.
-pub struct Progress {
-    report: Function,
-    total: u64,
-    loaded: u64,
-}
-
-impl Progress {
-    fn stage(&self, stage: &str, loaded: u64, total: u64) -> Result<(), JsValue> {
-        self.report.call3(&JsValue::NULL, &stage.into(), &(loaded as f64).into(), &(total as f64).into()).map(drop)
-    }
-
-    /// Reports bytes that were received.
-    pub fn received(&mut self, bytes: u64) -> Result<(), JsValue> {
-        self.loaded += bytes;
-        self.stage("download", self.loaded, self.total)
-    }
 }
 
 /// Reads the header of one part, and leaves the reader right behind it.
@@ -202,7 +187,8 @@ pub async fn load_encoder(
         return Err(to_js(Error::invalid_argument(message)));
     }
     let room = Room::one(config.context_length);
-    let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict: None, tune: None };
+    let precision = options.precision;
+    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict: None, tune: None };
     let device = open(options.backend, device).await?;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     match job.run(device.zip(caps), readers, &mut progress).await? {
@@ -228,13 +214,14 @@ pub async fn load(
     for warning in tokenizer.warnings() {
         web_sys::console::warn_1(&format!("webgguf: {warning}").into());
     }
-    let context = context_length(options.context_length, &config).map_err(to_js)?;
+    let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
     let whole_images = options.has_images && crate::model::whole_images(&config) != WholeImages::Never;
     let room = Room { kv_type: options.kv_type, axes: options.has_images, whole_images, ..Room::one(context) };
-    let room = room.for_requests(options.parallel).with_drafts(true);
+    let room = room.for_requests(options.parallel).with_drafts(options.draft_context.is_none());
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();
-    let job = Job { config, tensors: &gguf.tensors, matched, room, known_verdict, tune };
+    let precision = options.precision;
+    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
@@ -266,9 +253,11 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
     }
 }
 
-/// The context length, given the one that the caller asks for.
-pub fn context_length(asked: Option<f64>, config: &ModelConfig) -> Result<usize, Error> {
-    let Some(asked) = asked else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
+/// The context length, given the one that the caller asks for. A model that drafts takes the one of the model that it
+/// drafts for, `drafts_for`, as far as its own goes.
+pub fn context_length(asked: Option<f64>, drafts_for: Option<usize>, config: &ModelConfig) -> Result<usize, Error> {
+    let drafts = drafts_for.map(|context| context.min(config.context_length) as f64);
+    let Some(asked) = drafts.or(asked) else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
     let max = config.context_length;
     if !(asked >= 2.0 && asked <= max as f64 && asked.fract() == 0.0) {
         let message = format!("contextLength is {asked}, expected an integer from 2 to the model's {max}");
@@ -312,6 +301,8 @@ struct Job<'a> {
     tensors: &'a [TensorInfo],
     matched: Vec<(usize, WeightSpec)>,
     room: Room,
+    /// Of the CPU path; [`Caps`] have it for a device.
+    precision: Precision,
     /// See [`LoadOptions::self_check`].
     known_verdict: Option<Function>,
     /// See [`LoadOptions::tune`].
@@ -344,7 +335,7 @@ impl<'a> Job<'a> {
         readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<Run, JsValue> {
-        let Self { config, tensors, matched, room, known_verdict, tune: choose } = self;
+        let Self { config, tensors, matched, room, known_verdict, tune: choose, .. } = self;
         let builder = GpuModelBuilder::new(device.clone(), caps, config, room, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
         let key = JsValue::from(builder.check_key());
@@ -373,6 +364,9 @@ impl<'a> Job<'a> {
             specs.entry(index).or_default().push(spec);
         }
         let mut builder = CpuModel::builder(self.config);
+        if self.precision != Precision::Exact {
+            builder = builder.rounding();
+        }
         let mut time_slice = TimeSlice::new();
         for (index, tensor) in self.tensors.iter().enumerate() {
             let Some((spec, others)) = specs.get(&index).and_then(|specs| specs.split_first()) else { continue };
@@ -391,7 +385,9 @@ impl<'a> Job<'a> {
                 progress.received((bytes.len() - start) as u64)?;
                 time_slice.yield_if_over().await;
             }
-            let bytes = rounded_kernel(tensor, &bytes).into_owned();
+            if let Cow::Owned(rounded) = rounded_kernel(tensor, &bytes) {
+                bytes = rounded;
+            }
             for spec in others {
                 builder.put(spec, tensor.ty, bytes.clone()).map_err(to_js)?;
             }

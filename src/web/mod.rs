@@ -10,9 +10,11 @@ mod info;
 mod inspect;
 mod load;
 mod logprobs;
+mod progress;
 mod promise;
 #[cfg(feature = "harness")]
 mod reading;
+mod results;
 mod session;
 mod source;
 mod table;

@@ -6,7 +6,7 @@ use futures_channel::oneshot::Receiver;
 use wasm_bindgen::prelude::*;
 
 use super::errors::to_js;
-use super::load::Progress;
+use super::progress::Progress;
 use super::source::PartReader;
 use super::table::{Kept, ReadAgain};
 use crate::gguf::TensorInfo;

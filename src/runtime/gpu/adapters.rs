@@ -11,9 +11,9 @@ use super::lists::Lists;
 use super::model::GpuModel;
 use super::session::GpuSession;
 use crate::forward::{AdapterGroup, AdapterPlaces, Adapters, Buffers, Forward, GroupPlace, adapted, adapter_groups};
-use crate::gpu::{Buffer, BufferTable, Device};
+use crate::gpu::{Buffer, BufferTable, CommandList, Device};
 use crate::kernels::caps::Caps;
-use crate::kernels::lora::{SEQUENCE_BYTES, SLOTS, scale_words};
+use crate::kernels::lora::{SEQUENCE_BYTES, SLOTS, Terms, scale_words};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::model::program::Program;
 use crate::model::{Adapter, WeightKey};
@@ -36,37 +36,49 @@ pub(in crate::runtime) struct GpuAdapter {
     groups: Vec<Group>,
 }
 
-/// The matrices A and B and the segments of a group, one after the other in one buffer.
+/// The matrices and the segments of a group.
 struct Group {
-    buffer: Rc<Buffer>,
-    /// Offset and size in bytes of each of the three.
-    parts: [(usize, usize); 3],
+    /// A.
+    a: Rc<Buffer>,
+    /// Room for `A · x` of one row, then B and the segments: products read all of it, and the kernel that reads A
+    /// writes the first.
+    rest: Rc<Buffer>,
+    /// Offset and size in bytes of B and of the segments.
+    parts: [(usize, usize); 2],
     of: WeightKey,
+    /// Values of a row of A.
+    cols: usize,
     place: GroupPlace,
 }
 
 impl Group {
     fn new(device: &Device, group: AdapterGroup) -> Result<Self> {
         let AdapterGroup { of, a, b, plan, ranks } = group;
-        let mut bytes = Vec::new();
-        let parts = [bytemuck::cast_slice(&a), bytemuck::cast_slice(&b), bytemuck::cast_slice(&plan)];
-        let parts = parts.map(|part: &[u8]| {
+        let mut bytes = vec![0; ranks as usize * size_of::<f32>()];
+        let parts = [bytemuck::cast_slice(&b), bytemuck::cast_slice(&plan)].map(|part: &[u8]| {
             bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
             bytes.extend_from_slice(part);
             (bytes.len() - part.len(), part.len())
         });
-        let buffer = device.storage_buffer("adapter", bytes.len() as u64)?;
-        device.write(&buffer, 0, &bytes);
+        let made = |name, bytes: &[u8]| {
+            let buffer = device.storage_buffer(name, bytes.len() as u64)?;
+            device.write(&buffer, 0, bytes);
+            Result::Ok(Rc::new(buffer))
+        };
+        let cols = a.len() / ranks as usize;
+        let [a, rest] = [made("A of an adapter", bytemuck::cast_slice(&a))?, made("B of an adapter", &bytes)?];
         let nowhere = Slice::from(BufferId(0));
-        let place = GroupPlace { a: nowhere, b: nowhere, segments: nowhere, plan, ranks };
-        Ok(Self { buffer: buffer.into(), parts, of, place })
+        let place = GroupPlace { a: nowhere, b: nowhere, segments: nowhere, plan, ranks, terms: None };
+        Ok(Self { a, rest, parts, of, cols, place })
     }
 
-    /// The group's place in a session, whose table has its buffer under this number.
-    fn place(&self, buffer: BufferId) -> GroupPlace {
-        let [a, b, segments] =
-            self.parts.map(|(offset, size)| Slice { buffer, offset: offset as u64, size: Some(size as u64) });
-        GroupPlace { a, b, segments, ..self.place.clone() }
+    /// The group's place in a session, whose table has its buffers under these numbers.
+    fn place(&self, [a, rest]: [BufferId; 2]) -> GroupPlace {
+        let [b, segments] =
+            self.parts.map(|(offset, size)| Slice { buffer: rest, offset: offset as u64, size: Some(size as u64) });
+        let b_at = (self.parts[0].0 / size_of::<f32>()) as u32;
+        let terms = Terms::new(rest.into(), &self.place.plan, b_at).filter(|_| self.cols.is_multiple_of(4));
+        GroupPlace { a: a.into(), b, segments, terms, ..self.place.clone() }
     }
 }
 
@@ -139,9 +151,9 @@ impl Adapted {
         let mut numbers = vec![t];
         let places = all.iter().map(|adapter| {
             let groups = adapter.groups.iter().map(|group| {
-                let number = table.add(group.buffer.clone());
-                numbers.push(number);
-                (group.of, group.place(number))
+                let own = [&group.a, &group.rest].map(|buffer| table.add(buffer.clone()));
+                numbers.extend(own);
+                (group.of, group.place(own))
             });
             AdapterPlaces { slot: adapter.slot, groups: groups.collect() }
         });
@@ -160,6 +172,24 @@ pub(in crate::runtime) struct ListSet {
     pub evaluation: Option<Evaluation>,
 }
 
+impl ListSet {
+    pub fn all(&self) -> impl Iterator<Item = &CommandList> {
+        all_of(&self.lists, &self.few_rows, &self.drafts, &self.evaluation)
+    }
+}
+
+/// The lists of these kinds, one after the other.
+pub(in crate::runtime) fn all_of<'a>(
+    lists: &'a Lists,
+    few_rows: &'a [Option<Lists>],
+    drafts: &'a Option<Lists>,
+    evaluation: &'a Option<Evaluation>,
+) -> impl Iterator<Item = &'a CommandList> {
+    let evaluation = evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
+    let all = [lists].into_iter().chain(few_rows.iter().flatten()).chain(drafts);
+    all.flat_map(Lists::all).chain(evaluation)
+}
+
 fn numbers(adapted: Option<&Adapted>) -> Vec<u32> {
     adapted.iter().flat_map(|adapted| &adapted.all).map(|adapter| adapter.id).collect()
 }
@@ -171,7 +201,7 @@ impl GpuSession {
         match &self.adapted {
             None => Forward::new(&model.program, caps, &model.weights, buffers),
             Some(Adapted { program, places, t, .. }) => Forward {
-                adapters: Some(Adapters { all: places, t: *t }),
+                adapters: Some(Adapters { all: places, t: *t, base: &model.program }),
                 ..Forward::new(program, caps, &model.weights, buffers)
             },
         }

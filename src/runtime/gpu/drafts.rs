@@ -2,7 +2,8 @@
 //!
 //! The GPU finds drafts in the text, but a pass with a draft takes longer than one of a single token. So the host
 //! checks first: once the text has foretold some tokens in a row, passes have drafts, as long as enough of these are
-//! right. Where drafts did not pay off, more tokens must be foretold before they start again.
+//! right. Where drafts did not pay off, more tokens must be foretold before they start again. A model that drafts
+//! foretells nothing beforehand: it starts at once, and after a pause of some tokens again.
 
 use crate::kernels::accept_drafts::reference::{draft_after, place_after};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, words_of_text};
@@ -10,11 +11,13 @@ use crate::kernels::accept_drafts::{DRAFT_ROWS, words_of_text};
 /// Where drafts of the next tokens come from. They change how fast a text is written, and nothing else.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Drafting {
-    /// From the text so far, as long as that saves time.
+    /// From the draft model if there is one, otherwise from the text so far, as long as that saves time.
     #[default]
     Automatic,
     /// From the text so far, as long as some are right.
     Prompt,
+    /// From the draft model, as long as some are right.
+    Model,
     /// No drafts.
     Off,
 }
@@ -24,10 +27,16 @@ const FORETOLD_MOST: u32 = 96;
 impl Drafting {
     /// Number of tokens in a row that must be foretold before passes have drafts for the first time.
     fn foretold(self) -> u32 {
-        if self == Self::Prompt { 2 } else { 6 }
+        match self {
+            Self::Model => 1,
+            Self::Prompt => 2,
+            _ => 6,
+        }
     }
 }
 
+/// Number of tokens that a model's drafts pause for at least, where they did not pay off.
+const PAUSE: u32 = 16;
 /// Average number of tokens per pass below which drafts do not pay off.
 const LEAST_RATE: f32 = 1.3;
 /// Number of tokens that drafts must have gained to count as having paid off.
@@ -41,6 +50,8 @@ const GAP: u32 = u32::MAX;
 #[derive(Debug)]
 pub(in crate::runtime) struct Drafts {
     drafting: Drafting,
+    /// Whether a model makes the drafts.
+    by_model: bool,
     /// Ids of the prediction, [`GAP`], and the text of the run.
     ids: Vec<u32>,
     /// Index in `ids` where the text of the run begins.
@@ -72,6 +83,7 @@ impl Drafts {
         ids.extend_from_slice(prompt);
         Self {
             drafting,
+            by_model: false,
             ids,
             start,
             source: None,
@@ -88,6 +100,16 @@ impl Drafts {
         }
     }
 
+    /// The same, made by a model or not.
+    pub fn by_model(self, by_model: bool) -> Self {
+        Self { by_model, ..self }
+    }
+
+    /// Whether a model makes the drafts.
+    pub fn is_of_model(&self) -> bool {
+        self.by_model
+    }
+
     /// Whether passes should have drafts now.
     pub fn is_on(&self) -> bool {
         self.is_on
@@ -95,7 +117,17 @@ impl Drafts {
 
     /// Whether the lists for passes with drafts should be made before the first token.
     pub fn is_certain(&self) -> bool {
-        self.drafting == Drafting::Prompt
+        self.drafting != Drafting::Automatic
+    }
+
+    /// Number of tokens that a model should draft for the next pass: more as long as all are right.
+    pub fn steps(&self) -> usize {
+        (self.rate as usize + 1).clamp(2, DRAFT_ROWS - 1)
+    }
+
+    /// The tokens before `position`; `None` where some are not known.
+    pub fn text(&self, position: usize) -> Option<&[u32]> {
+        self.ids.get(self.start..self.start + position).filter(|ids| !ids.contains(&GAP))
     }
 
     /// Number of tokens that a pass with a draft is likely to give.
@@ -117,15 +149,16 @@ impl Drafts {
         let hit = self.source.filter(|&at| self.ids[at] == id);
         self.ids.push(id);
         self.alone.take(1, now);
-        self.foretold = if hit.is_some() { self.foretold + 1 } else { 0 };
+        self.foretold = if hit.is_some() || self.by_model { self.foretold + 1 } else { 0 };
         self.source = hit.map(|at| at + 1).or_else(|| self.foreseen());
         if self.foretold < self.needed {
             return;
         }
         self.alone_ms = self.alone.of_token().or(self.alone_ms);
         // Without that time nothing would tell whether drafts pay off.
-        if self.alone_ms.is_some() || self.drafting == Drafting::Prompt {
-            (self.is_on, self.rate, self.gained) = (true, DRAFT_ROWS as f32 / 2.0, 0);
+        if self.alone_ms.is_some() || self.is_certain() {
+            let rate = if self.by_model { 2.0 } else { DRAFT_ROWS as f32 / 2.0 };
+            (self.is_on, self.rate, self.gained) = (true, rate, 0);
             self.together = Clock::default();
         }
     }
@@ -142,20 +175,33 @@ impl Drafts {
         let is_slower = || self.together.of_token().zip(self.alone_ms).is_some_and(|(with, without)| with > without);
         if self.rate < LEAST_RATE || (self.drafting == Drafting::Automatic && is_slower()) {
             let is_good = self.gained >= GOOD_GAIN && !is_slower();
-            self.needed = if is_good { self.drafting.foretold() } else { FORETOLD_MOST.min(2 * self.needed) };
+            let pause = if self.by_model { PAUSE } else { 0 };
+            let more = FORETOLD_MOST.min(2 * self.needed).max(pause);
+            self.needed = if is_good { self.drafting.foretold().max(pause) } else { more };
             (self.is_on, self.foretold, self.source) = (false, 0, self.foreseen());
             self.alone = Clock::default();
         }
     }
 
+    /// Turns drafts off until the next token has come without one.
+    pub fn postpone(&mut self) {
+        (self.is_on, self.foretold) = (false, self.needed.saturating_sub(1));
+    }
+
     /// Index in `ids` of the token that the last ids foretell, if any.
     fn foreseen(&self) -> Option<usize> {
+        if self.by_model {
+            return None;
+        }
         let from = self.ids.len().saturating_sub(LOOK_BACK);
         place_after(&self.ids[from..]).map(|at| from + at)
     }
 
-    /// The tokens that may come next.
+    /// The tokens that may come next, as far as the text tells.
     pub fn next(&self) -> Vec<u32> {
+        if self.by_model {
+            return Vec::new();
+        }
         draft_after(&self.ids, DRAFT_ROWS - 1)
     }
 
@@ -284,6 +330,52 @@ mod tests {
             }
             assert_eq!(drafts.is_on(), is_on, "{drafting:?}");
         }
+    }
+
+    #[test]
+    fn a_model_drafts_at_once_and_pauses_where_few_are_right() {
+        for (drafting, tokens) in [(Drafting::Model, 1), (Drafting::Automatic, 17)] {
+            let mut drafts = Drafts::new(drafting, (&[], 0), &[1, 2, 3]).by_model(true);
+            drafts.read(&[1, 2, 3], 0);
+            let begin = |drafts: &mut Drafts| {
+                (10..).find(|&id| {
+                    drafts.took(id, f64::from(id));
+                    drafts.is_on()
+                })
+            };
+            assert_eq!(begin(&mut drafts), Some(9 + tokens), "{drafting:?}");
+            assert_eq!((drafts.next(), drafts.steps()), (vec![], 3), "the model makes them");
+            for _ in 0..30 {
+                let right = drafts.steps() + 1;
+                drafts.took_draft(&[5; DRAFT_ROWS][..right], right - 1, 0.0);
+            }
+            assert_eq!((drafts.is_on(), drafts.steps()), (true, 7), "more, as all are right");
+            let mut passes = 0;
+            while drafts.is_on() {
+                drafts.took_draft(&[6], drafts.steps(), 0.0);
+                passes += 1;
+            }
+            assert_eq!((passes, drafts.steps()), (11, 2), "fewer, as none is right");
+            assert_eq!(begin(&mut drafts), Some(9 + PAUSE), "most were right");
+            while drafts.is_on() {
+                drafts.took_draft(&[6], drafts.steps(), 0.0);
+            }
+            assert_eq!(begin(&mut drafts), Some(9 + 2 * PAUSE), "none was right");
+            drafts.postpone();
+            assert!(!drafts.is_on());
+            assert_eq!(begin(&mut drafts), Some(10), "after a token");
+        }
+    }
+
+    #[test]
+    fn a_model_reads_the_text_that_is_known() {
+        let mut drafts = Drafts::new(Drafting::Model, (&[7, 8], 2), &[1, 2]).by_model(true);
+        drafts.read(&[1, 2], 0);
+        drafts.took(9, 0.0);
+        assert_eq!(drafts.text(3), Some(&[1, 2, 9][..]), "without the prediction");
+        assert_eq!(drafts.text(4), None);
+        drafts.read(&[4], 5);
+        assert_eq!((drafts.text(6), drafts.text(3)), (None, Some(&[1, 2, 9][..])));
     }
 
     #[test]

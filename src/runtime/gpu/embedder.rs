@@ -173,7 +173,9 @@ impl GpuEmbedder {
             self.write(slice, bytemuck::cast_slice(values));
         }
         self.write(tables.breaks[1], bytemuck::cast_slice(&input.breaks));
-        self.write(tables.turns, bytemuck::cast_slice(&input.turns));
+        let angles = self.model.program.embed.iter().find(|op| matches!(op, Op::Angles { .. }));
+        let turns = angles.map_or(tables.turns, |op| buffers.places.embed.of(op.writes()).slice);
+        self.write(turns, bytemuck::cast_slice(&input.turns));
         let parts: Vec<Vec<u32>> = input.parts.iter().map(|&rows| vec![0; rows as usize]).collect();
         let parts: Vec<&[u32]> = parts.iter().map(Vec::as_slice).collect();
         if !parts.is_empty() {

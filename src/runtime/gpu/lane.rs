@@ -159,6 +159,17 @@ impl GpuLane {
         change(self.shared.lanes.borrow_mut().lane(self.number))
     }
 
+    /// See [`Session::rewind`].
+    pub(in crate::runtime) fn go_back(&self, position: usize) -> usize {
+        self.state(|lane| {
+            lane.stop();
+            let (reached, slot) = lane.text.rewind(position, self.rewindable);
+            lane.restores = slot.or(lane.restores);
+            lane.has_read(reached);
+            reached
+        })
+    }
+
     fn take(&mut self) -> Result<Option<Token>> {
         let found = self.shared.lanes.borrow_mut().take(self.number).transpose()?;
         Ok(found.map(|(token, logits)| {
@@ -197,8 +208,10 @@ impl Session for GpuLane {
         let choosing = Choosing::of_run(options, ids);
         let takes_drafts = self.room.drafts && !choosing.logits && ids.drafting != Drafting::Off;
         let prediction = (ids.prediction, self.room.context);
+        let is_text = prompt.iter().all(|&id| (id as usize) < vocab); // no draft model reads rows of images
+        let by_model = self.has_draft_model() && ids.drafting != Drafting::Prompt && is_text;
         self.state(|lane| {
-            lane.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt));
+            lane.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt).by_model(by_model));
             lane.choosing = Some(choosing);
             lane.ends = ids.ends.to_vec();
             (lane.steps, lane.is_exact) = (0, false);
@@ -236,13 +249,7 @@ impl Session for GpuLane {
     }
 
     fn rewind(&mut self, position: usize) -> usize {
-        self.state(|lane| {
-            lane.stop();
-            let (reached, slot) = lane.text.rewind(position, self.rewindable);
-            lane.restores = slot.or(lane.restores);
-            lane.has_read(reached);
-            reached
-        })
+        self.go_back(position)
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {

@@ -1,7 +1,7 @@
 //! The passes of [lanes](super::lanes) with drafts, which only a lane that is alone in the pass has.
 
 use super::drafts::Drafts;
-use super::lanes::Lanes;
+use super::lanes::{Lane, Lanes};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
 use crate::kernels::pass::{ROW_DONE, Row};
 use crate::model::Item;
@@ -11,8 +11,10 @@ use crate::model::Item;
 pub enum Form {
     /// The last tokens of this many sequences.
     Rows(usize),
-    /// The last token of one sequence, and a draft of the tokens after it.
+    /// The last token of one sequence, and a draft of the tokens after it, which the text foretells.
     Draft,
+    /// The same with a draft that the [draft model](super::draft_model) writes on the GPU before the pass.
+    DraftOfModel,
 }
 
 impl Form {
@@ -20,24 +22,37 @@ impl Form {
     pub fn width(self) -> usize {
         match self {
             Self::Rows(_) => 1,
-            Self::Draft => DRAFT_ROWS,
+            _ => DRAFT_ROWS,
         }
+    }
+
+    /// Whether the pass has a draft.
+    pub fn is_draft(self) -> bool {
+        !matches!(self, Self::Rows(_))
     }
 }
 
 impl Lanes {
     /// The form that the next pass of these lanes should have.
     pub(in crate::runtime) fn form_of(&self, members: &[usize]) -> Form {
-        let drafts =
-            |&number: &usize| self.wants_drafts(number) && self.end_of(number) + Form::Draft.width() <= self.context;
         match members {
-            [alone] if self.has_drafts && drafts(alone) => Form::Draft,
+            [alone] if self.has_drafts && self.wants_drafts(*alone) => match self.is_of_model(*alone) {
+                true => Form::DraftOfModel,
+                false => Form::Draft,
+            },
             _ => Form::Rows(members.len()),
         }
     }
 
+    fn is_of_model(&self, number: usize) -> bool {
+        self.lanes[number].drafts.as_ref().is_some_and(Drafts::is_of_model)
+    }
+
+    /// Whether the lane's next pass should have a draft, for which there is room.
     fn wants_drafts(&self, number: usize) -> bool {
-        self.lanes[number].drafts.as_ref().is_some_and(Drafts::is_on)
+        let context = if self.is_of_model(number) { self.context.min(self.draft_context) } else { self.context };
+        let fits = self.end_of(number) + DRAFT_ROWS <= context;
+        fits && self.lanes[number].drafts.as_ref().is_some_and(Drafts::is_on)
     }
 
     /// Whether the next pass would have a draft if passes could have drafts.
@@ -68,15 +83,37 @@ impl Lanes {
 
     /// Turns drafts off for the lane whose passes have them: memory for rows that may come to nothing is missing.
     pub fn give_up_drafts(&mut self) {
-        if self.form == Form::Draft {
+        if self.form.is_draft() {
             self.rows.iter().for_each(|&number| self.lanes[number].drafts = None);
         }
     }
 
     /// The text in which the GPU looks for drafts, in the layout of its buffer; `None` where the passes have no drafts.
     pub fn text_of_draft(&self) -> Option<Vec<u32>> {
-        let alone = self.rows.first().filter(|_| self.form == Form::Draft)?;
+        let alone = self.rows.first().filter(|_| self.form.is_draft())?;
         self.lanes[*alone].drafts.as_ref().map(Drafts::words)
+    }
+
+    /// The lane that is alone in the next pass, where the draft model is to draft for it, and how often it has stopped.
+    pub fn drafts_for(&self) -> Option<(usize, u32)> {
+        match *self.members() {
+            [alone] if self.form_of(&[alone]) == Form::DraftOfModel => Some((alone, self.lanes[alone].version)),
+            _ => None,
+        }
+    }
+
+    /// The text of a lane before its last token, which the draft model reads; `None` where it is not known.
+    pub fn text_before(&self, number: usize) -> Option<&[u32]> {
+        let Lane { drafts, next, .. } = &self.lanes[number];
+        drafts.as_ref()?.text(next.position as usize)
+    }
+
+    /// Of the next pass with a draft of the model: the number of tokens to draft, and of positions that the draft
+    /// model's cache needs.
+    pub fn drafted_pass(&self) -> [usize; 2] {
+        let number = self.rows.first().copied().unwrap_or(0);
+        let steps = self.lanes[number].drafts.as_ref().map_or(1, Drafts::steps);
+        [steps, self.end_of(number) + DRAFT_ROWS]
     }
 
     /// Takes in the report of the oldest pass in flight, which had a draft. `now` is in milliseconds.
@@ -159,6 +196,44 @@ mod tests {
         assert!(!lanes.go_on(), "another joins");
         lanes.forget_in_flight();
         assert_eq!((lanes.start().rows.len(), lanes.form()), (2, Form::Rows(2)));
+    }
+
+    #[test]
+    fn a_pass_waits_for_the_draft_of_a_model() {
+        let mut lanes = foretold(2, 100);
+        let mut drafts = Drafts::new(Drafting::Model, (&[], 0), &[5; 19]).by_model(true);
+        drafts.read(&[5; 19], 0);
+        (0..2).for_each(|id| drafts.took(id, 0.0));
+        lanes.lane(0).drafts = Some(drafts);
+        lanes.allow_drafts();
+        assert_eq!(lanes.drafts_for(), None, "no model is there");
+        lanes.draft_context = 60;
+        assert_eq!(lanes.drafts_for(), Some((0, 1)));
+        assert_eq!(lanes.text_before(0), Some(&[&[5; 19][..], &[0]].concat()[..]));
+        (1..20).for_each(|_| lanes.lane(0).ask());
+        let pass = lanes.start();
+        assert_eq!((lanes.form(), pass.header.rows, lanes.drafted_pass()), (Form::DraftOfModel, 8, [3, 28]));
+        let drafted: Vec<u32> = pass.rows.iter().map(|row| row.flags).collect();
+        assert_eq!(drafted, [0, 1, 1, 1, 1, 1, 1, 1], "none of the host's");
+        lanes.submitted();
+        assert_eq!(lanes.drafted_pass(), [3, 36]);
+        lanes.received_draft(&report(&[5, 5, 6], 23), 0.0);
+        assert_eq!(lanes.text_before(0).map(|text| text.len()), Some(23));
+        assert_eq!((lanes.drafted_pass(), lanes.go_on()), ([3, 31], true));
+        lanes.lane(1).begin(9, 3);
+        lanes.lane(1).ask();
+        assert_eq!((lanes.drafts_for(), lanes.go_on()), (None, false), "another joins");
+    }
+
+    #[test]
+    fn a_model_drafts_within_its_own_context() {
+        let mut lanes = foretold(1, 100);
+        lanes.lanes[0].drafts = lanes.lanes[0].drafts.take().map(|drafts| drafts.by_model(true));
+        lanes.allow_drafts();
+        for (context, form) in [(28, Form::DraftOfModel), (27, Form::Rows(1))] {
+            lanes.draft_context = context;
+            assert_eq!(lanes.form_of(&[0]), form);
+        }
     }
 
     #[test]

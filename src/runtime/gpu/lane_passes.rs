@@ -5,11 +5,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::adapters::{ActiveAdapter, GpuAdapter};
+use super::drafts::Drafts;
 use super::lane_drafts::Form;
 use super::lanes::{Lanes, Write};
 use super::scheduler::Received;
-use super::session::GpuSession;
+use super::session::{GpuSession, MAX_DEPTH};
 use super::turns::Turns;
+use crate::forward::CHUNK;
 use crate::time_slice::now;
 use crate::{Error, ErrorCode, Result};
 
@@ -37,9 +39,10 @@ impl Shared {
     /// Makes the shared state of a session's lanes. The session must have room for as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         let count = session.texts.len();
+        let draft_context = session.draft_model.as_ref().map_or(0, |model| model.context());
         Self {
             turns: Turns::default(),
-            lanes: Lanes::new(&session.texts, session.buffers.room.context).into(),
+            lanes: Lanes { draft_context, ..Lanes::new(&session.texts, session.buffers.room.context) }.into(),
             session: session.into(),
             adapters: vec![Vec::new(); count].into(),
             taken: Cell::new(1),
@@ -76,8 +79,10 @@ impl Shared {
 
     fn hand_out(&self, session: &GpuSession, Received { header, logits }: &Received) {
         let mut lanes = self.lanes.borrow_mut();
-        if lanes.form() == Form::Draft {
-            return lanes.received_draft(&start_of(header), now());
+        if lanes.form().is_draft() {
+            lanes.received_draft(&start_of(header), now());
+            self.note_drafted(session, &lanes);
+            return;
         }
         let used = lanes.members_of_pass() * session.model.config.vocab;
         lanes.received(&start_of(header), logits.as_ref().map(|all| &all[..used]), now());
@@ -93,6 +98,7 @@ impl Shared {
             if self.lanes.borrow().has_news(number) {
                 return Ok(());
             }
+            self.follow(session).await?;
             let pass = self.lanes.borrow_mut().start();
             let (tokens, ends) = (self.lanes.borrow().tokens(), self.lanes.borrow().ends());
             session.model.ensure_rows(&tokens).await?;
@@ -139,7 +145,9 @@ impl Shared {
         }
         loop {
             let (is_due, positions, form) = self.next_pass();
-            let is_ready = positions <= session.buffers.room.allocated && session.has_form(form);
+            let drafts = session.draft_model.as_ref().filter(|_| form == Form::DraftOfModel);
+            let has_room = drafts.is_none_or(|model| model.has_room(positions));
+            let is_ready = has_room && positions <= session.buffers.room.allocated && session.has_form(form);
             if !is_due || !is_ready || !self.submit(session)? {
                 break;
             }
@@ -167,9 +175,49 @@ impl Shared {
         }
     }
 
+    /// Lets the draft model read the text of the lane that it is to draft for next. A long text takes several calls,
+    /// each before a token without a draft. Without memory for it, or where it is not known, the lane goes on without
+    /// drafts.
+    async fn follow(&self, session: &GpuSession) -> Result<()> {
+        let Some(model) = session.draft_model.clone() else { return Ok(()) };
+        loop {
+            let wanted = self.lanes.borrow().drafts_for();
+            let Some((number, _)) = wanted else { return Ok(()) };
+            let text = self.lanes.borrow().text_before(number).map(<[u32]>::to_vec);
+            let is_read = match &text {
+                Some(text) => model.follow(text, CHUNK, &Cell::new(false)).await.map_err(Some),
+                None => Err(None),
+            };
+            match is_read {
+                Err(Some(error)) if error.code() != ErrorCode::OutOfMemory => return Err(error),
+                Err(_) => self.lanes.borrow_mut().lane(number).drafts = None,
+                Ok(is_whole) if is_whole => {}
+                Ok(_) => self.lanes.borrow_mut().lane(number).drafts.iter_mut().for_each(Drafts::postpone),
+            }
+            // Lanes may have come and gone meanwhile.
+            if self.lanes.borrow().drafts_for() == wanted {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells the draft model which of its drafts are part of the text.
+    fn note_drafted(&self, session: &GpuSession, lanes: &Lanes) {
+        let Some(model) = session.draft_model.as_ref().filter(|_| lanes.form() == Form::DraftOfModel) else { return };
+        let text = lanes.rows.first().and_then(|&number| lanes.text_before(number));
+        text.into_iter().for_each(|text| model.holds(text));
+    }
+
     /// Makes room for this many positions. False where memory is missing; lanes that need it get the error.
     async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
-        match session.grow_to(positions).await {
+        let draft_model = session.draft_model.clone().filter(|_| self.lanes.borrow().form() == Form::DraftOfModel);
+        let grown = async {
+            if let Some(model) = draft_model {
+                model.grow_to(positions).await?;
+            }
+            session.grow_to(positions).await
+        };
+        match grown.await {
             Err(error) if error.code() == ErrorCode::OutOfMemory => {
                 // Tokens in flight come first: the lanes' positions are known only once these are read.
                 while session.in_flight() > 0 {
@@ -193,6 +241,9 @@ impl Shared {
         }
         for Write { part, bytes, .. } in lanes.take_writes() {
             session.write(part, &bytes);
+        }
+        if lanes.form() == Form::DraftOfModel && session.in_flight() < MAX_DEPTH {
+            session.draft_model.iter().for_each(|model| model.submit(session, lanes.drafted_pass()));
         }
         let submitted = session.submit_decode(lanes.form(), choosing);
         if submitted {

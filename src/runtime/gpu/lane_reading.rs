@@ -74,6 +74,24 @@ impl GpuLane {
         Ok(())
     }
 
+    /// Lets the draft model read the text before `position`, which can be stopped here. Among several lanes it reads
+    /// once one of them is alone.
+    async fn let_draft_model_read(&self, position: usize, stop: &Cell<bool>) -> Result<()> {
+        let text = self.state(|lane| {
+            let drafts = lane.drafts.as_ref().filter(|drafts| drafts.is_of_model())?;
+            drafts.text(position).map(<[u32]>::to_vec)
+        });
+        let model = self.of_session(|session| session.draft_model.clone());
+        let (Some(text), Some(model), true) = (text, model, self.is_alone()) else { return Ok(()) };
+        match model.follow(&text, usize::MAX, stop).await {
+            Err(error) if error.code() == ErrorCode::OutOfMemory => {
+                self.state(|lane| lane.drafts = None);
+                Ok(())
+            }
+            other => other.map(|_| ()),
+        }
+    }
+
     /// Writes what choosing the token after a text needs, before the text is read.
     fn prepare(&self, session: &mut GpuSession) {
         let (choosing, steps, ends, writes) = self.state(|lane| {
@@ -103,6 +121,7 @@ impl GpuLane {
         });
         if is_certain {
             self.make_drafts_ready().await?;
+            self.let_draft_model_read(position + ids.len().saturating_sub(1), stop).await?;
         }
         let Some((&token, many)) = ids.split_last() else { return Ok(0) };
         let is_row = matches!(Item::from(token), Item::Row(_));

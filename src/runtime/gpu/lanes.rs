@@ -147,6 +147,8 @@ pub struct Lanes {
     pub(in crate::runtime) form: Form,
     /// Whether passes can have drafts.
     pub(in crate::runtime) has_drafts: bool,
+    /// Number of positions that the cache of the draft model can have; 0 without one.
+    pub draft_context: usize,
 }
 
 impl Lanes {
@@ -154,7 +156,15 @@ impl Lanes {
     pub fn new(texts: &[Rc<crate::runtime::sequence::Sequence>], context: usize) -> Self {
         let lane = |text: &Rc<crate::runtime::sequence::Sequence>| Lane { text: text.clone(), ..Lane::default() };
         let lanes = texts.iter().map(lane).collect();
-        Self { lanes, context, rows: Vec::new(), in_flight: 0, form: Form::Rows(0), has_drafts: false }
+        Self {
+            lanes,
+            context,
+            rows: Vec::new(),
+            in_flight: 0,
+            form: Form::Rows(0),
+            has_drafts: false,
+            draft_context: 0,
+        }
     }
 
     /// The lane with this number.
@@ -208,7 +218,7 @@ impl Lanes {
             Row { token, position, sequence: number as u32, flags: 0 }
         };
         let mut rows: Vec<Row> = self.rows.iter().map(row).collect();
-        if self.form == Form::Draft {
+        if self.form.is_draft() {
             rows = self.with_draft(rows[0]);
         }
         let mut pass = Pass::decode(&rows);
@@ -368,7 +378,7 @@ impl Lanes {
     /// likely.
     fn ahead(&self, number: usize) -> usize {
         let lane = &self.lanes[number];
-        let of_pass = if self.form == Form::Draft { lane.drafts.as_ref().map_or(1, Drafts::likely) } else { 1 };
+        let of_pass = if self.form.is_draft() { lane.drafts.as_ref().map_or(1, Drafts::likely) } else { 1 };
         lane.inbox.len() + self.in_flight_of(number) * of_pass
     }
 }

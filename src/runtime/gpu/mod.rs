@@ -4,6 +4,8 @@
 pub(super) mod adapters;
 #[cfg(target_arch = "wasm32")]
 pub(super) mod choice;
+#[cfg(target_arch = "wasm32")]
+pub(super) mod draft_model;
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "the GPU's passes use all of it"))]
 pub(super) mod drafts;
 #[cfg(target_arch = "wasm32")]

@@ -7,7 +7,6 @@ use super::adapters::GpuAdapters;
 use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
 use super::pace::Pace;
 use super::row_cache::Rows;
-use crate::Result;
 use crate::forward::{
     BatchLists, BufferSpec, Buffers, Export, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row,
 };
@@ -17,6 +16,7 @@ use crate::kernels::spec::{BufferId, Dispatch, Slice};
 use crate::model::program::{Output, Program};
 use crate::model::{InputRows, ModelConfig};
 use crate::runtime::load::self_check::SelfCheck;
+use crate::{Error, ErrorCode, Result};
 
 /// Weights on a device, and what is known of the model. Once built, nothing changes but its adapters, its prompt rows
 /// and the slots of a cached table. Any number of [sessions](crate::runtime::GpuSession) run it; the weights are freed
@@ -137,12 +137,22 @@ impl BatchPlan {
             _ => (context, batch_rows(widest, most, context)?),
         };
         let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
+        check_stages(&plan.buffers[weights.len()..], &model.program, most)?;
         let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
         let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();
         let pooled = forward.pooled();
         let specs = plan.buffers.split_off(weights.len());
         Ok(Self { context, buffers, specs, lists, pooled })
     }
+}
+
+/// Rows of the first stages of an encoder are not made fewer where they do not fit.
+fn check_stages(specs: &[BufferSpec], program: &Program, most: u64) -> Result<()> {
+    let too_large = specs.iter().find(|spec| spec.bytes > most && !program.stage_rows.is_empty());
+    too_large.map_or(Ok(()), |BufferSpec { label, bytes, .. }| {
+        let message = format!("{label} of the encoder: {bytes} bytes, a binding here has at most {most}");
+        Err(Error::new(ErrorCode::LimitExceeded, message))
+    })
 }
 
 /// The plan for what a model is loaded for.

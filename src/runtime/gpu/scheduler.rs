@@ -249,12 +249,12 @@ impl GpuSession {
         let Self { model, table, buffers, choice, .. } = &*self;
         let (rows, of_form) = match form {
             Form::Rows(rows) => (rows, self.few_rows.get(rows).and_then(Option::as_ref)),
-            Form::Draft => (DRAFT_ROWS, self.drafts.as_ref()),
+            _ => (DRAFT_ROWS, self.drafts.as_ref()),
         };
         let lists = of_form.unwrap_or(&self.lists);
         let layers = (!choice.started).then_some(&lists.decode).into_iter().map(Part::from);
         let chosen = lists.choosing(choosing).map(Part::from);
-        let source = if form == Form::Draft { buffers.sample.drafts.report } else { buffers.pass };
+        let source = if form.is_draft() { buffers.sample.drafts.report } else { buffers.pass };
         let copy = read_copy(table.get(source.buffer), &read);
         let (device, count) = (&model.device, rows as u32);
         match &logits {
@@ -344,8 +344,7 @@ impl GpuEmbedder {
         self.begin_batch(&[&vec![0; tokens]]);
         self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; outputs]).bytes());
         self.write_image(input);
-        let most = input.rows_of_stages().fold(outputs, usize::max);
-        let lists = self.lists_for(most);
+        let lists = self.lists_for(tokens.max(outputs));
         for (stage, rows) in lists.stages.iter().zip(input.rows_of_stages()) {
             self.model.device.submit([Part::from(stage)], rows as u32, None);
         }

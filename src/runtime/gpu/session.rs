@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::adapters::{Adapted, ListSet};
+use super::adapters::{Adapted, ListSet, all_of};
 use super::choice::Choice;
+use super::draft_model::DraftModel;
 use super::evaluation::Evaluation;
 use super::lane_drafts::Form;
 use super::lists::Lists;
@@ -44,6 +45,8 @@ pub struct GpuSession {
     pub(in crate::runtime) few_rows: Vec<Option<Lists>>,
     /// Lists for passes with drafts.
     pub(in crate::runtime) drafts: Option<Lists>,
+    /// The model that makes drafts, which other sessions may share.
+    pub(in crate::runtime) draft_model: Option<Rc<DraftModel>>,
     /// The adapters in the lists above; `None` without adapters.
     pub(in crate::runtime) adapted: Option<Adapted>,
     /// Sets of lists with other adapters, or none.
@@ -99,6 +102,7 @@ impl GpuSession {
             texts,
             few_rows: Vec::new(),
             drafts: None,
+            draft_model: None,
             adapted: None,
             set_aside: Vec::new(),
             drafts_ahead: None,
@@ -115,10 +119,11 @@ impl GpuSession {
         &self.model
     }
 
-    /// Bytes that the session and its model take on the GPU.
+    /// Bytes that the session, its model and the draft model take on the GPU.
     pub fn bytes(&self) -> u64 {
         let lists: u64 = self.all_lists().map(CommandList::bytes).sum();
-        self.table.bytes() + lists + self.ring.bytes() + self.choice.bytes()
+        let drafts = self.draft_model.as_ref().map_or(0, |model| model.bytes());
+        self.table.bytes() + lists + self.ring.bytes() + self.choice.bytes() + drafts
     }
 
     /// Sorted ids of all kernel variants that the session and its model run.
@@ -127,9 +132,8 @@ impl GpuSession {
     }
 
     fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
-        let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        let lists = [&self.lists].into_iter().chain(self.few_rows.iter().flatten()).chain(&self.drafts);
-        lists.flat_map(Lists::all).chain(evaluation)
+        let aside = self.set_aside.iter().flat_map(ListSet::all);
+        all_of(&self.lists, &self.few_rows, &self.drafts, &self.evaluation).chain(aside)
     }
 
     /// Whether prefill rounds activations.
@@ -158,7 +162,7 @@ impl GpuSession {
     pub(in crate::runtime) fn has_form(&self, form: Form) -> bool {
         match form {
             Form::Rows(rows) => rows == 1 || self.few_rows.get(rows).is_some_and(Option::is_some),
-            Form::Draft => self.drafts.is_some(),
+            _ => self.drafts.is_some(),
         }
     }
 
@@ -166,8 +170,8 @@ impl GpuSession {
     pub(in crate::runtime) async fn record_form(&mut self, form: Form) -> Result<()> {
         match form {
             Form::Rows(rows) => self.record_rows(rows).await,
-            Form::Draft if self.drafts.is_some() => Ok(()),
-            Form::Draft => {
+            _ if self.drafts.is_some() => Ok(()),
+            _ => {
                 let model = self.model.clone();
                 let lists = self.lists_of_draft();
                 self.drafts = Some(Lists::compile(&model.device, &lists, &self.table).await?);

@@ -1,0 +1,39 @@
+//! A second model that drafts tokens for a first one.
+
+use super::run::generate::Engine;
+use super::session::{AnySession, Session};
+use crate::{Error, Result};
+
+impl Engine {
+    /// Lets the model of `draft`, which is used up, draft tokens for this one and for sessions made from it.
+    ///
+    /// # Errors
+    /// `invalid_argument` where the vocabularies differ, where one of the models is on the CPU or on another device,
+    /// and where passes of one of them cannot be taken back.
+    pub fn use_draft(&mut self, draft: Self) -> Result<()> {
+        let [own, theirs] = [&self.session, &draft.session].map(|session| session.config().vocab);
+        if own != theirs {
+            let message = format!("option 'draft': a vocabulary of {theirs} tokens, that of the model has {own}");
+            return Err(Error::invalid_argument(message));
+        }
+        self.tokenizer.check_like(&draft.tokenizer)?;
+        match (&mut self.session, draft.session) {
+            (AnySession::Gpu(lane), AnySession::Gpu(other)) => lane.use_draft(*other),
+            _ => Err(Error::invalid_argument("option 'draft': a model on the CPU, where no model drafts")),
+        }
+    }
+
+    /// Whether a model drafts tokens for this one, or would if it were on the GPU.
+    ///
+    /// # Errors
+    /// `invalid_argument` where it is on the GPU and none does.
+    pub fn check_draft_model(&self) -> Result<()> {
+        match &self.session {
+            AnySession::Gpu(lane) if !lane.has_draft_model() => {
+                let message = "option 'draft': 'model', and the model was loaded without one: load it with 'draft'";
+                Err(Error::invalid_argument(message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
