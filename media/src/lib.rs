@@ -3,6 +3,8 @@
 //!
 //! Sizes, tiles, filters and spectrograms are those of llama.cpp's `mtmd`, which resizes as Pillow does.
 
+pub mod chunks;
+pub mod conformer;
 pub mod image;
 pub mod mel;
 pub mod plan;

@@ -1,20 +1,63 @@
 //! The log-mel spectrogram of Whisper (Radford et al. 2022, <https://arxiv.org/abs/2212.04356>), as llama.cpp's `mtmd`
 //! computes it.
 
-use std::f64::consts::PI;
+use std::f64::consts::{LOG10_E, PI};
+
+use crate::conformer;
 
 /// Samples of a second.
 pub const RATE: usize = 16_000;
 /// Samples of a window, which its transform has, too.
 const WINDOW: usize = 400;
+/// Samples of a window of Gemma 4, and of its transform.
+pub const WINDOW_OF_GEMMA: usize = 320;
+const TRANSFORM_OF_GEMMA: usize = 512;
+/// Of Gemma 4 what is less than this counts as this.
+const FLOOR_OF_GEMMA: f64 = 1e-3;
 /// Samples from one window to the next.
-const HOP: usize = 160;
+pub const HOP: usize = 160;
 /// Frequencies of a window.
 const FREQUENCIES: usize = WINDOW / 2 + 1;
-/// Parts of a window that a sum of products is transformed in: 400 = 16 · 25.
-const ODD: usize = 25;
 /// What is less than this counts as this.
 const FLOOR: f64 = 5.960_464_477_539_063e-8;
+
+/// What is in front of a sound and behind it. In front half a window is mirrored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Silence behind it.
+    Silent,
+    /// Half a window mirrored behind it, too.
+    Mirrored,
+}
+
+impl Ends {
+    /// Frames of so many samples: as many as have any of them, or whose middle is among them or right behind.
+    pub fn frames(self, samples: usize) -> usize {
+        match self {
+            Self::Silent => (samples.max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP),
+            Self::Mirrored => samples / HOP + 1,
+        }
+    }
+
+    /// The samples with what surrounds them.
+    fn padded(self, samples: &[f32]) -> Vec<f32> {
+        let half = WINDOW / 2;
+        let at = |index: usize| samples.get(index).copied().unwrap_or(0.0);
+        let mut padded: Vec<f32> = (1..=half).rev().map(at).collect();
+        match self {
+            Self::Silent => {
+                let length = samples.len().max(half + 1);
+                padded.extend((0..length).map(at));
+                padded.resize(padded.len() + WINDOW, 0.0);
+            }
+            Self::Mirrored => {
+                padded.extend(samples);
+                padded.extend((2..half + 2).map(|back| samples.len().checked_sub(back).map_or(0.0, at)));
+            }
+        }
+        padded
+    }
+}
 
 /// A spectrogram: frame by frame, `bins` values each.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,21 +71,39 @@ pub struct Mel {
 }
 
 impl Mel {
-    /// Of samples at 16 kHz: as many frames as have any of them.
-    pub fn of(samples: &[f32], bins: usize) -> Self {
-        let padded = padded(samples);
-        let frames = (samples.len().max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP);
-        let (filters, mut transform) = (Filters::new(bins), Transform::new());
+    /// Of samples at 16 kHz.
+    pub fn of(samples: &[f32], bins: usize, ends: Ends) -> Self {
+        let (padded, frames) = (ends.padded(samples), ends.frames(samples.len()));
+        let (filters, mut transform) = (Filters::new(bins, Scale::Slaney, WINDOW), Transform::new([WINDOW; 2]));
         let mut values = Vec::with_capacity(frames * bins);
         for frame in 0..frames {
             let power = transform.power(&padded[frame * HOP..][..WINDOW]);
-            values.extend(filters.of(power).map(|sum| sum.max(FLOOR).log10() as f32));
+            values.extend(filters.of(power).map(|sum| (sum.max(FLOOR).ln() * LOG10_E) as f32));
         }
         // What is more than eight powers of ten below the loudest is raised to that.
         let least = values.iter().fold(f32::MIN, |most, &value| most.max(value)) - 8.0;
         let scaled = |value: f32| (value.max(least) + 4.0) / 4.0;
         values.iter_mut().for_each(|value| *value = scaled(*value));
-        Self { bins, values, silence: scaled(FLOOR.log10() as f32) }
+        Self { bins, values, silence: scaled((FLOOR.ln() * LOG10_E) as f32) }
+    }
+
+    /// Of Gemma 4: the natural logarithms of magnitudes, the frames of all pieces of a sound at 16 kHz.
+    pub fn of_gemma(samples: &[f32], bins: usize) -> Self {
+        let filters = Filters::new(bins, Scale::Htk, TRANSFORM_OF_GEMMA);
+        let mut transform = Transform::new([WINDOW_OF_GEMMA, TRANSFORM_OF_GEMMA]);
+        let mut values = Vec::new();
+        for piece in samples.chunks(conformer::SAMPLES) {
+            let mut padded = vec![0.0; WINDOW_OF_GEMMA / 2];
+            padded.extend(piece);
+            let frames = conformer::frames(piece.len());
+            padded.resize(frames * HOP + TRANSFORM_OF_GEMMA, 0.0);
+            for frame in 0..frames {
+                let power = transform.power(&padded[frame * HOP..][..TRANSFORM_OF_GEMMA]);
+                let magnitudes: Vec<f32> = power.iter().map(|power| power.sqrt()).collect();
+                values.extend(filters.of(&magnitudes).map(|sum| sum.max(FLOOR_OF_GEMMA).ln() as f32));
+            }
+        }
+        Self { bins, values, silence: FLOOR_OF_GEMMA.ln() as f32 }
     }
 
     /// How many frames there are.
@@ -56,37 +117,37 @@ impl Mel {
     }
 }
 
-/// Half a window mirrored in front, and silence behind.
-fn padded(samples: &[f32]) -> Vec<f32> {
-    let half = WINDOW / 2;
-    let at = |index: usize| samples.get(index).copied().unwrap_or(0.0);
-    let length = samples.len().max(half + 1);
-    let mut padded: Vec<f32> = (1..=half).rev().map(at).collect();
-    padded.extend((0..length).map(at));
-    padded.resize(padded.len() + WINDOW, 0.0);
-    padded
+/// A scale of pitch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// Linear up to 1 kHz, where it is 15, then logarithmic; triangles have the area 1.
+    Slaney,
+    /// `2595 · log10(1 + f / 700)`; triangles have the height 1.
+    Htk,
 }
 
-/// Triangles of equal width on Slaney's scale of pitch, 0 to 8 kHz, each with the area 1.
+/// Triangles of equal width on a scale of pitch, 0 to 8 kHz.
 struct Filters {
     /// The first frequency of each, and its weights.
     triangles: Vec<(usize, Vec<f64>)>,
 }
 
 impl Filters {
-    fn new(bins: usize) -> Self {
-        let top = pitch(RATE as f64 / 2.0);
-        let edge = |at: usize| frequency(top * at as f64 / (bins + 1) as f64);
+    fn new(bins: usize, scale: Scale, transform: usize) -> Self {
+        let top = scale.pitch(RATE as f64 / 2.0);
+        let edge = |at: usize| scale.frequency(top * at as f64 / (bins + 1) as f64);
+        let frequencies = transform / 2 + 1;
         let triangle = |bin: usize| {
             let [left, middle, right] = [bin, bin + 1, bin + 2].map(edge);
             let weight = |at: usize| {
-                let here = (at * RATE) as f64 / WINDOW as f64;
+                let here = (at * RATE) as f64 / transform as f64;
                 let rising = (here - left) / (middle - left);
                 let falling = (right - here) / (right - middle);
-                rising.min(falling).max(0.0) * 2.0 / (right - left)
+                let height = if scale == Scale::Slaney { 2.0 / (right - left) } else { 1.0 };
+                rising.min(falling).max(0.0) * height
             };
-            let first = (0..FREQUENCIES).find(|&at| weight(at) > 0.0).unwrap_or(0);
-            (first, (first..FREQUENCIES).map(weight).take_while(|&weight| weight > 0.0).collect())
+            let first = (0..frequencies).find(|&at| weight(at) > 0.0).unwrap_or(0);
+            (first, (first..frequencies).map(weight).take_while(|&weight| weight > 0.0).collect())
         };
         Self { triangles: (0..bins).map(triangle).collect() }
     }
@@ -98,15 +159,25 @@ impl Filters {
     }
 }
 
-/// Slaney's scale: linear up to 1 kHz, where it is 15, then logarithmic.
-fn pitch(frequency: f64) -> f64 {
-    let step = 6.4_f64.ln() / 27.0;
-    if frequency < 1000.0 { frequency * 0.015 } else { 15.0 + (frequency / 1000.0).ln() / step }
-}
+/// Powers and decimal logarithms by `exp` and `ln`: `powf` and `log10` take 1 KB of the module.
+impl Scale {
+    fn pitch(self, frequency: f64) -> f64 {
+        let step = 6.4_f64.ln() / 27.0;
+        match self {
+            Self::Slaney if frequency < 1000.0 => frequency * 0.015,
+            Self::Slaney => 15.0 + (frequency / 1000.0).ln() / step,
+            Self::Htk => 2595.0 * LOG10_E * (1.0 + frequency / 700.0).ln(),
+        }
+    }
 
-fn frequency(pitch: f64) -> f64 {
-    let step = 6.4_f64.ln() / 27.0;
-    if pitch < 15.0 { pitch / 0.015 } else { 1000.0 * ((pitch - 15.0) * step).exp() }
+    fn frequency(self, pitch: f64) -> f64 {
+        let step = 6.4_f64.ln() / 27.0;
+        match self {
+            Self::Slaney if pitch < 15.0 => pitch / 0.015,
+            Self::Slaney => 1000.0 * ((pitch - 15.0) * step).exp(),
+            Self::Htk => 700.0 * ((pitch / 2595.0 / LOG10_E).exp() - 1.0),
+        }
+    }
 }
 
 /// A complex number.
@@ -115,24 +186,27 @@ type Complex = [f64; 2];
 /// The Fourier transform of windows.
 struct Transform {
     hann: Vec<f64>,
-    /// `e^(−2πi k / WINDOW)`
+    /// `e^(−2πi k / length)`
     turns: Vec<Complex>,
     power: Vec<f32>,
 }
 
 impl Transform {
-    fn new() -> Self {
-        let angle = |at: usize| 2.0 * PI * at as f64 / WINDOW as f64;
+    /// Of windows of so many samples, with silence behind them up to `length`.
+    fn new([window, length]: [usize; 2]) -> Self {
+        let angle = |at: usize, of: usize| 2.0 * PI * at as f64 / of as f64;
+        let turn = |at: usize| [angle(at, length).cos(), -angle(at, length).sin()];
         Self {
-            hann: (0..WINDOW).map(|at| 0.5 * (1.0 - angle(at).cos())).collect(),
-            turns: (0..WINDOW).map(|at| [angle(at).cos(), -angle(at).sin()]).collect(),
-            power: vec![0.0; FREQUENCIES],
+            hann: (0..window).map(|at| 0.5 * (1.0 - angle(at, window).cos())).collect(),
+            turns: (0..length).map(turn).collect(),
+            power: vec![0.0; length / 2 + 1],
         }
     }
 
     /// The power of each frequency.
     fn power(&mut self, samples: &[f32]) -> &[f32] {
-        let windowed: Vec<f64> = samples.iter().zip(&self.hann).map(|(&x, hann)| f64::from(x) * hann).collect();
+        let mut windowed: Vec<f64> = samples.iter().zip(&self.hann).map(|(&x, hann)| f64::from(x) * hann).collect();
+        windowed.resize(self.turns.len(), 0.0);
         if windowed.iter().all(|&x| x == 0.0) {
             self.power.fill(0.0);
             return &self.power;
@@ -144,8 +218,8 @@ impl Transform {
 
     /// Of every `step`-th sample from `first` on: halves while they are even (Cooley and Tukey 1965).
     fn of(&self, samples: &[f64], first: usize, step: usize) -> Vec<Complex> {
-        let length = WINDOW / step;
-        if length == ODD {
+        let length = self.turns.len() / step;
+        if !length.is_multiple_of(2) {
             return (0..length).map(|k| self.sum(samples, (first, step), k)).collect();
         }
         let [even, odd] = [first, first + step].map(|first| self.of(samples, first, 2 * step));
@@ -160,8 +234,9 @@ impl Transform {
     }
 
     fn sum(&self, samples: &[f64], (first, step): (usize, usize), k: usize) -> Complex {
-        (0..WINDOW / step).fold([0.0; 2], |[re, im], at| {
-            let [cos, sin] = self.turns[k * at * step % WINDOW];
+        let length = self.turns.len();
+        (0..length / step).fold([0.0; 2], |[re, im], at| {
+            let [cos, sin] = self.turns[k * at * step % length];
             let x = samples[first + at * step];
             [re + x * cos, im + x * sin]
         })

@@ -264,7 +264,7 @@ impl Encoder {
     fn turns(&self, grid: &Grid) -> Vec<f32> {
         let quarter = self.head_dim / 4;
         let angle = |theta: f64, place: usize, pair: usize| {
-            place as f64 * theta.powf(-2.0 * pair as f64 / (self.head_dim / 2) as f64)
+            place as f64 * (theta.ln() * -2.0 * pair as f64 / (self.head_dim / 2) as f64).exp()
         };
         match self.projector.as_str() {
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" => {
@@ -276,7 +276,9 @@ impl Encoder {
             }
             "pixtral" => grid.turns(self.head_dim, |[row, column], pair| match pair < quarter {
                 true => angle(10_000.0, row, pair),
-                false => angle(10_000.0, column, pair - quarter) * 10_000_f64.powf(-2.0 / self.head_dim as f64),
+                false => {
+                    angle(10_000.0, column, pair - quarter) * (10_000_f64.ln() * -2.0 / self.head_dim as f64).exp()
+                }
             }),
             "gemma4v" => grid.turns(self.head_dim, |[row, column], pair| match pair < quarter {
                 true => angle(100.0, column, pair),

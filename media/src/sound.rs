@@ -1,6 +1,8 @@
 //! What each family of encoders reads of a sound: frames of its spectrogram, and the tables of their places.
 
-use crate::mel::Mel;
+use crate::chunks;
+use crate::conformer;
+use crate::mel::{Ends, HOP, Mel};
 use crate::tables::{Taps, round_f16};
 
 /// Frames of the spectrogram that an encoder of Whisper's kind reads at once: 30 seconds.
@@ -21,25 +23,36 @@ pub struct Listener {
     pub bins: usize,
     /// Rows that become one.
     pub merge: usize,
+    /// Values of a row of its layers.
+    pub hidden: usize,
 }
 
-/// One pass of an encoder: up to 30 seconds.
+/// Rows that become others before the layers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fold {
+    /// How many there are.
+    pub rows: usize,
+    /// Which of them make each row behind, side by side; [`NOTHING`] for zeros.
+    pub taps: Vec<u32>,
+}
+
+/// One pass of an encoder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Piece {
-    /// Frames, each with its neighbours: rows of the first convolution.
-    pub frames: usize,
     /// Rows of the layers.
     pub rows: usize,
     /// Rows that become of them.
     pub outputs: usize,
-    /// `[frames, bins, 3]`
+    /// What the first convolution reads, with its neighbours: a row for each of its results.
     pub patches: Vec<f32>,
-    /// Rows of the first convolution that a row of the second reads, `[rows, 3]`.
-    pub fold: Vec<u32>,
+    /// One for each convolution but the first, and for what stands side by side behind the last.
+    pub folds: Vec<Fold>,
     /// Into the table of positions.
     pub places: Taps,
     /// Rows of the layers that become a row.
     pub groups: Taps,
+    /// Sines and cosines of distances: as many values as the rows have.
+    pub turns: Vec<f32>,
 }
 
 impl Listener {
@@ -49,18 +62,42 @@ impl Listener {
     /// A message for an encoder that is not known.
     pub fn mel(&self, samples: &[f32]) -> Result<Mel, String> {
         match self.projector.as_str() {
-            "qwen2a" | "ultravox" => Ok(Mel::of(samples, self.bins)),
+            "qwen2a" | "ultravox" | "voxtral" => Ok(Mel::of(samples, self.bins, Ends::Silent)),
+            "qwen3a" => Ok(Mel::of(samples, self.bins, Ends::Mirrored)),
+            "gemma4a" => Ok(Mel::of_gemma(samples, self.bins)),
             other => Err(format!("sounds for the encoder {other} are not known")),
         }
     }
 
     /// How many pieces a spectrogram of so many samples has.
     pub fn pieces(&self, samples: usize) -> usize {
-        samples.div_ceil(FRAMES * 160).max(1)
+        match self.projector.as_str() {
+            "qwen3a" => chunks::pieces(Ends::Mirrored.frames(samples)),
+            "gemma4a" => samples.div_ceil(conformer::SAMPLES),
+            _ => samples.div_ceil(FRAMES * HOP).max(1),
+        }
     }
 
-    /// A piece of a spectrogram; behind its end is silence.
+    /// Rows of a prompt that become of so many samples.
+    pub fn outputs(&self, samples: usize) -> usize {
+        match self.projector.as_str() {
+            "qwen3a" => chunks::outputs(Ends::Mirrored.frames(samples)),
+            "gemma4a" => conformer::outputs(samples),
+            _ => self.pieces(samples) * (ROWS / self.merge),
+        }
+    }
+
+    /// A piece of a spectrogram.
     pub fn piece(&self, mel: &Mel, number: usize) -> Piece {
+        match self.projector.as_str() {
+            "qwen3a" => chunks::piece(mel, number),
+            "gemma4a" => conformer::piece(mel, number, self.hidden),
+            _ => self.of_whisper(mel, number),
+        }
+    }
+
+    /// 30 seconds; behind the end is silence.
+    fn of_whisper(&self, mel: &Mel, number: usize) -> Piece {
         let first = number * FRAMES;
         let mut patches = Vec::with_capacity(FRAMES * self.bins * KERNEL);
         for frame in 0..FRAMES {
@@ -73,20 +110,20 @@ impl Listener {
                 patches.extend((0..KERNEL).map(value));
             }
         }
-        let fold = (0..ROWS as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
+        let taps = (0..ROWS as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
         let outputs = ROWS / self.merge;
         let weight = if self.projector == "qwen2a" { 1.0 / self.merge as f32 } else { 1.0 };
         Piece {
-            frames: FRAMES,
             rows: ROWS,
             outputs,
             patches,
-            fold: fold.collect(),
+            folds: vec![Fold { rows: FRAMES, taps: taps.collect() }],
             places: Taps { indices: (0..ROWS as u32).collect(), weights: vec![1.0; ROWS] },
             groups: Taps {
                 indices: (0..(outputs * self.merge) as u32).collect(),
                 weights: vec![weight; outputs * self.merge],
             },
+            turns: Vec::new(),
         }
     }
 }

@@ -131,7 +131,7 @@ pub fn read_wave(bytes: &[u8]) -> Result<Option<Vec<f32>>, JsValue> {
 pub struct Sound {
     listener: Listener,
     mel: Mel,
-    count: usize,
+    samples: usize,
     piece: Piece,
 }
 
@@ -141,22 +141,27 @@ impl Sound {
     #[wasm_bindgen(constructor)]
     pub fn new(projector: &str, numbers: &[f64], samples: &[f32]) -> Result<Self, JsValue> {
         let whole = |at: usize| numbers.get(at).map_or(1, |&n| n as usize).max(1);
-        let listener = Listener { projector: projector.to_owned(), bins: whole(0), merge: whole(1) };
+        let listener = Listener { projector: projector.to_owned(), bins: whole(0), merge: whole(1), hidden: whole(2) };
         let mel = listener.mel(samples).map_err(JsValue::from)?;
-        let count = listener.pieces(samples.len());
-        Ok(Self { listener, mel, count, piece: Piece::default() })
+        Ok(Self { listener, mel, samples: samples.len(), piece: Piece::default() })
+    }
+
+    /// How many rows of a prompt become of it.
+    pub fn outputs(&self) -> usize {
+        self.listener.outputs(self.samples)
     }
 
     /// How many pieces there are.
     pub fn count(&self) -> usize {
-        self.count
+        self.listener.pieces(self.samples)
     }
 
-    /// Makes a piece the one that the other methods tell of: its frames, rows of the layers, and rows that become of
-    /// them.
+    /// Makes a piece the one that the other methods tell of: rows of the layers, rows that become of them, and of each
+    /// fold rows and taps.
     pub fn select(&mut self, number: usize) -> Vec<u32> {
         self.piece = self.listener.piece(&self.mel, number);
-        [self.piece.frames, self.piece.rows, self.piece.outputs].map(|n| n as u32).into()
+        let folds = self.piece.folds.iter().flat_map(|fold| [fold.rows, fold.taps.len()]);
+        [self.piece.rows, self.piece.outputs].into_iter().chain(folds).map(|n| n as u32).collect()
     }
 
     /// See [`Piece::patches`].
@@ -164,9 +169,14 @@ impl Sound {
         self.piece.patches.clone()
     }
 
-    /// See [`Piece::fold`].
+    /// Taps of all folds, see [`Piece::folds`].
     pub fn fold(&self) -> Vec<u32> {
-        self.piece.fold.clone()
+        self.piece.folds.iter().flat_map(|fold| fold.taps.iter().copied()).collect()
+    }
+
+    /// See [`Piece::turns`].
+    pub fn turns(&self) -> Vec<f32> {
+        self.piece.turns.clone()
     }
 
     /// See [`Piece::places`].

@@ -1,6 +1,6 @@
 //! Spectrograms as the formulas in float64 give them; `tools/make_sound_fixtures.py` writes what is expected.
 
-use webgguf_media::mel::Mel;
+use webgguf_media::mel::{Ends, Mel};
 use webgguf_media::sound::{Listener, NOTHING};
 
 /// A wave with noise, which is a hundred thousandth as loud after two thirds.
@@ -15,7 +15,16 @@ fn samples(count: u64) -> Vec<f32> {
 
 #[test]
 fn spectrograms_are_those_of_the_formulas() {
-    let mut rest: &[u8] = include_bytes!("fixtures/mel.bin");
+    compare(include_bytes!("fixtures/mel.bin"), 4, |samples, bins| Mel::of(samples, bins, Ends::Silent));
+}
+
+#[test]
+fn spectrograms_of_gemma_are_those_of_the_formulas() {
+    compare(include_bytes!("fixtures/mel_gemma.bin"), 3, Mel::of_gemma);
+}
+
+/// Compares so many spectrograms with those of a file.
+fn compare(mut rest: &[u8], cases: usize, spectrogram: fn(&[f32], usize) -> Mel) {
     let mut count = 0;
     while !rest.is_empty() {
         let short = |at: usize| u16::from_le_bytes([rest[at], rest[at + 1]]);
@@ -25,7 +34,7 @@ fn spectrograms_are_those_of_the_formulas() {
         let frames = u32::from_le_bytes(long(6)) as usize;
         let silence = f32::from_le_bytes(long(10));
         let (expected, others) = rest[14..].split_at(frames * bins * 4);
-        let mel = Mel::of(&samples(length), bins);
+        let mel = spectrogram(&samples(length), bins);
         assert_eq!(mel.frames(), frames, "{length} samples");
         assert!((mel.silence - silence).abs() < 1e-6, "{length} samples: {}", mel.silence);
         for (at, (found, expected)) in mel.values.iter().zip(expected.chunks_exact(4)).enumerate() {
@@ -34,16 +43,16 @@ fn spectrograms_are_those_of_the_formulas() {
         }
         (rest, count) = (others, count + 1);
     }
-    assert_eq!(count, 4);
+    assert_eq!(count, cases);
 }
 
 #[test]
 fn pieces_have_neighbours_of_zeros_and_silence_behind_the_end() {
-    let listener = Listener { projector: "ultravox".to_owned(), bins: 40, merge: 8 };
+    let listener = Listener { projector: "ultravox".to_owned(), bins: 40, merge: 8, hidden: 32 };
     let mel = listener.mel(&samples(8219)).expect("a known encoder");
     assert_eq!([1, 480_000, 480_001].map(|count| listener.pieces(count)), [1, 1, 2]);
     let piece = listener.piece(&mel, 0);
-    assert_eq!((piece.frames, piece.rows, piece.outputs), (3000, 1500, 187));
+    assert_eq!((piece.folds[0].rows, piece.rows, piece.outputs), (3000, 1500, 187));
     assert_eq!(piece.patches.len(), 3000 * 40 * 3);
     assert_eq!(piece.patches[0], 0.0, "before the first frame");
     assert!((piece.patches[1] - mel.values[0]).abs() < 1e-3 && piece.patches[1] != 0.0);
@@ -51,10 +60,82 @@ fn pieces_have_neighbours_of_zeros_and_silence_behind_the_end() {
     assert_eq!(piece.patches[2], piece.patches[121], "a frame is the neighbour of the one before");
     assert!((piece.patches[2999 * 120 + 1] - mel.silence).abs() < 1e-3);
     assert_eq!(piece.patches[2999 * 120 + 2], 0.0, "behind the last frame");
-    assert_eq!(piece.fold[..6], [NOTHING, 0, 1, 1, 2, 3]);
-    assert_eq!(piece.fold[4497..], [2997, 2998, 2999]);
+    assert_eq!(piece.folds[0].taps[..6], [NOTHING, 0, 1, 1, 2, 3]);
+    assert_eq!(piece.folds[0].taps[4497..], [2997, 2998, 2999]);
     assert_eq!(piece.groups.indices.len(), 187 * 8);
-    let pooled = Listener { projector: "qwen2a".to_owned(), bins: 40, merge: 2 }.piece(&mel, 0);
+    let pooled = Listener { projector: "qwen2a".to_owned(), bins: 40, merge: 2, hidden: 24 }.piece(&mel, 0);
     assert_eq!((pooled.outputs, pooled.groups.weights[0]), (750, 0.5));
-    assert!(Listener { projector: "other".to_owned(), bins: 40, merge: 2 }.mel(&[0.0]).is_err());
+    let stacked = Listener { projector: "voxtral".to_owned(), bins: 40, merge: 4, hidden: 24 };
+    let piece = stacked.piece(&mel, 0);
+    assert_eq!((piece.outputs, piece.groups.weights[0], stacked.outputs(480_001)), (375, 1.0, 750));
+    assert!(Listener { projector: "other".to_owned(), bins: 40, merge: 2, hidden: 24 }.mel(&[0.0]).is_err());
+}
+
+#[test]
+fn the_end_of_a_sound_may_be_mirrored() {
+    for count in [8219, 480, 201] {
+        // As loud at the end as before: the loudest value sets the floor.
+        let found = samples(2 * count)[..count as usize].to_vec();
+        let mut mirrored = found.clone();
+        let back = |back: usize| found.len().checked_sub(back).map_or(0.0, |at| found[at]);
+        mirrored.extend((2..202).map(back));
+        let expected = Mel::of(&mirrored, 40, Ends::Silent);
+        let mel = Mel::of(&found, 40, Ends::Mirrored);
+        assert_eq!(mel.frames(), found.len() / 160 + 1, "{count} samples");
+        assert_eq!(mel.values, expected.values[..mel.values.len()], "{count} samples");
+    }
+    // What there is nothing to mirror of is silence.
+    assert_eq!([1, 77].map(|count| Mel::of(&samples(count), 40, Ends::Mirrored).frames()), [1, 1]);
+}
+
+#[test]
+fn chunks_have_neighbours_of_zeros_and_are_filled_up_with_zeros() {
+    let listener = Listener { projector: "qwen3a".to_owned(), bins: 27, merge: 1, hidden: 36 };
+    let count = 140_123;
+    let mel = listener.mel(&samples(count)).expect("a known encoder");
+    assert_eq!(mel.frames(), 876);
+    assert_eq!([1, 15_999, 16_000, 127_999, 128_000].map(|count| listener.pieces(count)), [1, 1, 1, 1, 2]);
+    assert_eq!([1, 15_999, 16_000, 140_123].map(|count| listener.outputs(count)), [13, 13, 26, 117]);
+    let (whole, rest) = (listener.piece(&mel, 0), listener.piece(&mel, 1));
+    assert_eq!((whole.rows, whole.outputs, rest.rows), (104, 104, 13));
+    let sizes = |piece: &webgguf_media::sound::Piece| piece.folds.iter().map(|fold| fold.rows).collect::<Vec<_>>();
+    // 50 × 14, 25 × 7 and 13 × 4 for each chunk.
+    assert_eq!((sizes(&whole), sizes(&rest)), (vec![5600, 1400, 416], vec![700, 175, 52]));
+    assert_eq!(whole.patches.len(), 5600 * 9);
+    let taps: Vec<usize> = rest.folds.iter().map(|fold| fold.taps.len()).collect();
+    assert_eq!(taps, [175 * 9, 52 * 9, 52]);
+    // Bin 1 of frame 801, the middle of what row 1 · 14 + 1 reads is bin 2 of frame 2.
+    let value = |frame: usize, bin: usize| rest.patches[(frame / 2 * 14 + bin / 2) * 9 + 4];
+    assert!((value(2, 4) - mel.at(802, 4)).abs() < 1e-3);
+    assert_eq!((rest.patches[0], rest.patches[1], rest.patches[3]), (0.0, 0.0, 0.0), "before the first bin and frame");
+    let last = (75 / 2 * 14 + 1) * 9;
+    assert!(rest.patches[last + 4] != 0.0 && rest.patches[last + 14 * 9 + 4] == 0.0, "frame 876 is behind the end");
+    assert_eq!(rest.folds[0].taps[..9], [NOTHING, NOTHING, NOTHING, NOTHING, 0, 14, NOTHING, 1, 15]);
+    assert_eq!(whole.folds[0].taps[175 * 9 + 4], 700, "each chunk is by itself");
+    assert_eq!(whole.places.indices[12..15], [12, 0, 1]);
+}
+
+#[test]
+fn sounds_for_gemma_are_cut_after_thirty_seconds() {
+    let listener = Listener { projector: "gemma4a".to_owned(), bins: 27, merge: 1, hidden: 6 };
+    assert_eq!([1, 320, 321, 480_000, 480_001].map(|count| listener.pieces(count)), [1, 1, 1, 1, 2]);
+    // Of 2,999 frames 750 rows, of 51 frames 13.
+    assert_eq!([1, 8219, 480_000, 500_123].map(|count| listener.outputs(count)), [1, 13, 750, 782]);
+    let mel = listener.mel(&samples(500_123)).expect("a known encoder");
+    assert_eq!(mel.frames(), 2999 + 125);
+    let alone = listener.mel(&samples(500_123)[480_000..]).expect("a known encoder");
+    assert_eq!(mel.values[2999 * 27..], alone.values, "each piece is by itself");
+    let (whole, rest) = (listener.piece(&mel, 0), listener.piece(&mel, 1));
+    assert_eq!((whole.rows, rest.rows, rest.outputs), (750, 32, 32));
+    let sizes = |piece: &webgguf_media::sound::Piece| piece.folds.iter().map(|fold| fold.rows).collect::<Vec<_>>();
+    // 1,500 × 14 and 750 × 7, 63 × 14 and 32 × 7.
+    assert_eq!((sizes(&whole), sizes(&rest)), (vec![21_000, 5250], vec![882, 224]));
+    assert_eq!(rest.folds[0].taps[..9], [NOTHING, NOTHING, NOTHING, NOTHING, 0, 1, NOTHING, 14, 15], "frame by frame");
+    assert!((rest.patches[5] - mel.at(2999, 1)).abs() < 4e-3, "the middle and the right of the first: bins 0 and 1");
+    assert!((rest.patches[7] - mel.at(3000, 0)).abs() < 4e-3, "below it is the next frame");
+    let [first, second] = [0, 1].map(|distance| &rest.turns[distance * 6..][..6]);
+    assert_eq!(first, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    let angles = [1.0_f32, 0.01, 0.0001];
+    assert!(angles.iter().zip(second).all(|(angle, sine)| (angle.sin() - sine).abs() < 1e-6), "{second:?}");
+    assert!(rest.turns[12 * 6..].iter().all(|&value| value == 0.0) && rest.turns.len() == 32 * 6);
 }
