@@ -21,6 +21,7 @@ export { WebggufError, type ErrorCode } from './errors.js';
 export type { Generation } from './model/generation.js';
 export type { SamplingOptions } from './sampling.js';
 export type {
+  Advice,
   BytesLike,
   ChatTemplateOptions,
   ChosenToken,

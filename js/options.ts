@@ -106,6 +106,8 @@ const SOURCE: Record<keyof SourceOptions, Check> = {
   onWarning: ofType('function', 'a function'),
 };
 
+const isPlace = (value: unknown): boolean => typeof value === 'string' || (typeof value === 'object' && value !== null);
+
 const LOAD: Record<keyof LoadOptions, Check> = {
   ...SOURCE,
   onProgress: ofType('function', 'a function'),
@@ -117,9 +119,8 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   parallel: integer(1, 4, 'an integer from 1 to 4'),
   pooling: oneOf('mean', 'cls', 'last'),
   mmproj: (value) =>
-    value === true || typeof value === 'string' || (typeof value === 'object' && value !== null)
-      ? undefined
-      : 'true, or where the file of the encoder comes from',
+    value === true || isPlace(value) ? undefined : 'true, or where the file of the encoder comes from',
+  draft: (value) => (isPlace(value) ? undefined : 'where the file of a smaller model comes from'),
   keepEncoder: FLAG,
   maxImageTokens: TOKENS,
   resize: oneOf('pad', 'stretch'),
@@ -141,6 +142,8 @@ const INSPECT: Record<keyof InspectOptions, Check> = {
   parallel: LOAD.parallel,
   perLayerEmbeddings: PER_LAYER,
   mmproj: LOAD.mmproj,
+  memoryBytes: (value) => (Number(value) > 0 && typeof value === 'number' ? undefined : 'a positive number of bytes'),
+  draft: LOAD.draft,
   signal: abortSignal,
 };
 
@@ -187,7 +190,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   grammar,
   logitBias,
   logprobs: integer(0, 20, 'an integer from 0 to 20'),
-  draft: (value) => (value === 'prompt' || value === false ? undefined : "'prompt' or false"),
+  draft: (value) => (value === false ? undefined : oneOf('prompt', 'model')(value) && "'prompt' or 'model' or false"),
   prediction: ofType('string', 'a string'),
   adapters: ADAPTERS,
   signal: abortSignal,

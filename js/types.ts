@@ -160,7 +160,8 @@ export interface LoadOptions extends SourceOptions {
    * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
    * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products. `exact` keeps
    * activations in f32 (the KV cache is what `kvType` says all the same). Tokens are generated without such rounding in
-   * any case.
+   * any case on the GPU; on the CPU, `auto` and `fast` round the activations of a token to 16 bits, which is three
+   * times as fast.
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
   /**
@@ -174,6 +175,12 @@ export interface LoadOptions extends SourceOptions {
    * {@link ModelInfo.media}.
    */
   mmproj?: Source | true | undefined;
+  /**
+   * A smaller model with the same vocabulary that drafts tokens, which this one then looks at several at a time: where
+   * its file comes from, as for the model itself. It lies on the same device; texts stay what they are without it, see
+   * {@link GenerateOptions.draft}. On the CPU it is not loaded.
+   */
+  draft?: Source | undefined;
   /**
    * `false` frees the weights of the encoder after each prompt with images, and loads it again for the next image that
    * the model has not met: less memory, and some seconds more for such an image. Default true.
@@ -292,8 +299,12 @@ export interface Inspected {
   readonly fileBytes: number;
   /** All tensors in the order of the file; `shape` as the file has it, the length of a row first. */
   readonly tensors: readonly { name: string; type: string; shape: readonly number[]; bytes: number }[];
+  /** The smaller model of the option `draft`; what `gpu` says is without it. */
+  readonly draft?: Inspection;
   /** Its encoder of images, with the option `mmproj`; what `gpu` says is without it. */
   readonly encoder?: InspectedEncoder;
+  /** With the option `memoryBytes`: how to load the model within it; absent where `gpu` is. */
+  readonly advice?: Advice;
   /** The model on this machine's GPU; absent where there is none, or where the model is not supported. */
   readonly gpu?: {
     /** The adapter as the browser names it. */
@@ -311,6 +322,29 @@ export interface Inspected {
     /** Why not: `limit_exceeded` or `out_of_memory`. */
     readonly reason?: { code: ErrorCode; message: string };
   };
+}
+
+/** How a model is loaded within `memoryBytes`: `contextLength` and `kvType` are options of {@link WasmModel.load}. */
+export interface Advice {
+  /**
+   * Whether the model takes no more than the budget, and the device gave the memory. Where it is false, `bytes` is what
+   * this file would take all the same, and `quantization` names a file of the same model that fits, if there is one.
+   */
+  readonly fits: boolean;
+  /**
+   * Tokens of context: as many as fit, at most those asked for or, without that option, those that the model was
+   * trained for.
+   */
+  readonly contextLength: number;
+  /** The best type of the KV cache with which as much context fits as was asked for or, without that option, 4096. */
+  readonly kvType: 'f16' | 'q8_0' | 'q4_0';
+  /** Bytes at the peak: weights, encoder, draft model, the cache as it grows to that context, 100 MB for the page. */
+  readonly bytes: number;
+  /**
+   * Of the usual quantisations the one with the most bits that leaves room for this context, by the number of weights
+   * alone: `F16`, `Q8_0`, `Q6_K`, `Q5_K_M`, `Q4_K_M`, `Q3_K_M` or `Q2_K`. Absent where none does: take a smaller model.
+   */
+  readonly quantization?: string;
 }
 
 /** How a source is found and read, of the options of `load`. */
@@ -338,6 +372,13 @@ export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
   perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
   /** As {@link LoadOptions.mmproj}: the header of the encoder is read, too. */
   mmproj?: LoadOptions['mmproj'];
+  /**
+   * Bytes that page and model may take together, such as 1.2e9 on a phone that ends tabs near 1.5 GB: the result has
+   * an {@link Advice}. A positive number.
+   */
+  memoryBytes?: number | undefined;
+  /** As {@link LoadOptions.draft}: the header of the smaller model is read, too. */
+  draft?: LoadOptions['draft'];
   /** Cancels. */
   signal?: AbortSignal | undefined;
 }
@@ -394,6 +435,10 @@ export interface ModelInfo {
   readonly embeddingLength?: number;
   /** What prompts may hold besides text, where an encoder of it was loaded, see {@link LoadOptions.mmproj}. */
   readonly media?: { readonly image: boolean; readonly audio: boolean };
+  /** The smaller model that drafts tokens, see {@link LoadOptions.draft}; its memory is part of `gpuBytes`. */
+  readonly draft?: Readonly<
+    Pick<ModelInfo, 'architecture' | 'name' | 'quantization' | 'parameters' | 'contextLength' | 'gpuBytes'>
+  >;
   /** Whether its kernels compute what they should on this device. */
   readonly selfCheck: SelfCheck;
   /** With {@link LoadOptions.tune}: what was found. */
@@ -521,11 +566,13 @@ export interface GenerateOptions extends SamplingOptions {
    */
   logprobs?: number | undefined;
   /**
-   * Tokens that the model looks at several at a time, where the text so far foretells them: `'prompt'`, as long as some
-   * are right; `false`, never. By default as long as that takes less time. The text is the same in any case. There are
-   * none on the CPU, with `grammar` or `logprobs`, in models with recurrent layers, or while other requests run.
+   * Tokens that the model looks at several at a time, since the text so far foretells them (`'prompt'`) or since the
+   * smaller model of {@link LoadOptions.draft} has written them (`'model'`), as long as some are right; `false`, never.
+   * By default as long as that takes less time, by the smaller model where there is one. The text is the same in any
+   * case. There are none on the CPU, with `grammar` or `logprobs`, in models with recurrent layers, or while other
+   * requests run; by the smaller model none after images, nor past its own context length.
    */
-  draft?: 'prompt' | false | undefined;
+  draft?: 'prompt' | 'model' | false | undefined;
   /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */
   prediction?: string | undefined;
   /**

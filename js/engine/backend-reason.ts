@@ -2,10 +2,7 @@
  * Why a model runs on the CPU though nobody asked for that.
  */
 
-/** What is read of WebGPU, for which TypeScript has no types. */
-interface Gpu {
-  requestAdapter(options: object): Promise<{ info?: { isFallbackAdapter?: boolean } } | null>;
-}
+import { findAdapter } from './adapter.js';
 
 /** A sentence for people, without a full stop. @internal */
 export async function backendReason(): Promise<string> {
@@ -13,9 +10,7 @@ export async function backendReason(): Promise<string> {
   if (globalThis.isSecureContext === false) {
     return 'this page is not secure (http:), and browsers offer WebGPU on https: pages and localhost alone';
   }
-  const { gpu } = (globalThis.navigator as (Navigator & { gpu?: Gpu }) | undefined) ?? {};
-  if (!gpu) return 'there is no WebGPU here';
-  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' }).catch(() => null);
-  if (!adapter) return 'the browser offers no GPU adapter';
+  if (!(globalThis.navigator as { gpu?: object } | undefined)?.gpu) return 'there is no WebGPU here';
+  if (!(await findAdapter())) return 'the browser offers no GPU adapter';
   return 'the only GPU adapter is a software one, on which a model is slower than on the CPU';
 }

@@ -61,9 +61,10 @@ export class WorkerEngine implements Engine {
     const { signal, onProgress, onWarning, gpu: _, worker: _worker, ...rest } = options;
     return cancellable(signal, async (scope) => {
       const host = new SourceHost(scope);
-      const { mmproj, ...others } = rest;
+      const { mmproj, draft, ...others } = rest;
       const { source: sent, transfer } = await host.send(source);
       const encoder = mmproj === undefined || mmproj === true ? mmproj : (await host.send(mmproj)).source;
+      const sentDraft = draft && (await host.send(draft)).source;
       const failure = new AbortController();
       const progress = ([progress]: Progress[]): void => {
         try {
@@ -78,7 +79,7 @@ export class WorkerEngine implements Engine {
       const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
-        const options = { ...others, ...(encoder && { mmproj: encoder }) };
+        const options = { ...others, ...(encoder && { mmproj: encoder }), ...(sentDraft && { draft: sentDraft }) };
         const args = [sent, options, callbacks, await initForWorker()];
         const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
         return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));

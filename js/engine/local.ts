@@ -24,7 +24,6 @@ import { Recovery, type Reload, readOnce } from './recovery.js';
 import { later } from './later.js';
 import { splitSourceOptions } from '../options.js';
 import { withSources } from '../load/sources.js';
-import type { Gpu } from '../tensor/gpu.js';
 import type {
   Evaluation,
   GenerationResult,
@@ -38,7 +37,7 @@ import type {
 import { Verdicts } from '../tuning/verdicts.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { Conversation } from '../templates/types.js';
-import type { ByteSource, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
+import type { ByteSource, DeviceHandle, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Most elements of a typed array that WebAssembly can address. */
@@ -49,6 +48,9 @@ const SHORTEST_HEAD = 64;
 
 /** What was found for models that were tuned. */
 const tunings = new WeakMap<WasmHandle, Tuning>();
+
+/** The models that draft for others. */
+const drafts = new WeakMap<WasmHandle, ModelInfo['draft']>();
 
 type Report = ReturnType<typeof progressReporter>;
 
@@ -73,22 +75,35 @@ export class LocalEngine implements Engine {
     this.#encoder = encoder;
     this.#recovery = recovery;
     this.#grammars = new Grammars(handle);
-    const tuning = tunings.get(handle);
-    this.info = { ...info, ...(tuning && { tuning }), ...(encoder && { media: encoder.media }) };
+    const [tuning, draft] = [tunings.get(handle), drafts.get(handle)];
+    this.info = {
+      ...info,
+      ...(tuning && { tuning }),
+      ...(draft && { draft }),
+      ...(encoder && { media: encoder.media }),
+    };
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
     const { source: from, rest: others } = splitSourceOptions(options);
     const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = others;
-    const { mmproj, keepEncoder, maxImageTokens, resize, adapters: _a, ...withChecks } = withImages;
+    const { mmproj, keepEncoder, maxImageTokens, resize, adapters: _a, draft, ...withChecks } = withImages;
     const { selfCheck = true, tune = false, ...rest } = withChecks;
     return cancellable(signal, async (scope) => {
       // What messages need comes beside the weights.
       later.chatText().catch(() => {});
       const hasImages = mmproj !== undefined;
-      const load = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, gpu);
-      const why = gpu ? 'the model is not loaded again, since the page opened the device' : await readOnce(source);
+      const given = gpu && (() => guarded(() => gpu.engine.device()));
+      const alone = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, given);
+      const { precision, kvType } = rest;
+      const load =
+        draft === undefined
+          ? alone
+          : withDraft(alone, draft, from, { ...(precision && { precision }), ...(kvType && { kvType }), selfCheck });
+      const why = gpu
+        ? 'the model is not loaded again, since the page opened the device'
+        : ((await readOnce(source)) ?? (draft && (await readOnce(draft))));
       let encoder: Encoders | undefined;
       const reload: Reload = async (signal) => {
         const fresh = await cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
@@ -104,9 +119,8 @@ export class LocalEngine implements Engine {
       });
       try {
         const width = mmproj === undefined ? 0 : guarded(() => handle.rowWidth());
-        const device = gpu && (() => guarded(() => gpu.engine.device()));
-        const options = { backend, precision: rest.precision, keepEncoder, maxImageTokens, resize };
-        const open = { scope, report, width, device };
+        const options = { backend, precision, keepEncoder, maxImageTokens, resize };
+        const open = { scope, report, width, device: given };
         encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);
         const info = await infoOf(handle, backend, warner(from.onWarning));
@@ -400,13 +414,45 @@ interface Kernels {
   readonly tune: boolean;
 }
 
+type Load = (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle>;
+
+/** Loads a model as `load` does and, on its device, the model `draft`, which drafts tokens for it. */
+function withDraft(
+  load: Load,
+  draft: Source,
+  { cacheKey: _key, sha256: _digest, ...from }: SourceOptions, // key and digests are the model's
+  options: Pick<WasmLoadOptions, 'precision' | 'kvType'> & Pick<Kernels, 'selfCheck'>,
+): Load {
+  return async (scope, report, backend) => {
+    const handle = await load(scope, (stage, ...counts) => stage === 'ready' || report(stage, ...counts), backend);
+    try {
+      const { backend: where, contextLength: draftContext } = handle.info();
+      if (where === 'cpu') return handle; // where nothing drafts
+      const device = (): DeviceHandle | undefined => guarded(() => handle.device());
+      const made = await loader(
+        draft,
+        from,
+        { ...options, tune: false, draftContext },
+        device,
+      )(scope, report, 'webgpu');
+      const { architecture, name, quantization, parameters, contextLength, gpuBytes } = made.info();
+      guarded(() => handle.useDraft(made));
+      drafts.set(handle, { architecture, name, quantization, parameters, contextLength, gpuBytes });
+      return handle;
+    } catch (error) {
+      handle.free();
+      throw error;
+    }
+  };
+}
+
 /** Loads what `source` holds with these options, as often as it is called. */
 function loader(
   source: Source,
   from: SourceOptions,
   { selfCheck, tune, ...options }: Omit<WasmLoadOptions, 'backend' | keyof Kernels> & Kernels,
-  gpu: Gpu | undefined,
-): (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle> {
+  device: (() => DeviceHandle | undefined) | undefined,
+): Load {
   return async (scope, report, backend) => {
     const { WasmModel: Handle } = await wasmClasses();
     const start = async (sources: ByteSource[]): Promise<WasmHandle> => {
@@ -418,12 +464,11 @@ function loader(
         ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
         ...(tuning && { tune: tuning.choose }),
       };
-      const device = gpu && guarded(() => gpu.engine.device());
       const said: Report = (...progress) => {
         tuning?.check();
         report(...progress);
       };
-      const handle = await Handle.load(sources, { backend, ...options, ...kernels }, said, device);
+      const handle = await Handle.load(sources, { backend, ...options, ...kernels }, said, device?.());
       const found = tuning?.found(handle.info());
       if (found) tunings.set(handle, found);
       await verdicts?.note(handle.info(), found, warner(from.onWarning));

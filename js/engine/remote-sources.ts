@@ -7,7 +7,7 @@
  */
 import { asBytes } from '../load/bytes.js';
 import type { Channel, Handler } from './channel.js';
-import { requestFor } from '../load/download.js';
+import { requestFor } from '../load/responses.js';
 import { hubName } from '../load/hub.js';
 import { openPart } from '../load/sources.js';
 import type { RangedSource, Source, SourcePart } from '../types.js';

@@ -32,6 +32,7 @@ export function serve(port: Port): void {
     const engine = await LocalEngine.load(receivedSource(source, channel), {
       ...options,
       ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
+      ...(options.draft && { draft: receivedSource(options.draft, channel) }),
       ...(callbacks.onProgress && { onProgress: tell('progress') }),
       ...(callbacks.onWarning && { onWarning: tell('warning') }),
     });

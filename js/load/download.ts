@@ -4,7 +4,7 @@
 import { ChunkReader } from './bytes.js';
 import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
-import { WebggufError, invalidArgument, isAbort } from '../errors.js';
+import { WebggufError, isAbort } from '../errors.js';
 import {
   drop,
   fetchOnce,
@@ -16,20 +16,20 @@ import {
   unlessStalled,
   waitFor,
 } from './patience.js';
+import {
+  announcedSize,
+  type FileFacts,
+  factsOf,
+  isChanged,
+  sizeOfRange,
+  statusOf,
+  strongValidator,
+  takesRange,
+} from './responses.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /** Bytes that must arrive after a resumption before the tries are counted afresh: slow lines may break often. */
 const PROGRESS = 1 << 20;
-
-/** What a server says of a file, to tell one version from another. @internal */
-export interface FileFacts {
-  /** Bytes of the file. */
-  readonly size?: number | undefined;
-  readonly etag?: string | undefined;
-  readonly lastModified?: string | undefined;
-  /** Whether it came from another origin, where `If-Range` would need the server's consent. */
-  readonly crossOrigin: boolean;
-}
 
 /** Where a download goes on that was broken off earlier. @internal */
 export interface Resume {
@@ -233,7 +233,7 @@ export class Download implements ByteSource {
     if (this.#request.method !== 'GET') return `cannot resume a ${this.#request.method} request`;
     if (this.#size === undefined) return 'cannot resume, since the server did not announce the size';
     const ranges = this.#first?.headers.get('accept-ranges');
-    return ranges === 'none' ? 'the server takes no range requests' : undefined;
+    return ranges === 'none' && this.#received > 0 ? 'the server takes no range requests' : undefined;
   }
 
   /**
@@ -258,8 +258,10 @@ export class Download implements ByteSource {
 
   #problemOf(response: Response, facts: FileFacts | undefined): string | undefined {
     const { headers, status } = response;
-    if (status === 200) return 'the server takes no range requests, or the file changed meanwhile';
-    if (status !== 206) return `resuming gave HTTP status ${status}`;
+    // Before the first byte the whole file is the rest.
+    const isWhole = status === 200;
+    if (isWhole && this.#received > 0) return 'the server takes no range requests, or the file changed meanwhile';
+    if (!isWhole && status !== 206) return `resuming gave HTTP status ${status}`;
     const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
     if (range && Number(range[1]) !== this.#received) return `the server resumed at byte ${range[1]}`;
     if (range && range[2] !== '*' && Number(range[2]) !== this.#size) return 'the file changed meanwhile';
@@ -291,124 +293,5 @@ export class Download implements ByteSource {
 
   #failed(what: string, cause?: unknown): WebggufError {
     return new WebggufError('download_failed', `${this.name}: ${what}`, { cause });
-  }
-}
-
-/** The request for a URL; throws `invalid_argument` for one that is none. @internal */
-export function requestFor(source: string | URL | Request): Request {
-  if (source instanceof Request) {
-    if (source.bodyUsed) throw invalidArgument(`${shownUrl(source.url)}: the body of this request was used already`);
-    return source;
-  }
-  if (String(source).trim() === '') throw invalidArgument('the URL of the model is empty');
-  try {
-    return new Request(source);
-  } catch (cause) {
-    throw new WebggufError('invalid_argument', `not a URL that can be fetched: '${shownUrl(String(source))}'`, {
-      cause,
-    });
-  }
-}
-
-/** Bytes of the body; `undefined` where the server is silent or compresses. @internal */
-export function announcedSize(response: Response): number | undefined {
-  const encoding = response.headers.get('content-encoding');
-  if (encoding && encoding !== 'identity') return undefined;
-  const length = response.headers.get('content-length');
-  return length && /^\d+$/.test(length) ? Number(length) : undefined;
-}
-
-/** Whether a range of this request may be asked for. */
-function takesRange({ method, url, headers }: Request): boolean {
-  return method === 'GET' && /^https?:/.test(url) && !headers.has('range');
-}
-
-/**
- * Bytes of the file, as the answer to a range request has them. Of another origin nobody sees whether a whole file is
- * compressed all the same, so its length is not believed.
- */
-function sizeOfRange(response: Response): number | undefined {
-  if (response.status === 206) return totalOf(response) ?? announcedSize(response);
-  return response.type === 'cors' ? undefined : announcedSize(response);
-}
-
-/** Bytes of the whole file, of which a response has a part. */
-function totalOf({ headers }: Response): number | undefined {
-  const total = /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1];
-  return total === undefined ? undefined : Number(total);
-}
-
-/** What a response says of its file; the size is that of its body, so it is left out. */
-function factsOf({ headers, type }: Response): FileFacts {
-  // Hugging Face's storage has ETags of its own; where the hub's can be seen, it is the digest of the file.
-  const etag = headers.get('x-linked-etag') ?? headers.get('etag') ?? undefined;
-  return { etag, lastModified: headers.get('last-modified') ?? undefined, crossOrigin: type === 'cors' };
-}
-
-/** Whether two answers are of different versions, as far as both say something. @internal */
-export function isChanged(before: FileFacts | undefined, after: FileFacts | undefined): boolean {
-  const differ = (a: string | number | undefined, b: string | number | undefined): boolean =>
-    a !== undefined && b !== undefined && a !== b;
-  if (differ(before?.size, after?.size) || differ(before?.etag, after?.etag)) return true;
-  return !before?.etag && !after?.etag && differ(before?.lastModified, after?.lastModified);
-}
-
-/** What `If-Range` may carry: a strong ETag, else the date. */
-function strongValidator(facts: FileFacts | undefined): string | undefined {
-  const { etag, lastModified } = facts ?? {};
-  return etag && !etag.startsWith('W/') ? etag : lastModified;
-}
-
-/** A status in words, with what Hugging Face's hub says of it. */
-function statusOf({ status, statusText, headers }: Response): string {
-  const text = `HTTP status ${status} ${statusText}`.trim();
-  const reason = headers.get('x-error-message') ?? headers.get('x-error-code') ?? waitOf(headers);
-  if (headers.get('x-error-code') === 'GatedRepo') {
-    return `${text}: ${reason}; accept the terms on the model's page and load it with an access token (option 'token')`;
-  }
-  return reason ? `${text}: ${reason}` : text;
-}
-
-function waitOf(headers: Headers): string | undefined {
-  const after = headers.get('retry-after');
-  return after ? `the server wants to be asked again after ${after}${/^\d+$/.test(after) ? ' s' : ''}` : undefined;
-}
-
-/** Why a response does not have the bytes of a range of this version of a file, if so. */
-function problemOfRange(response: Response, facts: FileFacts | undefined): string | undefined {
-  if (response.status !== 206) return response.ok ? 'the server takes no range requests' : statusOf(response);
-  const total = totalOf(response);
-  return isChanged(facts, { ...factsOf(response), size: total }) ? 'the file changed meanwhile' : undefined;
-}
-
-/**
- * Reads `length` bytes from `offset` on by a range request of its own.
- *
- * @param facts the version of the file that the bytes must be of
- * @throws {WebggufError} `download_failed` for any answer but these bytes
- * @internal
- */
-export async function fetchRange(
-  request: Request,
-  { offset, length }: { readonly offset: number; readonly length: number },
-  facts: FileFacts | undefined,
-  { signal, patience }: { readonly signal: AbortSignal; readonly patience: Patience },
-): Promise<Uint8Array> {
-  const range = `bytes=${offset}-${offset + length - 1}`;
-  const failed = (what: string, cause?: unknown): WebggufError =>
-    new WebggufError('download_failed', `${shownUrl(request.url)}: asked for ${range}: ${what}`, { cause });
-  const headers = new Headers(request.headers);
-  headers.set('range', range);
-  try {
-    const response = await fetchPatiently(() => new Request(request.clone(), { headers }), signal, patience);
-    const problem = problemOfRange(response, facts);
-    if (problem) drop(response);
-    if (problem) throw failed(problem);
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    if (bytes.length === length) return bytes;
-    throw failed(`received ${bytes.length} bytes of ${length}`);
-  } catch (cause) {
-    if (cause instanceof WebggufError) throw cause;
-    throw failed('could not be fetched', cause);
   }
 }

@@ -233,8 +233,7 @@ export class Encoder {
     const { projector } = this.#info;
     const sound = named('audio', () => new Kind(projector, this.#numbers, samples));
     try {
-      const [, , rows = 0] = sound.select(0);
-      const all = rows * sound.count();
+      const all = sound.outputs();
       if (all > asked.most) {
         const seconds = Math.ceil(samples.length / RATE);
         const message = `audio: ${seconds} seconds take ${all} tokens, the context holds ${asked.most}`;
@@ -248,13 +247,13 @@ export class Encoder {
   }
 
   async #piece(sound: Sound, piece: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
-    const [frames = 0, count = 0, rows = 0] = sound.select(piece);
+    const counts = sound.select(piece);
+    const [, rows = 0] = counts;
     const fold = sound.fold();
-    const counts = Uint32Array.of(count, rows, frames, fold.length);
     const tables = [sound.placeRows(), sound.placeWeights(), sound.groupRows(), sound.groupWeights()] as const;
-    const [floats, words] = [new Float32Array(), new Uint32Array()];
+    const words = new Uint32Array();
     const values = await this.#kept((handle) => {
-      return handle.encode(counts, sound.patches(), ...tables, floats, words, floats, fold);
+      return handle.encode(counts, sound.patches(), ...tables, sound.turns(), words, new Float32Array(), fold);
     }, signal);
     return this.#rows({ columns: 0, rows }, values, digestOfPart(digest, piece));
   }

@@ -12,11 +12,14 @@ export type TileGrid = readonly [columns: number, rows: number, overview: number
 /** Begin and end of an image that is not cut, and of a sound. */
 const MARKS: Record<string, readonly [string, string]> = {
   gemma3: ['<start_of_image>', '<end_of_image>'],
+  gemma4a: ['<|audio>', '<audio|>'],
   gemma4v: ['<|image>', '<image|>'],
   pixtral: ['', '[IMG_END]'],
   lfm2: ['<|image_start|>', '<|image_end|>'],
   internvl: ['<img>', '</img>'],
   qwen2a: ['<|audio_bos|>', '<|audio_eos|>'],
+  qwen3a: ['<|audio_start|>', '<|audio_end|>'],
+  voxtral: ['[BEGIN_AUDIO]', ''],
   qwen2vl_merger: ['<|vision_start|>', '<|vision_end|>'],
   'qwen2.5vl_merger': ['<|vision_start|>', '<|vision_end|>'],
   qwen3vl_merger: ['<|vision_start|>', '<|vision_end|>'],

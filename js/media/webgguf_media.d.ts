@@ -41,11 +41,18 @@ export class Sound {
   constructor(projector: string, numbers: Float64Array, samples: Float32Array);
   /** How many pieces there are. */
   count(): number;
-  /** Makes a piece the one that the other methods tell of: frames, rows of the layers, rows that become of them. */
+  /** How many rows of a prompt become of it. */
+  outputs(): number;
+  /**
+   * Makes a piece the one that the other methods tell of: rows of the layers, rows that become of them, and for each
+   * time that rows become others before the layers how many there are, and how many taps make the others.
+   */
   select(piece: number): Uint32Array;
   patches(): Float32Array;
-  /** Rows of the first convolution that a row of the second reads; 0xffffffff for none. */
+  /** These taps: rows that stand side by side in another, as those that a convolution reads; 0xffffffff for none. */
   fold(): Uint32Array;
+  /** Sines and cosines of distances. */
+  turns(): Float32Array;
   placeRows(): Uint32Array;
   placeWeights(): Float32Array;
   groupRows(): Uint32Array;

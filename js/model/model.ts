@@ -2,7 +2,7 @@
 /**
  * A loaded language model: checks what it is given, and lets one request after the other use the engine.
  */
-import { abortable, cancellable } from '../cancel.js';
+import { cancellable } from '../cancel.js';
 import { conversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
@@ -24,17 +24,14 @@ import {
   embedOptions,
   evaluateOptions,
   flagOptions,
-  inspectOptions,
   loadOptions,
   rankOptions,
   show,
   signalOption,
-  splitSourceOptions,
 } from '../options.js';
 import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { Session, type SessionHost } from './session.js';
-import { openSources } from '../load/sources.js';
 import { Tensor } from '../tensor/tensor.js';
 import type {
   AdapterOptions,
@@ -55,7 +52,6 @@ import type {
   TokenIds,
   TokenizeOptions,
 } from '../types.js';
-import { wasmClasses } from '../wasm/instance.js';
 
 /**
  * A GGUF language model, loaded and ready to write.
@@ -97,6 +93,9 @@ export class WasmModel {
     }
     if (checked.gpu && checked.worker) {
       throw invalidArgument("load: option 'gpu' does not go with 'worker': a device belongs to one thread");
+    }
+    if (checked.draft && checked.backend === 'cpu') {
+      throw invalidArgument("load: option 'draft' does not go with backend 'cpu', where no model drafts");
     }
     const Place = checked.worker ? (await import('../engine/in-worker.js')).WorkerEngine : LocalEngine;
     const { adapters = [], ...others } = checked;
@@ -158,20 +157,8 @@ export class WasmModel {
    * else if (!gpu?.fits) console.log('too large for this GPU');
    */
   static async inspect(source: Source, options: InspectOptions = {}): Promise<Inspection> {
-    const { source: from, rest: others } = splitSourceOptions(inspectOptions(options));
-    const { signal, mmproj, ...rest } = others;
-    return cancellable(signal, async (scope) => {
-      const { inspect } = await wasmClasses();
-      const sources = await openSources(source, scope, { ...from, cache: 'read' });
-      try {
-        const found = await abortable(inspect(sources, rest), scope);
-        if (mmproj === undefined) return found;
-        const { inspectEncoder } = await import('../media/inspect.js');
-        return { ...found, encoder: await inspectEncoder(source, mmproj, from, scope) };
-      } finally {
-        for (const part of sources) part.cancel();
-      }
-    });
+    const { inspect } = await import('../load/inspect.js');
+    return inspect(source, options);
   }
 
   /**

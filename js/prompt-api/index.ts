@@ -4,6 +4,7 @@
  *
  * @module webgguf/prompt-api
  */
+import { findAdapter } from '../engine/adapter.js';
 import { cache } from '../load/cache/cache.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import type { WasmModel } from '../model/model.js';
@@ -97,17 +98,12 @@ export function languageModel({ model, enableThinking, ...load }: LanguageModelO
 
 async function availabilityOf(lazy: LazyModel, { backend, cacheKey, hub }: LoadOptions): Promise<Availability> {
   if (lazy.state !== 'idle') return lazy.state === 'loaded' ? 'available' : 'downloading';
-  if (backend === 'webgpu' && !(await hasAdapter())) return 'unavailable';
+  if (backend === 'webgpu' && !(await findAdapter())) return 'unavailable';
   const [first] = [lazy.source].flat();
   const source: unknown = await first;
   const isName = typeof source === 'string' || source instanceof URL || source instanceof Request;
   if (!isName) return 'available'; // in memory, or a file
   return (await cache.has(cacheKey ?? source, { hub })) ? 'available' : 'downloadable';
-}
-
-async function hasAdapter(): Promise<boolean> {
-  const { gpu } = (globalThis.navigator ?? {}) as { gpu?: { requestAdapter(): Promise<object | null> } };
-  return Boolean(await gpu?.requestAdapter());
 }
 
 /**

@@ -7,7 +7,7 @@ import { show } from '../options.js';
 import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import { AttentionGradients } from './attention.js';
-import type { Call, Given } from './tape.js';
+import type { Call, Given, Rule } from './tape.js';
 
 /** Options of `crossEntropy`. */
 export interface CrossEntropyOptions {
@@ -16,12 +16,15 @@ export interface CrossEntropyOptions {
    * f32, f16, bf16 or quantised
    */
   weights?: Tensor | undefined;
-  /** Rows whose logits are computed at once. Default: as many as have 2^24 logits */
+  /** Rows whose logits are computed at once. Default: as many as have 2^25 logits */
   rows?: number | undefined;
 }
 
 /** Logits that exist at once. */
-const MOST_LOGITS = 1 << 24;
+const MOST_LOGITS = 1 << 25;
+
+/** Rows of a part are a multiple of this where there are so many: a multiple of every tile of products. */
+const GRAIN = 64;
 
 /** What a call was given, checked. */
 interface Problem {
@@ -64,6 +67,9 @@ export class LossOperations extends AttentionGradients {
     const { weights } = options;
     const problem = check(x, targets, options);
     const given = { x, targets, ...(weights && { weights }) };
+    if (weights && this.isRecorded(x) && !this.isRecorded(weights)) {
+      return this.custom('crossEntropy', given, () => this.#lossAndSlope(problem), slopeRule);
+    }
     return this.custom(
       'crossEntropy',
       given,
@@ -73,9 +79,26 @@ export class LossOperations extends AttentionGradients {
   }
 
   #loss(problem: Problem): Tensor {
-    const sums = this.#parts(problem, (part) => this.sum(this.#rowLosses(part)));
-    const total = sums.reduce((a, b) => this.add(a, b));
-    return this.div(total, this.#counted(problem));
+    const sums = this.#parts(problem, (part) => [this.sum(this.#rowLosses(part))]);
+    return this.#mean(problem, sums.flat());
+  }
+
+  #mean(problem: Problem, sums: readonly Tensor[]): Tensor {
+    return this.div(
+      sums.reduce((a, b) => this.add(a, b)),
+      this.#counted(problem),
+    );
+  }
+
+  /** The loss, and its gradient by x: both come from logits that are made once. */
+  #lossAndSlope(problem: Problem): [loss: Tensor, slope: Tensor] {
+    const factor = this.div(this.filled([], 1), this.#counted(problem));
+    const parts = this.#parts(problem, (part) => {
+      const slope = this.matmul(this.#rowGradients(part, factor), problem.weights as Tensor);
+      return [this.sum(this.#rowLosses(part)), slope];
+    });
+    const [sums, slopes] = [0, 1].map((which) => parts.map((part) => part[which] as Tensor)) as [Tensor[], Tensor[]];
+    return [this.#mean(problem, sums), shaped(this, joined(this, slopes), problem.x.shape)];
   }
 
   /** How many rows count, at least 1: []. */
@@ -97,12 +120,13 @@ export class LossOperations extends AttentionGradients {
       let total: Tensor | undefined;
       const parts = this.#parts(kept, (part) => {
         const d = this.#rowGradients(part, factor);
+        const before = total;
         if (kept.weights && call.wants('weights')) total = this.#addProduct(total, d, part.x);
-        return kept.weights && call.wants('x') ? this.matmul(d, kept.weights) : d;
+        before?.free();
+        return [kept.weights && call.wants('x') ? this.matmul(d, kept.weights) : d, ...(total ? [total] : [])];
       });
-      const gradient = (): Tensor =>
-        shaped(this, parts.length > 1 ? this.concat(parts) : (parts[0] as Tensor), x.shape);
-      return { x: gradient, weights: total };
+      const slopes = parts.map(([slope]) => slope as Tensor);
+      return { x: () => shaped(this, joined(this, slopes), x.shape), weights: total };
     };
   }
 
@@ -111,20 +135,23 @@ export class LossOperations extends AttentionGradients {
     return this.matmul(d, x, { transposeA: true, residual: total });
   }
 
-  /** `work` for some rows after the others; what it makes but its result is freed. */
-  #parts(problem: Problem, work: (part: Part) => Tensor): Tensor[] {
+  /** `work` for some rows after the others; what it makes but its results is freed. */
+  #parts(problem: Problem, work: (part: Part) => Tensor[]): Tensor[][] {
     const { count, step, weights, classes } = problem;
     const width = problem.x.shape.at(-1) as number;
     const x = shaped(this, problem.x, [count, width]);
     const targets = shaped(this, problem.targets, [count, 1]);
     const numbers = this.cumsum(this.filled([classes], 1), { exclusive: true });
-    const made: Tensor[] = [];
+    const made: Tensor[][] = [];
     for (let start = 0; start < count; start += step) {
       const rows = Math.min(step, count - start);
       const some = (tensor: Tensor): Tensor => (rows === count ? tensor : this.narrow(tensor, 0, start, rows));
-      const own = some(x);
-      const logits = weights ? this.matmul(own, weights, { transposeB: true }) : own;
-      made.push(work({ x: own, logits, targets: some(targets), numbers }));
+      const part = (): Tensor[] => {
+        const own = some(x);
+        const logits = weights ? this.matmul(own, weights, { transposeB: true }) : own;
+        return work({ x: own, logits, targets: some(targets), numbers });
+      };
+      made.push(this.scope(part));
     }
     return made;
   }
@@ -155,6 +182,16 @@ export class LossOperations extends AttentionGradients {
   }
 }
 
+/** The second output is the gradient of x, which was computed with the loss. */
+const slopeRule: Rule = ({ gpu, outputs, save }) => {
+  const slope = save(outputs[1] as Tensor);
+  return (dy) => ({ x: () => gpu.mul(slope, dy as Tensor) });
+};
+
+/** Parts one below the other. */
+const joined = (gpu: LossOperations, parts: readonly Tensor[]): Tensor =>
+  parts.length > 1 ? gpu.concat(parts) : (parts[0] as Tensor);
+
 const isClass = (target: Expression, classes: number): Expression => target.greaterEqual(0).mul(target.less(classes));
 
 function check(x: unknown, targets: unknown, { weights, rows, ...unknown }: CrossEntropyOptions): Problem {
@@ -177,6 +214,7 @@ function check(x: unknown, targets: unknown, { weights, rows, ...unknown }: Cros
     throw invalidArgument(`crossEntropy: rows must be an integer of at least 1, found ${show(rows)}`);
   }
   const classes = weights ? (weights.shape[0] as number) : width;
-  const step = rows ?? Math.max(1, Math.floor(MOST_LOGITS / classes));
+  const most = Math.max(1, Math.floor(MOST_LOGITS / classes));
+  const step = rows ?? (most > GRAIN ? most - (most % GRAIN) : most);
   return { x: logits, targets: classesOf, weights, classes, count: logits.size / width, step };
 }

@@ -81,6 +81,7 @@ export {
   type Example,
   type ExampleEncoder,
   type ExampleMessage,
+  type PreferenceExample,
   type TextExample,
 } from './language/examples.js';
 export { packExamples, type PackedSequence } from './language/packing.js';

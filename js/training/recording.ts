@@ -322,7 +322,7 @@ export class RecordingGpu extends ComputeGpu {
       return this.scope(() =>
         values.map((value, index) => {
           const total = totals.get(value);
-          if (total) return this.copy(total);
+          if (total) return this.#holds.isShared(total) ? this.copy(total) : this.keep(this.#holds.share(total));
           const stop = tape.stopBehind(value);
           if (stop) throw independent(`${call}: ${leaves[index]?.path}`, stop);
           return this.filled(tape.shapes[value] as readonly number[], 0);

@@ -27,6 +27,8 @@ export interface ByteSource {
 export interface WasmLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
+  /** Of a model that drafts tokens: the context length of the model that it drafts for. */
+  draftContext?: number;
   precision?: 'auto' | 'exact' | 'fast';
   kvType?: 'f16' | 'q8_0' | 'q4_0';
   /** Whether prompts will hold images. */
@@ -49,7 +51,7 @@ export interface WasmGenerateOptions extends SamplingOptions {
   biases?: readonly (readonly [number, number])[];
   logprobs?: number;
   /** Default `automatic`. */
-  draft?: 'automatic' | 'prompt' | 'off';
+  draft?: 'automatic' | 'prompt' | 'model' | 'off';
   prediction?: string;
   /** [number, scale] */
   adapters?: readonly (readonly [number, number])[];
@@ -60,7 +62,7 @@ export default function init(options?: { module_or_path: WasmInput | Promise<Was
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
-  options: Pick<WasmLoadOptions, 'contextLength' | 'kvType' | 'parallel' | 'perLayerEmbeddings'>,
+  options: Pick<WasmLoadOptions, 'contextLength' | 'draftContext' | 'kvType' | 'parallel' | 'perLayerEmbeddings'>,
 ): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */
@@ -83,6 +85,10 @@ export class WasmModel {
   protect(text: string, ofModel: boolean): string;
   /** Parses special tokens; adds BOS where the file asks for it and the text does not begin with it. */
   encodePrompt(text: string): Uint32Array;
+  /** The device of a model that writes text, for another to be loaded on; `undefined` on the CPU. */
+  device(): DeviceHandle | undefined;
+  /** From now on `draft`, which is used up, drafts tokens for this model and for the sessions that it makes. */
+  useDraft(draft: WasmModel): void;
   start(ids: Uint32Array, options: WasmGenerateOptions): { promptTokens: number; cachedTokens: number };
   /** Makes the generation that was started follow a grammar, once its matcher is there. */
   constrain(matcher: Promise<Matcher>): void;

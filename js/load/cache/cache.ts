@@ -2,7 +2,7 @@
  * The page's hand on the cache: what is stored, how much room there is, and deleting.
  */
 import { WebggufError } from '../../errors.js';
-import { requestFor } from '../download.js';
+import { requestFor } from '../responses.js';
 import { aliasOf, fileRequest, type HubOptions, parseHubName } from '../hub.js';
 import { hasStorage, openRoot } from './folder.js';
 import { keyOfUrl } from './key.js';

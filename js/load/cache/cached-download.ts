@@ -3,7 +3,8 @@
  * used.
  */
 import { fromRanges } from '../bytes.js';
-import { Download, type FileFacts, fetchRange, isChanged } from '../download.js';
+import { Download } from '../download.js';
+import { type FileFacts, fetchRange, isChanged } from '../responses.js';
 import { WebggufError } from '../../errors.js';
 import { type LoadSource, wrongDigest } from '../verified.js';
 import type { Patience } from '../patience.js';

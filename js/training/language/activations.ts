@@ -17,6 +17,7 @@ const KINDS: readonly ((x: Expression, numbers: readonly number[]) => Expression
     return x.greater(0).where(x.mul(x).mul(positive), below).add(x.mul(beta));
   },
   (x, [most = 0]) => x.max(-most).min(most),
+  (x) => x.relu(),
 ];
 
 /** activation(x) */

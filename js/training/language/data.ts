@@ -3,9 +3,11 @@
  */
 import { invalidArgument } from '../../errors.js';
 import type { WasmModel } from '../../model/model.js';
-import { type Dataset, learnedOf } from './batches.js';
-import { type EncodedExample, type Example, encodeExamples } from './examples.js';
+import { show } from '../../options.js';
+import { type Dataset, learnedOf, parts } from './batches.js';
+import { type EncodedExample, type Example, encodeExamples, isPreference, sidesOf } from './examples.js';
 import { type PackedSequence, packExamples } from './packing.js';
+import { paired } from './preference.js';
 import { shuffled } from './random.js';
 import type { RunOptions, TrainingWarning } from './types.js';
 
@@ -29,18 +31,22 @@ export interface DataOptions {
 export async function dataOf(
   model: WasmModel,
   examples: readonly Example[],
-  { heldOut = 0, signal }: RunOptions,
+  { heldOut = 0, loss, signal }: RunOptions,
   { length, seed, packs, warn }: DataOptions,
 ): Promise<Dataset> {
   if (examples.length === 0) throw invalidArgument('run: there are no examples');
-  const encode = async (list: readonly Example[], what: string): Promise<EncodedExample[]> => {
-    const encoded = await encodeExamples(model, list, { length, signal });
+  const arePairs = loss === 'dpo';
+  const encode = async (list: readonly Example[], what: string): Promise<Unit[]> => {
+    const sides = arePairs ? sidesOfAll(list) : list;
+    const encoded = await encodeExamples(model, sides, { length, signal });
     tellCut(encoded, length, what, warn);
-    return encoded;
+    return parts(encoded, arePairs ? 2 : 1);
   };
   const encoded = await encode(examples, 'examples');
-  const packed = (list: readonly EncodedExample[]): PackedSequence[] =>
-    (packs ? [list] : list.map((example) => [example])).flatMap((some) => sequencesOf(some, length));
+  const packed = (list: readonly Unit[]): PackedSequence[] => {
+    if (arePairs) return list.flatMap((unit) => pairOf(unit, length));
+    return (packs ? [list.flat()] : list).flatMap((some) => sequencesOf(some, length));
+  };
   if (typeof heldOut !== 'number') {
     const others = heldOut.length > 0 ? await encode(heldOut, 'held-out examples') : [];
     return checked({ sequences: packed(encoded), heldOut: packed(others) }, encoded, others);
@@ -51,8 +57,28 @@ export async function dataOf(
   }
   const chosen = new Set(shuffled(encoded.length, seed, HELD_OUT).slice(0, count));
   const [learned, others] = [false, true].map((isHeld) => encoded.filter((_, at) => chosen.has(at) === isHeld));
-  const sides = [learned, others] as [EncodedExample[], EncodedExample[]];
+  const sides = [learned, others] as [Unit[], Unit[]];
   return checked({ sequences: packed(sides[0]), heldOut: packed(sides[1]) }, ...sides);
+}
+
+/** An example, or the two sides of a pair. */
+type Unit = readonly EncodedExample[];
+
+function sidesOfAll(list: readonly Example[]): Example[] {
+  return list.flatMap((example, index) => {
+    if (isPreference(example)) return sidesOf(example);
+    const found = show(example);
+    throw invalidArgument(`run: examples[${index}]: loss 'dpo' needs { prompt, chosen, rejected }, found ${found}`);
+  });
+}
+
+/** A pair as one sequence; none where one of its sides teaches nothing. */
+function pairOf(unit: Unit, length: number): PackedSequence[] {
+  const [[chosen], [rejected]] = unit.map((side) => sequencesOf([side], length)) as [
+    PackedSequence[],
+    PackedSequence[],
+  ];
+  return chosen && rejected ? [paired(chosen, rejected)] : [];
 }
 
 /** Tells the page of examples that were too long. */

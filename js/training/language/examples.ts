@@ -7,6 +7,7 @@ import { mediaOf } from '../../model/conversation.js';
 import type { WasmModel } from '../../model/model.js';
 import { show } from '../../options.js';
 import type { Message, Tool } from '../../types.js';
+import { completionOf } from './records.js';
 import { type Answer, answersOf, type Chat } from './turns.js';
 
 /** A message of an example. */
@@ -37,8 +38,33 @@ export interface ChatExample {
   readonly tools?: readonly Tool[] | undefined;
 }
 
+/**
+ * A prompt with two answers, one better than the other, for `loss: 'dpo'`. All texts, and the answers follow the prompt
+ * as they are; or messages, where a text stands for one message of the user or the assistant.
+ */
+export interface PreferenceExample {
+  /** What stands before both answers. */
+  readonly prompt: string | readonly ExampleMessage[];
+  /** The better answer; with another loss it is what is learned. */
+  readonly chosen: string | readonly ExampleMessage[];
+  /** The worse one. */
+  readonly rejected: string | readonly ExampleMessage[];
+}
+
 /** Something to learn from. A string is a text. */
-export type Example = string | TextExample | CompletionExample | ChatExample;
+export type Example = string | TextExample | CompletionExample | ChatExample | PreferenceExample;
+
+/** Whether an example is a pair of answers. */
+export const isPreference = (example: Example): example is PreferenceExample =>
+  typeof example === 'object' && example !== null && 'chosen' in example && 'rejected' in example;
+
+/**
+ * The better and the worse side of a pair, each an example.
+ * @throws {WebggufError} `invalid_argument` for what is no pair
+ */
+export function sidesOf(pair: PreferenceExample): [chosen: Example, rejected: Example] {
+  return [completionOf({ ...pair }, 'chosen'), completionOf({ ...pair }, 'rejected')];
+}
 
 /** Options of {@link encodeExamples}. */
 export interface EncodeOptions {
@@ -157,6 +183,7 @@ class Encoder {
   async encode(example: Example): Promise<Whole> {
     if (typeof example === 'string') return this.#text('', example);
     if (typeof example !== 'object' || example === null) throw notAnExample(example);
+    if (isPreference(example)) return this.encode(sidesOf(example)[0]);
     if ('messages' in example) return this.#chat(example);
     if ('text' in example) return this.#text('', checkedText('text', example.text));
     if (!('completion' in example)) throw notAnExample(example);
@@ -239,5 +266,6 @@ function checkedText(name: string, text: unknown): string {
 }
 
 function notAnExample(value: unknown): WebggufError {
-  return invalidArgument(`expected a string, { text }, { prompt, completion } or { messages }, found ${show(value)}`);
+  const known = 'a string, { text }, { prompt, completion }, { messages } or { prompt, chosen, rejected }';
+  return invalidArgument(`expected ${known}, found ${show(value)}`);
 }

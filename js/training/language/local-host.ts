@@ -12,6 +12,7 @@ import { type Copy, Parameters, firstCopy } from './parameters.js';
 import { Pace } from './pace.js';
 import { type Base, type Kept, type RunState, TrainingStore } from './saved.js';
 import { rateAt } from './schedule.js';
+import type { Preference } from './preference.js';
 import { type Learner, lossOf, slopeOf } from './steps.js';
 import type { AdapterTarget, TrainableModel } from './trainable.js';
 import type { TrainingStep, TrainingWarning } from './types.js';
@@ -22,6 +23,7 @@ interface Run {
   readonly data: Dataset;
   readonly saveEvery: number;
   readonly pace: Pace;
+  readonly preference: Preference | undefined;
   state: RunState;
 }
 
@@ -112,7 +114,9 @@ export class LocalHost implements Host {
       if (this.#hasStepped) this.#parameters.begin();
     }
     const state = this.#state as RunState;
-    this.#run = { data, saveEvery, pace: new Pace(), state };
+    const { loss, beta } = state.recipe;
+    const preference = loss === 'dpo' ? { beta, references: new Map() } : undefined;
+    this.#run = { data, saveEvery, pace: new Pace(), preference, state };
     if (!goesOn && this.#hasStepped) await this.#check();
     else this.#checkpoint = { ...this.#checkpoint, run: state };
     this.#checkpointAt = this.#clock();
@@ -124,7 +128,7 @@ export class LocalHost implements Host {
     const began = this.#clock();
     const { step: done, steps, recipe } = run.state;
     const batches = batchesOf(run.data, recipe, this.#recipe.seed, done);
-    const { gradients, loss, norm } = await slopeOf(this.#learner, batches, this.#recipe.clipNorm);
+    const { gradients, loss, norm, accuracy } = await slopeOf(this.#learner, batches, this.#recipe.clipNorm);
     const learningRate = rateAt(done, steps, this.#recipe);
     let warning: TrainingWarning | undefined;
     try {
@@ -134,7 +138,7 @@ export class LocalHost implements Host {
       if (began - this.#checkpointAt >= run.saveEvery) warning = await this.#keep();
       this.#parameters.step(gradients, learningRate);
     } finally {
-      this.#model.gpu.freeAll(gradients);
+      this.#model.gpu.free(gradients);
     }
     this.#hasStepped = true;
     const read = tokensOf(batches.flat());
@@ -143,6 +147,7 @@ export class LocalHost implements Host {
     const step: TrainingStep = {
       ...{ step: done + 1, steps, epoch: 1 + Math.floor(done / stepsOfEpoch(run.data.sequences.length, recipe)), loss },
       ...(heldOutLoss !== undefined && { heldOutLoss }),
+      ...(accuracy !== undefined && { accuracy }),
       ...{ learningRate, gradientNorm: norm, tokens: run.state.tokens },
       ...run.pace.after(this.#clock() - began, read, steps - done - 1),
     };
@@ -201,7 +206,8 @@ export class LocalHost implements Host {
 
   get #learner(): Learner {
     const { rank, alpha } = this.#recipe;
-    return { model: this.#model, pairs: this.#parameters.pairs, scale: alpha / rank };
+    const preference = this.#run?.preference;
+    return { model: this.#model, parameters: this.#parameters, scale: alpha / rank, preference };
   }
 
   get #unfinished(): Unfinished | undefined {

@@ -5,31 +5,44 @@ import { shaped } from '../../compute/dispatch.js';
 import type { LocalEngine } from '../../engine/local.js';
 import { invalidArgument } from '../../errors.js';
 import { show } from '../../options.js';
+import { isQuantised } from '../../tensor/dtypes.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
 import { Gpu } from '../index.js';
 import { type Head, headOf, lossOf } from './head.js';
-import { type Attention, type Op, type Program, borderOf, noGradients, programOf } from './program.js';
+import { type Attention, type Op, type Program, borderOf, noGradients, programOf, writesOf } from './program.js';
 import { type Activations, type RopeTables, type Setting, run, tablesOf, temperatureKey, withTables } from './run.js';
 import type { AdapterPair, AdapterTarget, TrainableModel, TrainingBatch } from './trainable.js';
 
 /** A score that hides a key. */
 const HIDDEN = -3.2e38;
 
+/** Bytes that the last layers may keep for the way back, rather than to be computed again. */
+const KEPT_BYTES = 512 << 20;
+
+/**
+ * Bytes of f32 that a software adapter may unpack weights into: products there are twice as fast with these, and fewer
+ * pipelines are compiled, for seconds each.
+ */
+const PLAIN_BYTES = 256 << 20;
+
 /** Values of a head that `attention` takes at most. */
 const MOST_HEAD_DIM = 256;
 
 /**
- * Opens a model on its own device, in this thread. Its weights are not copied.
+ * Opens a model on its own device, in this thread. Its weights are not copied, but for those of small models on
+ * software adapters.
  *
+ * @param options `packed`: not for these either
  * @throws {WebggufError} `invalid_argument` for a model on the CPU; `unsupported_architecture` for one with operations
  *   that have no gradient here, such as experts
  */
-export async function openTrainable(engine: LocalEngine): Promise<TrainableModel> {
+export async function openTrainable(engine: LocalEngine, { packed = false } = {}): Promise<TrainableModel> {
   const [tensors, words, names, handles] = engine.exportProgram(tensorShaders);
   const gpu = Gpu.on(tensors);
   try {
-    const weights = handles.map((handle) => new Tensor(gpu, handle));
+    const stored = handles.map((handle) => new Tensor(gpu, handle));
+    const weights = packed ? stored : quickest(gpu, stored);
     const fitted = new Map<Tensor, Tensor>();
     const fit = (matrix: Tensor, width: number): Tensor => {
       if (matrix.shape[1] === width) return matrix;
@@ -42,6 +55,17 @@ export async function openTrainable(engine: LocalEngine): Promise<TrainableModel
     gpu.destroy();
     throw error;
   }
+}
+
+/** The weights in the form that is fastest on this device. */
+function quickest(gpu: Gpu, weights: readonly Tensor[]): readonly Tensor[] {
+  const bytes = weights.reduce((sum, { size }) => sum + 4 * size, 0);
+  if (!gpu.info.software || bytes > PLAIN_BYTES) return weights;
+  return weights.map((weight) => {
+    if (!isQuantised(weight.dtype)) return weight;
+    const rows = Uint32Array.from({ length: weight.shape[0] as number }, (_, row) => row);
+    return gpu.scope(() => gpu.embedding(weight, gpu.tensor(rows)));
+  });
 }
 
 /** Operations of a layer, the activations that it reads from before, and those that are read after it. */
@@ -80,7 +104,8 @@ class LoweredModel implements TrainableModel {
       const setting = this.#setting(batch, { pairs: adapters, scale });
       let values: Activations = new Map();
       run(setting, this.#program.embed, values);
-      for (const layer of this.#layers) values = through(setting, layer, values);
+      const again = this.#layers.length - this.#keptLayers(setting.batch * setting.length);
+      for (const [at, layer] of this.#layers.entries()) values = through(setting, layer, values, at < again);
       const targets = shaped(gpu, batch.targets, [setting.batch * setting.length]) as Tensor<'i32'>;
       return lossOf(setting, this.#head, values, targets);
     });
@@ -94,6 +119,19 @@ class LoweredModel implements TrainableModel {
   /** Also all other tensors of its `gpu`. */
   free(): void {
     this.gpu.destroy();
+  }
+
+  /** How many of the last layers keep all that they compute for so many tokens. */
+  #keptLayers(tokens: number): number {
+    const { widths } = this.#program;
+    let bytes = 0;
+    const firstAgain = [...this.#layers].reverse().findIndex(({ ops }) => {
+      // What is written is read by the next operation, which often keeps it in a form of its own, too.
+      const written = ops.flatMap(writesOf).reduce((sum, y) => sum + (widths[y] as number), 0);
+      bytes += 8 * written * tokens;
+      return bytes > KEPT_BYTES;
+    });
+    return firstAgain < 0 ? this.#layers.length : firstAgain;
   }
 
   #setting({ ids, segments }: TrainingBatch, adapters: Setting['adapters']): Setting {
@@ -154,8 +192,8 @@ class LoweredModel implements TrainableModel {
   }
 }
 
-/** A layer, of which nothing but its inputs is kept where it gives one activation. */
-function through(setting: Setting, { ops, needs, gives }: Layer, values: Activations): Activations {
+/** A layer, of which nothing but its inputs is kept where it is to be computed `again` and gives one activation. */
+function through(setting: Setting, { ops, needs, gives }: Layer, values: Activations, again: boolean): Activations {
   const { gpu } = setting;
   // What the layer reads besides is an input, too: it is kept until the layer is computed again.
   const inputs = [...needs.map((x) => values.get(x) as Tensor), ...tablesOf(setting)];
@@ -166,7 +204,7 @@ function through(setting: Setting, { ops, needs, gives }: Layer, values: Activat
   };
   const after: Activations = new Map(values);
   const [only] = gives;
-  if (gives.length === 1 && only !== undefined) {
+  if (again && gives.length === 1 && only !== undefined) {
     after.set(
       only,
       gpu.checkpoint((...given) => made(...given).get(only) as Tensor, ...inputs),

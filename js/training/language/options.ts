@@ -37,6 +37,8 @@ export interface RunRecipe {
   readonly length: number;
   readonly evaluateEvery: number | undefined;
   readonly patience: number | undefined;
+  readonly loss: 'cross-entropy' | 'dpo';
+  readonly beta: number;
 }
 
 const MOST = 2 ** 32 - 1;
@@ -76,6 +78,8 @@ const RUN: Record<keyof RunOptions, Check> = {
   },
   evaluateEvery: COUNT,
   patience: COUNT,
+  loss: oneOf('cross-entropy', 'dpo'),
+  beta: POSITIVE,
   signal: abortSignal,
   saveEvery: number(0, LARGE, 'a number of seconds of at least 0'),
   resume: FLAG,
@@ -119,6 +123,7 @@ const written = (value: unknown): string => (value === undefined ? 'left out' : 
 /** A checked copy of the options of `run`. */
 export function runOptions(options: RunOptions): RunOptions {
   const copy = checked('run', options, RUN);
+  if (copy.beta !== undefined && copy.loss !== 'dpo') throw invalidArgument("run: option 'beta' needs loss: 'dpo'");
   if (copy.patience === undefined || (copy.heldOut ?? 0) !== 0) return copy;
   throw invalidArgument("run: option 'patience' needs 'heldOut': examples whose loss shows an improvement");
 }
@@ -130,7 +135,8 @@ export function runRecipeOf(options: RunOptions, contextLength: number): RunReci
     const message = `run: option 'length' must be at most the model's context, ${contextLength}, found ${length}`;
     throw new WebggufError('context_full', `${message}; load the model with contextLength: ${length}`);
   }
-  return { epochs, batch, accumulate, length, evaluateEvery, patience: options.patience };
+  const { patience, loss = 'cross-entropy', beta = 0.1 } = options;
+  return { epochs, batch, accumulate, length, evaluateEvery, patience, loss, beta };
 }
 
 /** How the numbers of an adapter file are stored. */

@@ -6,6 +6,7 @@ import type { Gpu } from '../index.js';
 import { AdamW } from '../optimizers.js';
 import type { Recipe } from './options.js';
 import { randomNumbers } from './random.js';
+import { Stacking } from './stacking.js';
 import type { AdapterPair, AdapterTarget } from './trainable.js';
 
 /** The matrices of an adapter: A and B of the first weight, A and B of the second, … */
@@ -40,29 +41,44 @@ export function firstCopy(targets: readonly AdapterTarget[], { rank, seed }: Rec
   return { matrices, moments: [], optimizerSteps: 0 };
 }
 
-/** On the GPU. */
+/** On the GPU: matrices of one width lie below each other in one tensor, so that few dispatches change them all. */
 export class Parameters {
-  /** By the names of the weights. */
-  readonly pairs: Readonly<Record<string, AdapterPair>>;
   readonly #gpu: Gpu;
   readonly #recipe: Recipe;
+  readonly #names: readonly string[];
+  readonly #stacking: Stacking;
+  readonly #stacks: readonly Tensor[];
+  /** The matrices by themselves, as they are in the stacks; made when they are asked for. */
+  #pairs: Readonly<Record<string, AdapterPair>> | undefined;
   #optimizer: AdamW;
   /** The matrices of the least held-out loss, and those before the last step. */
-  #best: Tensor[] | undefined;
-  #before: Tensor[] | undefined;
+  #best: readonly Tensor[] | undefined;
+  #before: readonly Tensor[] | undefined;
 
   constructor(gpu: Gpu, targets: readonly AdapterTarget[], recipe: Recipe, copy: Copy) {
-    const shapes = shapesOf(targets, recipe.rank);
-    const upload = (matrices: Matrices): Tensor[] => matrices.map((values, at) => gpu.tensor(values, shapes[at]));
-    const tensors = upload(copy.matrices);
     this.#gpu = gpu;
     this.#recipe = recipe;
-    this.pairs = Object.fromEntries(
-      targets.map(({ name }, at) => [name, { a: tensors[2 * at] as Tensor, b: tensors[2 * at + 1] as Tensor }]),
-    );
+    this.#names = targets.map(({ name }) => name);
+    this.#stacking = new Stacking(shapesOf(targets, recipe.rank));
+    this.#stacks = this.#stacking.upload(gpu, copy.matrices);
     this.#optimizer = this.#newOptimizer();
-    this.#best = copy.best && upload(copy.best);
-    this.#optimizer.goOn(copy.optimizerSteps, copy.moments);
+    this.#best = copy.best && this.#stacking.upload(gpu, copy.best);
+    this.#optimizer.goOn(copy.optimizerSteps, this.#joinedMoments(copy.moments));
+  }
+
+  /** By the names of the weights; until the next change. */
+  get pairs(): Readonly<Record<string, AdapterPair>> {
+    if (this.#pairs) return this.#pairs;
+    const tensors = this.#stacking.matrices(this.#gpu, this.#stacks);
+    const pair = (at: number): AdapterPair => ({ a: tensors[2 * at] as Tensor, b: tensors[2 * at + 1] as Tensor });
+    this.#pairs = Object.fromEntries(this.#names.map((name, at) => [name, pair(at)]));
+    return this.#pairs;
+  }
+
+  /** Gradients of {@link Parameters.pairs} as stacks. */
+  stacked(gradients: Readonly<Record<string, { a: FloatTensor; b: FloatTensor }>>): FloatTensor[] {
+    const matrices = this.#names.flatMap((name) => [gradients[name]?.a, gradients[name]?.b] as FloatTensor[]);
+    return this.#stacking.stacks(this.#gpu, matrices);
   }
 
   /** Forgets what the optimizer knows of the steps until now, and which matrices were the best. */
@@ -74,12 +90,13 @@ export class Parameters {
     this.#before = undefined;
   }
 
-  /** Goes a step along the gradients, after which {@link undo} can take it back. */
-  step(gradients: Readonly<Record<string, { a: FloatTensor; b: FloatTensor }>>, learningRate: number): void {
+  /** Goes a step along the gradients, in stacks, after which {@link undo} can take it back. */
+  step(gradients: readonly FloatTensor[], learningRate: number): void {
     this.#gpu.free(this.#before ?? []);
     this.#before = this.#copied();
     this.#optimizer.learningRate = learningRate;
     this.#optimizer.step(gradients);
+    this.#forget();
   }
 
   /** The matrices are what they were before the last step; whether there was one. */
@@ -101,48 +118,59 @@ export class Parameters {
 
   /** The matrices in memory. */
   matrices(): Promise<Matrices> {
-    return read(this.#all());
+    return this.#read(this.#stacks);
   }
 
   /** All of it in memory. */
   async copy(): Promise<Copy> {
     const states = this.#optimizer.states;
-    const [matrices, moments, best] = await Promise.all([
-      read(this.#all()),
-      read(states),
-      this.#best && read(this.#best),
+    const [matrices, means, squares, best] = await Promise.all([
+      this.matrices(),
+      this.#read(states.filter((_, at) => at % 2 === 0)),
+      this.#read(states.filter((_, at) => at % 2 === 1)),
+      this.#best && this.#read(this.#best),
     ]);
+    const moments = means.flatMap((mean, at) => [mean, squares[at] as Float32Array]);
     return { matrices, moments, best, optimizerSteps: this.#optimizer.steps };
   }
 
   free(): void {
     this.#optimizer.free();
-    this.#gpu.free(this.#all(), this.#best ?? [], this.#before ?? []);
+    this.#forget();
+    this.#gpu.free(this.#stacks, this.#best ?? [], this.#before ?? []);
   }
 
-  #all(): Tensor[] {
-    return Object.values(this.pairs).flatMap(({ a, b }) => [a, b]);
+  #forget(): void {
+    for (const { a, b } of Object.values(this.#pairs ?? {})) this.#gpu.free(a, b);
+    this.#pairs = undefined;
   }
 
   #copied(): Tensor[] {
-    return this.#all().map((tensor) => this.#gpu.copy(tensor));
+    return this.#stacks.map((stack) => this.#gpu.copy(stack));
   }
 
   #assign(values: readonly Tensor[]): void {
-    for (const [at, tensor] of this.#all().entries()) {
-      this.#gpu.fuse([tensor, values[at] as Tensor], (_, value) => value, { inPlace: true });
+    for (const [at, stack] of this.#stacks.entries()) {
+      this.#gpu.fuse([stack, values[at] as Tensor], (_, value) => value, { inPlace: true });
     }
+    this.#forget();
+  }
+
+  /** As the optimizer has them: mean and squares of the first stack, of the second, … */
+  #joinedMoments(moments: Matrices): Float32Array[] {
+    if (moments.length === 0) return [];
+    const [means, squares] = [0, 1].map((which) => {
+      return this.#stacking.joined(moments.filter((_, at) => at % 2 === which));
+    }) as [Float32Array[], Float32Array[]];
+    return means.flatMap((mean, at) => [mean, squares[at] as Float32Array]);
+  }
+
+  async #read(stacks: readonly Tensor[]): Promise<Matrices> {
+    return this.#stacking.cut(await Promise.all(stacks.map((stack) => stack.data() as Promise<Float32Array>)));
   }
 
   #newOptimizer(): AdamW {
     const { learningRate, weightDecay } = this.#recipe;
-    return new AdamW(this.#gpu, this.pairs as Record<string, Record<keyof AdapterPair, Tensor>>, {
-      learningRate,
-      weightDecay,
-    });
+    return new AdamW(this.#gpu, this.#stacks, { learningRate, weightDecay });
   }
-}
-
-function read(tensors: readonly Tensor[]): Promise<Float32Array[]> {
-  return Promise.all(tensors.map((tensor) => tensor.data() as Promise<Float32Array>));
 }

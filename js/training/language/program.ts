@@ -231,6 +231,7 @@ const UNLOWERED: Record<number, string> = {
   19: 'keys and values of other layers',
   20: 'attention sinks',
   21: 'encoders',
+  22: 'residual streams',
 };
 
 /** The error for a model with operations that have no lowering. */

@@ -12,8 +12,8 @@ import { exampleOf } from './records.js';
  *
  * - **JSON Lines** (`.jsonl`), an object on each line, or a **JSON** array of such objects: OpenAI's
  *   `{ messages, tools }`, with `weight: 0` on answers that are not learned; `{ prompt, completion }`, texts or
- *   messages; `{ text }`; Alpaca's `{ instruction, input, output }`, also `{ question, answer }` and such; ShareGPT's
- *   `{ conversations }`
+ *   messages; `{ prompt, chosen, rejected }`, or whole conversations as `chosen` and `rejected`; `{ text }`; Alpaca's
+ *   `{ instruction, input, output }`, also `{ question, answer }` and such; ShareGPT's `{ conversations }`
  * - **CSV** (`.csv`, `.tsv`) whose first row names its columns as above: `text`; `prompt` and `completion`;
  *   `instruction`, `input` and `output`; with commas, semicolons or tabs between them
  * - **plain text**: an example for each paragraph, that is up to the next empty line

@@ -5,7 +5,7 @@ import { invalidArgument } from '../../errors.js';
 import { conversationOf } from '../../model/conversation.js';
 import { show } from '../../options.js';
 import type { Tool } from '../../types.js';
-import type { Example, ExampleMessage } from './examples.js';
+import type { Example, ExampleMessage, PreferenceExample } from './examples.js';
 
 type RecordOf = Readonly<Record<string, unknown>>;
 
@@ -42,6 +42,7 @@ export function exampleOf(record: unknown): Example {
     throw invalidArgument(`expected an object, found ${show(record)}`);
   }
   const fields = record as RecordOf;
+  if ('chosen' in fields && 'rejected' in fields) return preferenceOf(fields);
   if ('messages' in fields) return chatOf(fields.messages, fields.tools);
   if ('conversations' in fields) return chatOf(turnsOf('conversations', fields.conversations), fields.tools);
   if ('conversation' in fields) return chatOf(turnsOf('conversation', fields.conversation), fields.tools);
@@ -51,7 +52,8 @@ export function exampleOf(record: unknown): Example {
   if ('text' in fields) return { text: textOf(fields, 'text') };
   throw invalidArgument(
     `found the fields ${Object.keys(fields).slice(0, 8).map(show).join(', ') || 'of none'}; expected 'messages', ` +
-      "'prompt' and 'completion', 'instruction' and 'output', 'conversations' or 'text'",
+      "'prompt' and 'completion', 'prompt', 'chosen' and 'rejected', 'instruction' and 'output', 'conversations' " +
+      "or 'text'",
   );
 }
 
@@ -61,15 +63,36 @@ function textOf(fields: RecordOf, name: string): string {
   throw invalidArgument(`'${name}' must be a text, found ${value === '' ? 'an empty one' : show(value)}`);
 }
 
-/** A text and what follows; or messages and those that follow, which alone are learned. */
-function completionOf(fields: RecordOf): Example {
-  const { prompt, completion } = fields;
+/**
+ * A text and what follows; or messages and those that follow, which alone are learned.
+ *
+ * @param name of the field with what follows
+ * @internal
+ */
+export function completionOf(fields: RecordOf, name = 'completion'): Example {
+  const { prompt, [name]: completion } = fields;
   if (!Array.isArray(prompt) && !Array.isArray(completion)) {
     const given = prompt === '' ? '' : textOf(fields, 'prompt');
-    return { prompt: given, completion: textOf(fields, 'completion') };
+    return { prompt: given, completion: textOf(fields, name) };
   }
   const asked = messagesOf(prompt, 'user').map((message) => ({ ...message, weight: 0 }));
   return chatOf([...asked, ...messagesOf(completion, 'assistant')], fields.tools);
+}
+
+/** A better and a worse answer; of two whole conversations the prompt is what they have in common at their start. */
+function preferenceOf(fields: RecordOf): Example {
+  const { chosen, rejected } = fields;
+  const isWhole = Array.isArray(chosen) && Array.isArray(rejected) && chosen[0]?.role !== 'assistant';
+  const pair = isWhole ? withoutPrompt(chosen, rejected) : { prompt: fields.prompt, chosen, rejected };
+  // Only to be checked.
+  for (const side of ['chosen', 'rejected']) completionOf({ ...pair }, side);
+  return pair as PreferenceExample;
+}
+
+function withoutPrompt(chosen: readonly unknown[], rejected: readonly unknown[]): object {
+  const differs = chosen.findIndex((message, at) => JSON.stringify(message) !== JSON.stringify(rejected[at]));
+  const same = differs < 0 ? chosen.length : differs;
+  return { prompt: chosen.slice(0, same), chosen: chosen.slice(same), rejected: rejected.slice(same) };
 }
 
 function messagesOf(value: unknown, role: string): ExampleMessage[] {

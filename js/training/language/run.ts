@@ -160,18 +160,17 @@ class Step {
   /** Products of one x, with what adapters add to them. */
   #products({ x, products, stacks }: Op & { op: 'products' }): void {
     const [gpu, input] = [this.#gpu, this.#rows(x)];
-    const { pairs, scale } = this.#setting.adapters;
+    const { pairs } = this.#setting.adapters;
+    const inner = this.#inner(input, products);
     /** What an adapter adds to a tensor of which several products have rows. */
     const shared = new Map<string, Tensor>();
-    const inner = new Map<string, Tensor>();
     const adapted = (product: Product, base: Tensor): Tensor => {
       const { name } = product;
-      const pair = Object.hasOwn(pairs, name) ? pairs[name] : undefined;
-      if (!pair) return base;
-      const low = inner.get(name) ?? gpu.scale(gpu.matmul(input, pair.a, { transposeB: true }), scale);
-      inner.set(name, low);
-      if (product.run === product.of) return gpu.matmul(low, pair.b, { transposeB: true, residual: base });
-      const whole = shared.get(name) ?? gpu.matmul(low, pair.b, { transposeB: true });
+      const low = inner.get(name);
+      if (!low) return base;
+      const { b } = pairs[name] as AdapterPair;
+      if (product.run === product.of) return gpu.matmul(low, b, { transposeB: true, residual: base });
+      const whole = shared.get(name) ?? gpu.matmul(low, b, { transposeB: true });
       shared.set(name, whole);
       return gpu.add(base, partOf(gpu, whole, product, this.#width(product.y)));
     };
@@ -188,6 +187,22 @@ class Step {
       );
       own.forEach((product, at) => this.#set(product.y, adapted(product, parts[at] as Tensor)));
     }
+  }
+
+  /** scale · A·x of the adapters of these products, by name: all from one product, as A below A. */
+  #inner(input: Tensor, products: readonly Product[]): Map<string, Tensor> {
+    const gpu = this.#gpu;
+    const { pairs, scale } = this.#setting.adapters;
+    const names = [...new Set(products.map(({ name }) => name))].filter((name) => Object.hasOwn(pairs, name));
+    if (names.length === 0) return new Map();
+    const matrices = names.map((name) => (pairs[name] as AdapterPair).a);
+    const all = matrices.length === 1 ? (matrices[0] as Tensor) : gpu.concat(matrices);
+    const low = gpu.scale(gpu.matmul(input, all, { transposeB: true }), scale);
+    const parts = gpu.split(
+      low,
+      matrices.map(({ shape }) => shape[0] as number),
+    );
+    return new Map(names.map((name, at) => [name, parts[at] as Tensor]));
   }
 
   #norm(x: number, { centred, width, eps, weight, bias }: Norm): Tensor {

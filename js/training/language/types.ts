@@ -71,6 +71,14 @@ export interface RunOptions {
   evaluateEvery?: number | undefined;
   /** After so many held-out losses without an improvement the run ends. Default: it does not */
   patience?: number | undefined;
+  /**
+   * What is made smaller. `cross-entropy`: how unlikely the model finds what it is to write. `dpo`: of pairs
+   * ({@link PreferenceExample}), how little it prefers the chosen answer to the rejected one, compared with the model
+   * without an adapter (Direct Preference Optimization); each pair is computed by itself. Default: `cross-entropy`
+   */
+  loss?: 'cross-entropy' | 'dpo' | undefined;
+  /** Of `dpo`: how much it costs to differ from the model without an adapter. Default: 0.1 */
+  beta?: number | undefined;
   /** Ends the run after the step under way; the iteration then throws the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Seconds after which a training with a name is kept again. Default: 30 */
@@ -90,8 +98,13 @@ export interface TrainingStep {
   readonly steps: number;
   /** Which epoch it was of, from 1. */
   readonly epoch: number;
-  /** Mean cross-entropy of the tokens that are learned, in nats, before the step. */
+  /**
+   * Mean cross-entropy of the tokens that are learned, in nats, before the step; of `dpo` the mean of the pairs, which
+   * begins at log 2.
+   */
   readonly loss: number;
+  /** Of `dpo`: in which share of the step's pairs the chosen answer has gained on the rejected one. */
+  readonly accuracy?: number;
   /** The same of the examples that are held out, after the step; where it was computed. */
   readonly heldOutLoss?: number;
   /** How far the step went. */

@@ -1,0 +1,49 @@
+/**
+ * What a file is, whether it runs here and how much memory it takes, by its header alone.
+ */
+import { abortable, cancellable } from '../cancel.js';
+import { inspectOptions, splitSourceOptions } from '../options.js';
+import type { InspectOptions, Inspection, Source, SourceOptions } from '../types.js';
+import { wasmClasses } from '../wasm/instance.js';
+import { openSources } from './sources.js';
+
+/**
+ * See {@link WasmModel.inspect}.
+ * @internal
+ */
+export async function inspect(source: Source, options: InspectOptions): Promise<Inspection> {
+  const { source: from, rest: others } = splitSourceOptions(inspectOptions(options));
+  const { signal, mmproj, draft, memoryBytes, ...rest } = others;
+  return cancellable(signal, async (scope) => {
+    const { inspect: ofHeader } = await wasmClasses();
+    type Asked = Parameters<typeof ofHeader>[1];
+    const look = async (file: Source, of: SourceOptions, asked: Asked, ask = ofHeader): Promise<Inspection> => {
+      const sources = await openSources(file, scope, { ...of, cache: 'read' });
+      try {
+        return await abortable(ask(sources, asked), scope);
+      } finally {
+        for (const part of sources) part.cancel();
+      }
+    };
+    let found = memoryBytes === undefined ? await look(source, from, rest) : undefined;
+    const beside: Pick<Inspection, 'draft' | 'encoder'> = {};
+    if (draft !== undefined) {
+      const { cacheKey: _, ...ofDraft } = from; // the key is the model's
+      const { kvType } = rest;
+      const draftContext = found?.gpu?.contextLength ?? rest.contextLength;
+      const asked = { ...(kvType && { kvType }), ...(draftContext && { draftContext }) };
+      Object.assign(beside, { draft: await look(draft, ofDraft, asked) });
+    }
+    if (mmproj !== undefined) {
+      const { inspectEncoder } = await import('../media/inspect.js');
+      Object.assign(beside, { encoder: await inspectEncoder(source, mmproj, from, scope) });
+    }
+    if (memoryBytes !== undefined) {
+      const { advise } = await import('./advice.js');
+      const taken = (beside.draft?.fileBytes ?? 0) + (beside.encoder?.fileBytes ?? 0);
+      const advised: typeof ofHeader = (sources, asked) => advise(sources, asked, { memoryBytes, taken }, ofHeader);
+      found = await look(source, from, rest, advised);
+    }
+    return { ...(found as Inspection), ...beside };
+  });
+}
