@@ -1,5 +1,6 @@
 // Results beside each other: those that this browser keeps, the one of a link, and the one that was just measured.
 
+import { fragmentOf, rowOf } from '../results/rows.js';
 import { curveCard } from './chart.js';
 import { comparison, curves } from './compare.js';
 import { card, element } from './parts.js';
@@ -164,6 +165,9 @@ async function readLink() {
 export function showBeside(result) {
   shown.now = result && summaryOf(result);
   if (shown.now) tickSame(shown.now);
+  const row = shown.now && rowOf(shown.now);
+  $('among').hidden = !row;
+  if (row) $('among').href = `results.html#${fragmentOf(row)}`;
   list();
 }
 

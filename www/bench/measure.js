@@ -24,10 +24,11 @@ const KERNEL_NOTE =
 /** What `load` takes of the settings. */
 function loadOptions(settings) {
   const { backend, precision, kvType, perLayerEmbeddings, worker, prompt, predict, context, lengths } = settings;
+  const draft = settings.draftModel;
   const longest = Math.max(prompt ?? 0, ...(Array.isArray(lengths) ? lengths : []));
   const wanted = longest + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
-  return { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, cache: false };
+  return { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, draft, cache: false };
 }
 
 async function load({ WasmModel }, settings, say) {

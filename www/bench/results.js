@@ -42,11 +42,12 @@ function plainAddress(address) {
 }
 
 function settingsOf(value) {
-  const { model, schema, lengths, perLayerEmbeddings: rowsOfLayers } = value ?? {};
+  const { model, draftModel, schema, lengths, perLayerEmbeddings: rowsOfLayers } = value ?? {};
   const words = WORDS.filter((name) => typeof value?.[name] === 'string').map((name) => [name, text(value[name])]);
   const switches = SWITCHES.filter((name) => value?.[name] === true).map((name) => [name, true]);
   return {
     model: plainAddress(model),
+    ...(draftModel && { draftModel: plainAddress(draftModel) }),
     ...numbers(value, ASKED),
     ...Object.fromEntries([...words, ...switches]),
     ...(schema && { schema: text(typeof schema === 'string' ? schema : JSON.stringify(schema)) }),

@@ -41,7 +41,7 @@ export class Bench {
   /** Of `generate`. */
   options(maxTokens) {
     const { temperature, schema } = this.settings;
-    const draft = { auto: undefined, prompt: 'prompt', 0: false }[this.settings.draft];
+    const draft = { auto: undefined, prompt: 'prompt', model: 'model', 0: false }[this.settings.draft];
     const grammar = schema && { jsonSchema: schema };
     return { maxTokens, temperature, seed: 1, draft, ...(grammar ? { grammar } : { ignoreEos: true }) };
   }

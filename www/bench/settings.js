@@ -24,6 +24,7 @@ const KNOWN = [
   'kernels',
   'schema',
   'draft',
+  'draft_model',
   'repeat',
   'worker',
   'tune',
@@ -82,6 +83,7 @@ export function settingsOf(query) {
     schema: schemaOf(query),
     repeat: query.get('repeat') === '1',
     draft: draftOf(query),
+    draftModel: query.get('draft_model') || undefined,
     kernels: query.get('kernels') === '1',
     worker: query.get('worker') === '1',
     tune: query.get('tune') === '1',
@@ -108,14 +110,15 @@ const RECORDS = {
   },
 };
 
-const DRAFTS = ['prompt', 'auto', '0'];
+const DRAFTS = ['prompt', 'model', 'auto', '0'];
 
 /**
  * Which drafts there are. By default some where the prompt repeats itself: what a model writes by itself may repeat
- * itself, too, and would be another measurement.
+ * itself, too, and would be another measurement. A model that drafts is asked for them.
  */
 function draftOf(query) {
-  const draft = query.get('draft') || (query.get('repeat') === '1' ? 'auto' : '0');
+  const otherwise = query.get('repeat') === '1' ? 'auto' : '0';
+  const draft = query.get('draft') || (query.get('draft_model') ? 'model' : otherwise);
   if (!DRAFTS.includes(draft)) throw wrong(`'draft' is '${draft}', not one of ${DRAFTS.join(', ')}`);
   return draft;
 }
@@ -132,7 +135,7 @@ function schemaOf(query) {
 }
 
 /** Parameters whose settings have other names. */
-const RENAMED = { kv: 'kvType', per_layer: 'perLayerEmbeddings' };
+const RENAMED = { kv: 'kvType', per_layer: 'perLayerEmbeddings', draft_model: 'draftModel' };
 
 /**
  * The parameters that give these settings again: the other way round than {@link settingsOf}.

@@ -1,40 +1,14 @@
 // The pictures and sounds of stored conversations, in IndexedDB: localStorage, where their texts are, has no room for
 // files. A browser that stores nothing for this page is no error: the files are then there for this visit alone.
 
+import { settled, storeOf } from '../shared/store.js';
+
 const NAME = 'webgguf.demo';
 const STORE = 'pictures';
 /** Files that no conversation has are kept for so many milliseconds: one that was deleted may come back. */
 const GRACE = 24 * 60 * 60 * 1000;
 
-const settled = (request) =>
-  new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-
-async function open() {
-  const request = indexedDB.open(NAME, 1);
-  request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: 'id' });
-  return settled(request);
-}
-
-/** Does `work` with the store in one transaction, which is over when this resolves. */
-async function using(mode, work) {
-  const database = await open();
-  try {
-    const transaction = database.transaction(STORE, mode);
-    const over = new Promise((resolve, reject) => {
-      transaction.oncomplete = resolve;
-      transaction.onabort = transaction.onerror = () => reject(transaction.error);
-    });
-    over.catch(() => {}); // `work` says it first
-    const result = await work(transaction.objectStore(STORE));
-    await over;
-    return result;
-  } finally {
-    database.close();
-  }
-}
+const using = storeOf(NAME, STORE, { keyPath: 'id' });
 
 /** Stores attachments; returns whether the browser took them. */
 export async function keepAttachments(attachments) {

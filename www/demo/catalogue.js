@@ -1,5 +1,6 @@
 // A short catalogue of models that are good at their size, and whether this device has room for one.
 
+import { findAdapter } from '../../dist/engine/adapter.js';
 import { cache } from '../../dist/index.js';
 
 /** Tokens of context that room is planned for: what `load` plans for by default. */
@@ -134,7 +135,7 @@ export const sizeOf = (entry) => entry && entry.bytes + (entry.encoderBytes ?? 0
  * where it does not say), bytes of disk that are left to this page.
  */
 export async function deviceFacts() {
-  const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
+  const adapter = await findAdapter();
   const { usage, quota } = await cache.estimate();
   return {
     gpu: Boolean(adapter) && !adapter.info?.isFallbackAdapter,

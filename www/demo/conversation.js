@@ -16,6 +16,7 @@ import { showError } from './load.js';
 import { forgetChat, recallChat, remember, rememberChat } from './memory.js';
 import { kindOf } from './model-card.js';
 import { isSame, originFrom, whereFrom } from './origins.js';
+import { isPutAway, untilShown } from './phone.js';
 import { describe, showBlob } from './pictures.js';
 import { generateOptions, sessionOptions } from './settings.js';
 import { SpeedChart } from './speed.js';
@@ -292,8 +293,9 @@ async function stream(generation, turn, keep) {
     turn.write(piece.text, piece.ids.length);
     const { count, tokensPerSecond } = chart.add(piece.ids.length);
     if (tokensPerSecond) turn.meta = `${count} tokens · ${rate(tokensPerSecond)} tokens/s`;
-    if (performance.now() - kept < KEEP_EVERY) continue;
+    if (!isPutAway() && performance.now() - kept < KEEP_EVERY) continue;
     keep();
+    await untilShown(); // no more is written than is read
     kept = performance.now();
   }
   const result = await generation.result;

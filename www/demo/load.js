@@ -4,6 +4,7 @@ import { WasmModel } from '../../dist/index.js';
 import { $, announce } from './dom.js';
 import { showNoModel } from './model-card.js';
 import { BUILT_IN, hostOf, originOf, originOfFiles } from './origins.js';
+import { meteredWords } from './phone.js';
 import { applySettings, loadOptions } from './settings.js';
 import { closeBox, current, hideBox, setState, settle, showBox, showView } from './state.js';
 import { marksOf } from './thoughts.js';
@@ -162,6 +163,8 @@ export function loadUrl(url, mmproj) {
   showBox({ title: `${url} is not a web address`, advice, actions: wayOut() });
 }
 
+const KEPT = 'It is downloaded and kept in this browser.';
+
 /**
  * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise, `size` the bytes of the file
  * where the page knows them. Nobody is asked for anything before an answer, not for the size either, and the button
@@ -174,7 +177,7 @@ export function offerModel(origin, { instead, size }) {
     : [`Ask ${host} how large it is`, () => offerWithSize(origin, instead)];
   showBox({
     title: `Load ${origin.label}?`,
-    advice: `The link that opened this page asks for a model from ${host}. It is downloaded and kept in this browser.`,
+    advice: `The link that opened this page asks for a model from ${host}. ${KEPT} ${meteredWords()}`.trim(),
     actions: [first, [`Use ${instead.label}`, () => load(instead)]],
     calm: true,
   });
@@ -188,7 +191,7 @@ async function offerWithSize(origin, instead) {
   const { contextLength } = loadOptions();
   const asked = await WasmModel.inspect(origin.source, { contextLength }).then(
     ({ fileBytes }) => ({
-      advice: `The file on ${host} has ${bytes(fileBytes)}. It is downloaded and kept in this browser.`,
+      advice: `The file on ${host} has ${bytes(fileBytes)}. ${KEPT} ${meteredWords()}`.trim(),
       words: `Download ${bytes(fileBytes)}`,
     }),
     (error) => ({ advice: `${host} does not say: ${explain(error).message}`, words: 'Download it, of unknown size' }),

@@ -5,6 +5,7 @@ import { CATALOGUE, deviceFacts, verdict } from './catalogue.js';
 import { $, announce, button, confirmed, flash, make } from './dom.js';
 import { load, loadFiles, loadUrl } from './load.js';
 import { BUILT_IN, isEncoder, isSame, originOf } from './origins.js';
+import { meteredWords } from './phone.js';
 import { loadOptions } from './settings.js';
 import { current, showView } from './state.js';
 import { bytes, dayOf, explain } from './words.js';
@@ -13,6 +14,7 @@ const dialog = $('models');
 let device;
 
 export async function openModels() {
+  $('metered').textContent = meteredWords();
   dialog.showModal();
   $('open-models').setAttribute('aria-expanded', 'true');
   await showLists();

@@ -1,6 +1,7 @@
 // The page of device.html: what the browser tells of this device, what fits it, and the built-in model as a check.
 // `data-state` of the root element is `loading`, `ready`, `running`, `done` or `error`.
 
+import { findAdapter } from '../../dist/engine/adapter.js';
 import { WasmModel } from '../../dist/index.js';
 import { CATALOGUE, deviceFacts, verdict } from '../demo/catalogue.js';
 import { $, copy, make } from '../demo/dom.js';
@@ -60,7 +61,7 @@ function showFits(device) {
 }
 
 async function look() {
-  const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
+  const adapter = await findAdapter();
   const wasm = typeof WebAssembly === 'object';
   const software = Boolean(adapter?.info?.isFallbackAdapter);
   showAnswer(

@@ -17,6 +17,11 @@ export function clearChart(total) {
   draw();
 }
 
+/** Draws the steps of an earlier time. */
+export function showSteps(points) {
+  for (const point of points) addStep(point);
+}
+
 /** A step of `steps`; the chart is drawn with the next frame. */
 export function addStep({ step, steps: total, loss, heldOutLoss }) {
   if (losses.length === 0) requestAnimationFrame(draw);

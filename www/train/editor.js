@@ -7,11 +7,27 @@ function partsOf(example) {
   if (typeof example === 'string') return [['Text', example]];
   if (example.messages) return example.messages.map(({ role, content }) => [nameOf(role), textOf(content)]);
   if ('text' in example) return [['Text', example.text]];
+  if ('chosen' in example) return sidesOf(example);
   return [
     ['Prompt', example.prompt],
     ['Completion', example.completion],
   ];
 }
+
+/** Of a pair: what of it is text, one message or several, whose last one counts. */
+function sidesOf({ prompt, chosen, rejected }) {
+  return [
+    ['Prompt', lastText(prompt)],
+    ['Better answer', lastText(chosen)],
+    ['Worse answer', lastText(rejected)],
+  ];
+}
+
+/** The text of a side of a pair. */
+export const lastText = (side) => (Array.isArray(side) ? textOf(side.at(-1)?.content) : side);
+
+const withLast = (side, text) =>
+  Array.isArray(side) ? [...side.slice(0, -1), { ...side.at(-1), content: text }] : text;
 
 const NAMES = { user: 'Question', assistant: 'Answer', system: 'System prompt', tool: 'Result of a tool' };
 const nameOf = (role) => NAMES[role] ?? role;
@@ -31,6 +47,12 @@ function withTexts(example, texts) {
     return { ...example, messages };
   }
   if ('text' in example) return { text: texts[0] };
+  if ('chosen' in example) {
+    const [prompt, chosen, rejected] = ['prompt', 'chosen', 'rejected'].map((name, at) =>
+      texts[at] === lastText(example[name]) ? example[name] : withLast(example[name], texts[at]),
+    );
+    return { ...example, prompt, chosen, rejected };
+  }
   return { prompt: texts[0], completion: texts[1] };
 }
 

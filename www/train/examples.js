@@ -2,7 +2,7 @@
 
 import { encodeExamples, readExamples } from '../../dist/training/index.js';
 import { $, announce, button, confirmed, make } from '../demo/dom.js';
-import { editorOf, textOf } from './editor.js';
+import { editorOf, lastText, textOf } from './editor.js';
 import { markedText, stretchesOf } from './marked.js';
 import { SAMPLE, SAMPLE_TEXTS } from './sample.js';
 import { current, hideError, showError } from './state.js';
@@ -25,14 +25,24 @@ let isSample = false;
 /** Of the newest pass over the rows. */
 let pass = 0;
 
-/** Set by train.js: called when examples or their tokens have changed. */
-export const hooks = { changed: () => {}, length: () => 512 };
+/** Set by train.js: called when examples or their tokens have changed; `edited` when a person has changed examples. */
+export const hooks = { changed: () => {}, edited: () => {}, length: () => 512 };
 
 /** Examples that can be learned. */
 export const usable = () => rows.filter(({ error }) => !error).map(({ example }) => example);
 
 /** How many there are, and whether all tokens are counted. */
 export const isReady = () => rows.length > 0 && rows.every(({ encoded, error }) => encoded || error);
+
+/** The examples of a person's own, to be kept; nothing where there are none but the sample. */
+export const draft = () => (isSample ? undefined : rows.filter(({ isNew }) => !isNew).map(({ example }) => example));
+
+/** Puts examples into the table that were kept. */
+export function restore(examples) {
+  rows = examples.map((example) => ({ example }));
+  isSample = false;
+  show();
+}
 
 /** Another model reads otherwise; the sample follows what it takes. */
 export function useModel() {
@@ -50,6 +60,7 @@ export function recount() {
 function takeSample(isChat) {
   rows = (isChat ? SAMPLE : SAMPLE_TEXTS).map((example) => ({ example }));
   isSample = true;
+  hooks.edited();
   show();
 }
 
@@ -58,6 +69,7 @@ function add(examples) {
   isSample = false;
   rows.push(...examples.map((example) => ({ example })));
   announce(`${examples.length} examples added`);
+  hooks.edited();
   show();
 }
 
@@ -103,6 +115,7 @@ function endEdit(row, example) {
     rows[at] = { example };
     isSample = false;
   } else if (row.isNew) rows.splice(at, 1);
+  hooks.edited();
   show();
   ($('rows').querySelectorAll('.edit')[Math.min(at, shown - 1)] ?? $('add-chat')).focus();
 }
@@ -112,6 +125,7 @@ function remove(row) {
   rows.splice(at, 1);
   isSample = false;
   announce('Removed');
+  hooks.edited();
   show();
   ($('rows').querySelectorAll('.remove')[Math.min(at, rows.length - 1)] ?? $('add-chat')).focus();
 }
@@ -120,6 +134,7 @@ function removeAll() {
   rows = [];
   isSample = false;
   announce('All examples are removed');
+  hooks.edited();
   show();
   $('add-chat').focus();
 }
@@ -168,8 +183,11 @@ function rowOf(row, at, editor) {
 /** Puts what is known of a row into its cells. */
 function fill({ cells, example, stretches, encoded, error }) {
   const text = stretches ? markedText(stretches) : make('p', { className: 'read' }, plainText(example));
+  const other = example.rejected
+    ? [make('p', { className: 'rejected' }, make('span', {}, 'rather than: '), lastText(example.rejected))]
+    : [];
   const wrong = error ? [make('p', { className: 'wrong' }, reasonOf(error))] : [];
-  cells.text.replaceChildren(text, ...wrong);
+  cells.text.replaceChildren(text, ...other, ...wrong);
   cells.tokens.replaceChildren(...tokensOf({ encoded, error }));
 }
 
@@ -188,6 +206,7 @@ const reasonOf = ({ message }) => message.replace(/^encodeExamples: (examples\[0
 function plainText(example) {
   if (typeof example === 'string') return example;
   if (example.messages) return example.messages.map(({ content }) => textOf(content)).join('\n');
+  if (example.chosen) return `${lastText(example.prompt)}\n${lastText(example.chosen)}`;
   return example.text ?? example.prompt + example.completion;
 }
 

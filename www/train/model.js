@@ -15,7 +15,7 @@ const TEXTS = CATALOGUE.filter(({ mmproj }) => !mmproj);
 /** Where the address of the page asks for the CPU, which does not train: for looking at examples alone. */
 const backend = new URLSearchParams(location.search).get('backend') ?? 'webgpu';
 
-/** Loads a model in place of the one there is. A newer call cancels an older one. */
+/** Loads a model in place of the one there is, and says whether it is there. A newer call cancels an older one. */
 export async function load(origin) {
   current.loading?.abort();
   const mine = new AbortController();
@@ -24,19 +24,23 @@ export async function load(origin) {
   showLoading(origin.label);
   try {
     const model = await open(origin, mine.signal);
-    if (current.loading !== mine) return await model.free();
+    if (current.loading !== mine) {
+      await model.free();
+      return false;
+    }
     void current.model?.free();
     Object.assign(current, { model, origin, adapter: undefined, loading: undefined });
     showModel();
     announce(`${origin.label} is ready`);
     hooks.taken();
   } catch (error) {
-    if (current.loading !== mine) return; // the newer load speaks now
+    if (current.loading !== mine) return false; // the newer load speaks now
     current.loading = undefined;
     showModel();
     if (!mine.signal.aborted) showError(error, undefined, [['Try again', () => load(origin)], ...wayOut(origin)]);
   }
   settle();
+  return current.origin === origin && Boolean(current.model);
 }
 
 /** In a worker, so that the page can be used while the model learns. */

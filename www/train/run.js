@@ -5,8 +5,10 @@ import { $, announce } from '../demo/dom.js';
 import { bytes, rate } from '../demo/words.js';
 import { takeAdapter } from './adapter.js';
 import { clearAnswers, takeWaiting, writeAfter, writeBefore } from './answers.js';
-import { addStep, clearChart } from './chart.js';
+import { addStep, clearChart, showSteps } from './chart.js';
 import { isReady, usable } from './examples.js';
+import { trainingName } from './kept.js';
+import * as resume from './resume.js';
 import { current, hideError, listeners, settle, showError } from './state.js';
 
 /** Weights above which a model is asked to learn with more care. */
@@ -15,8 +17,16 @@ const LARGE = 5e7;
 const FEWEST_HELD_OUT = 10;
 /** Between two answers on the way, so many times as long as an answer takes, and at least so long. */
 const PATIENCE = { factor: 6, milliseconds: 4000 };
-/** Bytes on the GPU for each number that is learned: itself, its gradient, and two of the optimizer. */
-const BYTES_PER_PARAMETER = 16;
+/**
+ * Bytes on the GPU for each number that is learned: itself, as it is used and as it was before the step, its gradient
+ * in two forms, and two numbers of the optimizer.
+ */
+const BYTES_PER_PARAMETER = 28;
+
+const FIELDS = ['epochs', 'rate', 'rank', 'length', 'batch', 'held-out'];
+
+/** Set by train.js: loads a model, and says whether it is there. */
+export const hooks = { load: async () => false };
 
 const number = (id) => Number($(id).value);
 /** The options that suit a model. */
@@ -24,64 +34,138 @@ export function suggestOptions() {
   const { parameters, contextLength } = current.model.info;
   const isLarge = parameters > LARGE;
   const length = Math.min(isLarge ? 512 : 128, contextLength);
-  const values = {
-    epochs: isLarge ? 3 : 12,
-    rate: isLarge ? 0.0002 : 0.003,
+  fillOptions({
+    epochs: isLarge ? 3 : 5,
+    rate: isLarge ? 0.0002 : 0.01,
     rank: isLarge ? 16 : 8,
     length,
     batch: isLarge ? 2 : 4,
     'held-out': 10,
-  };
-  for (const [id, value] of Object.entries(values)) $(id).value = value;
-  $('length').max = contextLength;
+  });
+}
+
+/** What the fields hold, by their names. */
+export const optionValues = () => Object.fromEntries(FIELDS.map((id) => [id, $(id).value]));
+
+export function fillOptions(values) {
+  for (const id of FIELDS) $(id).value = values[id] ?? $(id).value;
+  $('length').max = current.model.info.contextLength;
 }
 
 /** Tokens of a sequence, as the field says; what is no length counts as the default. */
 export const lengthOption = () => (number('length') >= 2 ? Math.floor(number('length')) : 512);
 
-async function start() {
+/** What a training begins with, as fields and table say. */
+function beginning() {
+  const examples = usable();
+  const heldOut = examples.length >= FEWEST_HELD_OUT ? number('held-out') / 100 : 0;
+  const rank = number('rank');
+  return {
+    examples,
+    options: { rank, alpha: 2 * rank, learningRate: number('rate') },
+    runOptions: {
+      epochs: number('epochs'),
+      batch: number('batch'),
+      length: lengthOption(),
+      heldOut,
+      ...lossOf(examples),
+    },
+  };
+}
+
+/** Where all examples are pairs of answers, what is learned is to prefer one; among others the better one is a text. */
+const lossOf = (examples) => (examples.every(({ rejected }) => rejected !== undefined) ? { loss: 'dpo' } : {});
+
+/** Begins a training, or goes on with the one that is `kept`. */
+async function start(kept) {
   hideError();
   const { model } = current;
   const before = current.adapter;
-  const run = { started: performance.now(), answered: 0, took: 0, stopped: false };
+  const run = { started: performance.now(), answered: 0, took: 0, stopped: false, isNew: !kept };
   current.training = run;
   settle();
   clearAnswers();
-  say('Getting ready …');
-  $('run').hidden = true; // until there is something to see
-  clearChart(1);
-  for (const id of ['loss', 'held-out-loss', 'left', 'speed']) $(id).textContent = '–';
+  say(kept ? 'Getting ready to go on …' : 'Getting ready …');
+  if (kept) showOptions(kept.begun);
+  clearRun();
+  let error;
   try {
     await timed(run, writeBefore);
-    const rank = number('rank');
-    run.trainer = await training.trainer(model, { rank, alpha: 2 * rank, learningRate: number('rate') });
+    run.begun = kept?.begun ?? beginning();
+    const name = trainingName();
+    const options = kept ? { resume: name } : { name, ...run.begun.options };
+    run.trainer = await training.trainer(model, { ...options, onWarning: showWarning });
     showMemory(run.trainer, model);
-    if (!run.stopped) await learn(run);
+    if (kept) await showBefore(run, kept);
+    const isOver = kept && kept.step === kept.steps;
+    if (!run.stopped && !isOver) await learn(run);
     await finish(run, before);
-  } catch (error) {
+  } catch (reason) {
+    error = reason;
     await rescue(run);
-    showError(error, run.last ? `Training ended at step ${run.last.step}` : 'Training could not begin');
   } finally {
     await run.trainer?.free().catch(() => {});
+    if (run.learned > 0) await resume.keepPoints();
     current.training = undefined;
+    await resume.lookForTraining();
     settle();
     $(document.activeElement === document.body ? 'start' : document.activeElement.id || 'start')?.focus();
   }
+  if (error) await fail(run, error);
+}
+
+/** Where a lost device or worker ends a training that has come further, it goes on by itself. */
+async function fail(run, error) {
+  const kept = resume.unfinished();
+  const isLost = error.code === 'device_lost' || error.code === 'worker_lost';
+  if (isLost && run.learned > 0 && kept && kept.step < kept.steps && (await hooks.load(current.origin))) {
+    announce('The connection to the GPU was lost. Training goes on.');
+    return start(kept);
+  }
+  showError(error, run.last ? `Training ended at step ${run.last.step}` : 'Training could not begin');
+}
+
+/** Goes on with what is kept, with its model. */
+async function goOn() {
+  const kept = resume.unfinished();
+  if (!kept || current.training) return;
+  const other = resume.otherModel(kept);
+  if (other && !(await hooks.load(other))) return;
+  await start(kept);
+}
+
+/** Puts the options of a training into the fields. */
+function showOptions({ options, runOptions }) {
+  const heldOut = runOptions.heldOut > 0 ? { 'held-out': 100 * runOptions.heldOut } : {};
+  fillOptions({ ...options, ...runOptions, rate: options.learningRate, ...heldOut });
+}
+
+/** Where an earlier training was. */
+async function showBefore(run, { step, steps }) {
+  run.last = { step, steps };
+  showSteps(await resume.recallPoints(step));
+  $('run').hidden = false;
 }
 
 /** All steps, with an answer now and then. */
 async function learn(run) {
-  const examples = usable();
-  const heldOut = examples.length >= FEWEST_HELD_OUT ? number('held-out') / 100 : 0;
-  const options = { epochs: number('epochs'), batch: number('batch'), length: lengthOption(), heldOut };
-  for await (const step of run.trainer.run(examples, options)) {
+  const { examples, runOptions } = run.begun;
+  for await (const step of run.trainer.run(examples, runOptions)) {
     run.last = step;
+    run.learned = (run.learned ?? 0) + 1;
     showStep(step);
+    resume.keepPoint(step);
+    if (run.isNew && run.learned === 1) await keepFirst(run);
     const asked = takeWaiting();
     if (asked) await writeBefore();
     if (asked || isTime(run)) await answer(run, step);
     if (run.stopped) break;
   }
+}
+
+/** From the first step on a training outlives the page. */
+async function keepFirst(run) {
+  await resume.keepBeginning(run.trainer, run.begun).catch(showWarning);
 }
 
 function isTime({ answered, took }) {
@@ -107,7 +191,8 @@ async function finish(run, before) {
   say('Writing the adapter …');
   const taken = await take(run);
   const seconds = (performance.now() - run.started) / 1000;
-  const words = `${run.stopped ? 'Stopped' : 'Done'} after ${run.last.step} steps and ${duration(seconds)}.`;
+  const time = run.isNew ? ` and ${duration(seconds)}` : '';
+  const words = `${run.stopped ? 'Stopped' : 'Done'} after ${run.last.step} steps${time}.`;
   say(words);
   announce(words);
   if (before && before.id !== taken.id) await current.model.removeAdapter(before.id).catch(() => {});
@@ -142,6 +227,27 @@ function stop() {
 }
 
 // ---- what is shown --------------------------------------------------------------------------------------------------
+
+function clearRun() {
+  $('run').hidden = true; // until there is something to see
+  $('training-note').hidden = true;
+  clearChart(1);
+  for (const id of ['loss', 'held-out-loss', 'left', 'speed']) $(id).textContent = '–';
+}
+
+const WARNINGS = {
+  cache_full: 'There is no room in this browser to keep the training: a closed tab would lose it.',
+  limit_exceeded: 'There is no room in this browser to keep the training: a closed tab would lose it.',
+  cache_unavailable: 'This browser keeps no trainings here: a closed tab would lose it.',
+  feature_missing: 'This browser keeps no trainings here: a closed tab would lose it.',
+  device_lost: 'The connection to the GPU was lost. Training goes on from the last copy, at most 30 s before.',
+};
+
+/** What went wrong without being an end. */
+function showWarning({ code, message }) {
+  $('training-note').textContent = WARNINGS[code] ?? message;
+  $('training-note').hidden = false;
+}
 
 function say(words) {
   $('training-status').textContent = words;
@@ -187,11 +293,33 @@ export function showRun() {
   for (const field of $('options').querySelectorAll('input')) field.disabled = isTraining;
 }
 
+/** Where a training would be lost that one can go on with, the first press asks. */
+function isSure() {
+  const kept = resume.unfinished();
+  const button = $('start');
+  const isOld = kept && kept.step < kept.steps;
+  if (!isOld || button.classList.contains('asking')) {
+    button.classList.remove('asking');
+    return true;
+  }
+  button.classList.add('asking');
+  button.textContent = `Lose step ${kept.step} and start again?`;
+  announce(button.textContent);
+  return false;
+}
+
 export function wireRun() {
   $('options').addEventListener('submit', (event) => {
     event.preventDefault();
-    if (!current.training && !$('start').disabled) void start();
+    if (!current.training && !$('start').disabled && isSure()) void start();
   });
+  $('start').addEventListener('blur', () => $('start').classList.remove('asking'));
   $('stop').addEventListener('click', stop);
   listeners.add(showRun);
+  resume.wireResume(goOn);
+  // What is hidden may be closed: nothing is to be lost then.
+  document.addEventListener('visibilitychange', () => {
+    const run = current.training;
+    if (document.hidden && run?.learned > 0) void run.trainer.save().catch(() => {});
+  });
 }
