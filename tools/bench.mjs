@@ -3,8 +3,8 @@
 //
 //   npm run bench -- [--model FILE or URL] [--prompt N] [--predict N] [--runs N] [--backend auto, webgpu or cpu]
 //     [--temperature T] [--context N] [--weight-bytes N] [--schema 1 or JSON] [--precision P] [--kv TYPE]
-//     [--lengths auto or N,N,…] [--parallel N] [--draft prompt, auto or 0] [--repeat] [--kernels] [--worker] [--tune]
-//     [--json] [--save FILE]
+//     [--lengths auto or N,N,…] [--parallel N] [--draft prompt, model, auto or 0] [--draft-model FILE or URL]
+//     [--repeat] [--kernels] [--worker] [--tune] [--json] [--save FILE]
 //
 // `--compare FILE` asks what that result was asked, where nothing else is given, and prints both side by side with the
 // spread of their runs. FILE is what `--save` or the page's `Export` wrote; of several results the last. With `--result
@@ -39,6 +39,7 @@ const NAMES = [
 const SWITCHES = ['kernels', 'worker', 'tune', 'repeat'];
 /** Where the page finds the folder of a model that is a file here. */
 const MOUNT = '/bench-model/';
+const DRAFT_MOUNT = '/bench-draft/';
 const LIMIT_MS = 30 * 60_000;
 
 /**
@@ -71,12 +72,12 @@ export async function bench(parameters, mounts = {}) {
 }
 
 /** The model's address for the page, and the folder to serve where it is a file here. */
-function modelOf(asked) {
+function modelOf(asked, mount = MOUNT) {
   if (asked === undefined) return {};
   const file = path.resolve(asked);
   if (!fs.existsSync(file)) return { model: asked };
   const name = encodeURIComponent(path.basename(file));
-  return { model: `${MOUNT}${name}`, mounts: { [MOUNT]: path.dirname(file) } };
+  return { model: `${mount}${name}`, mounts: { [mount]: path.dirname(file) } };
 }
 
 /** The last result of a file. */
@@ -96,10 +97,12 @@ async function measured(before) {
   const asked = option('model', modelBefore);
   if (asked?.startsWith(MOUNT)) throw new Stop(`the file before does not say where ${asked} lies`, 'add --model FILE');
   const { model, mounts } = modelOf(asked);
+  const draft = modelOf(option('draft-model'), DRAFT_MOUNT);
   const given = NAMES.map((name) => [name, option(name.replace('_', '-'))]).filter(([, value]) => value !== undefined);
   const switches = SWITCHES.filter((name) => process.argv.includes(`--${name}`)).map((name) => [name, 1]);
   const parameters = { ...asBefore, ...Object.fromEntries([...given, ...switches]), ...(model && { model }) };
-  const result = await bench(parameters, mounts);
+  if (draft.model) parameters.draft_model = draft.model;
+  const result = await bench(parameters, { ...mounts, ...draft.mounts });
   if (result.error) throw new Stop(`${result.error.code}: ${result.error.message}`);
   // Where the model lies is known here, not to the page.
   if (mounts) result.settings.model = asked;

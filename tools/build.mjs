@@ -68,7 +68,7 @@ const HARNESS = path.join(ROOT, 'www', 'harness');
 const VENDOR = path.join(ROOT, 'www', 'vendor');
 const LIBRARIES = { 'marked.js': 'marked/lib/marked.esm.js', 'dompurify.js': 'dompurify/dist/purify.es.mjs' };
 /** What the engine is compiled from. */
-const ENGINE_SOURCES = ['src', 'shaders', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
+const ENGINE_SOURCES = ['src', 'shaders', 'build.rs', 'Cargo.toml', 'Cargo.lock', '.cargo/config.toml'];
 /** What changes a module after the compiler. */
 const WASM_TOOLS = ['tools/wasm_names.mjs', 'tools/wasm_order.mjs', 'tools/wasm_sections.mjs'];
 const STAMPS = path.join(CACHE, 'build.json');
@@ -136,7 +136,7 @@ export async function build({ quiet = false } = {}) {
   say(describeSizes(sizes()));
 }
 
-/** Brings www/harness/ up to date: less optimised than the package, so that it builds in seconds. */
+/** Brings www/harness/ up to date: what the tests in the browser link, less optimised than the package. */
 export async function buildHarness({ quiet = false } = {}) {
   await withLock('build', async () => {
     const toolchain = await findToolchain();
@@ -158,14 +158,13 @@ export async function buildHarness({ quiet = false } = {}) {
 }
 
 /**
- * In a folder of its own: the tests in the browser build the library with other features, under the same file name, and
- * need theirs until their documentation examples are compiled.
+ * The library as the tests in the browser have it, with the features that development dependencies add: so it is
+ * compiled once for both.
  */
 async function buildHarnessWasm({ bin }) {
-  const folder = path.join(ROOT, 'target', 'harness');
-  const cargo = ['build', '--quiet', '--locked', ...BARE, '--features', 'harness', '--target', TARGET, '--lib'];
-  await must(path.join(bin, 'cargo'), cargo, { env: { ...rustEnv(bin), CARGO_TARGET_DIR: folder } });
-  const built = path.join(folder, TARGET, 'debug', 'webgguf.wasm');
+  const cargo = ['test', '--no-run', '--quiet', '--locked', '--target', TARGET, '--test', 'kernels'];
+  await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
+  const built = path.join(ROOT, 'target', TARGET, 'debug', 'deps', 'webgguf.wasm');
   fs.rmSync(HARNESS, { recursive: true, force: true });
   await must(bindgen(), ['--target', 'web', '--out-dir', HARNESS, '--no-typescript', built], { quiet: true });
 }

@@ -1,4 +1,4 @@
-"""Writes media/tests/fixtures/mel.bin: spectrograms of Whisper's kind. Needs numpy.
+"""Writes media/tests/fixtures/mel.bin and mel_gemma.bin: spectrograms of Whisper's kind and of Gemma 4's. Needs numpy.
 
     python tools/make_sound_fixtures.py
 
@@ -14,6 +14,7 @@ import struct
 import numpy as np
 
 CASES = [(40, 1234), (80, 3217), (128, 2017), (80, 77)]
+CASES_OF_GEMMA = [(27, 2017), (128, 1234), (40, 77)]
 WINDOW, HOP, RATE = 400, 160, 16000
 
 
@@ -53,13 +54,38 @@ def mel(x, bins):
     return scaled(log), float(scaled(math.log10(floor)))
 
 
+def filters_of_gemma(bins):
+    pitch = 2595 * math.log10(1 + RATE / 2 / 700)
+    edges = [700 * (10 ** (pitch * i / (bins + 1) / 2595) - 1) for i in range(bins + 2)]
+    at = np.arange(512 // 2 + 1) * RATE / 512
+    rows = []
+    for left, middle, right in zip(edges, edges[1:], edges[2:]):
+        rows.append(np.maximum(np.minimum((at - left) / (middle - left), (right - at) / (right - middle)), 0))
+    return np.stack(rows)
+
+
+def mel_of_gemma(x, bins):
+    """Windows of 320 samples in 512, the first of which begins half a window before the sound."""
+    frames = max(len(x) - 161, 0) // HOP + 1
+    x = np.concatenate([np.zeros(160), x.astype(np.float64), np.zeros(1024)])
+    hann = 0.5 * (1 - np.cos(2 * np.pi * np.arange(320) / 320))
+    windows = np.stack([x[i * HOP : i * HOP + 320] * hann for i in range(frames)])
+    magnitudes = np.abs(np.fft.rfft(windows, 512, axis=1))
+    return np.log(np.maximum(magnitudes @ filters_of_gemma(bins).T, 1e-3)), math.log(1e-3)
+
+
 def main():
+    write("mel.bin", CASES, mel)
+    write("mel_gemma.bin", CASES_OF_GEMMA, mel_of_gemma)
+
+
+def write(name, cases, spectrogram):
     parts = []
-    for bins, count in CASES:
-        values, silence = mel(samples(count), bins)
+    for bins, count in cases:
+        values, silence = spectrogram(samples(count), bins)
         parts.append(struct.pack("<HIIf", bins, count, len(values), silence))
         parts.append(values.astype("<f4").tobytes())
-    target = pathlib.Path(__file__).parents[1] / "media" / "tests" / "fixtures" / "mel.bin"
+    target = pathlib.Path(__file__).parents[1] / "media" / "tests" / "fixtures" / name
     target.write_bytes(b"".join(parts))
     print(target, target.stat().st_size)
 

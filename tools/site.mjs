@@ -23,11 +23,21 @@ export const SITE = path.join(ROOT, 'site');
 export const TOOLS = path.join(CACHE, 'site');
 const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
 
-/** Scripts of the package that pages import. */
+/** Entries of the package: what examples and `worker: true` load. */
 const ENTRIES = [
-  ...['index', 'worker', 'compute/shaders', 'media/header'],
+  ...['index', 'worker'],
   ...['openai', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((name) => `${name}/index`),
 ];
+
+/** The entries, and other scripts of the package that pages import, which are no entries. */
+function packedScripts() {
+  const pages = filesUnder('www').filter((file) => /^www\/(?!harness|vendor).*\.js$/.test(file));
+  const imported = pages.flatMap((file) => {
+    const script = fs.readFileSync(path.join(ROOT, file), 'utf8');
+    return [...script.matchAll(/'\.\.\/\.\.\/dist\/([\w/-]+)\.js'/g)].map(([, name]) => name);
+  });
+  return [...new Set([...ENTRIES, ...imported])];
+}
 
 /** In www/ the package lies beside the pages, on the site below them: so it works in any folder of a host. */
 const below = (script) =>
@@ -51,7 +61,7 @@ function withLinks(html, page) {
  */
 async function packPackage(out) {
   await esbuild.build({
-    entryPoints: ENTRIES.map((entry) => path.join(ROOT, 'dist', `${entry}.js`)),
+    entryPoints: packedScripts().map((entry) => path.join(ROOT, 'dist', `${entry}.js`)),
     outbase: path.join(ROOT, 'dist'),
     outdir: path.join(out, 'dist'),
     chunkNames: 'part-[hash]',
@@ -124,6 +134,20 @@ function copyPages(out) {
   }
 }
 
+/**
+ * For `npx serve`. Of itself it takes `.html` and the slash of folders from addresses, after which links of a page lead
+ * elsewhere; told not to, it lists a folder rather than show its page, unless it is told of every one.
+ */
+function serveSettings(out) {
+  const found = filesUnder(path.relative(ROOT, out)).map((file) => path.relative(out, path.join(ROOT, file)));
+  const folders = found.filter((file) => path.basename(file) === 'index.html').map((file) => path.posix.dirname(file));
+  const rewrites = folders.map((folder) => ({
+    source: path.posix.join('/', folder), // without a slash at its end, as it compares them
+    destination: path.posix.join('/', folder, 'index.html'),
+  }));
+  return { cleanUrls: false, trailingSlash: true, rewrites };
+}
+
 /** Builds the site into the folder `out` from what is built already. Returns counts of its pages. */
 export const makeSite = (out = SITE) => withLock('site', () => writeSite(out));
 
@@ -134,11 +158,10 @@ async function writeSite(out) {
   await packPackage(out);
   await packFirst(out);
   const icon = /<link rel="icon".*>/.exec(fs.readFileSync(path.join(out, 'index.html'), 'utf8'))[0];
-  // For `npx serve`, which would else take the slash from the addresses of folders.
-  writeJson(path.join(out, 'serve.json'), { cleanUrls: false });
   const documents = writeGuides(out, icon);
   await writeGallery(out, { tools: TOOLS, icon });
   const reference = await writeReference(out, { tools: TOOLS, icon });
+  writeJson(path.join(out, 'serve.json'), serveSettings(out));
   return { documents, reference };
 }
 

@@ -82,7 +82,7 @@ const SUITES = [
   { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
   { name: 'page', about: 'the pages and the package in Chromium', work: pages, needsBuild: true },
   { name: 'site', about: 'the site is built, and its pages in Chromium', work: site, needsBuild: true },
-  { name: 'firefox', about: 'kernels, models and the demo in Firefox', work: firefox, needsBuild: true },
+  { name: 'firefox', about: 'kernels, models, a training and the demo in Firefox', work: firefox, needsBuild: true },
   { name: 'real', about: 'published models against llama.cpp', work: () => nodeTests('tests/real'), needsBuild: true },
   { name: 'package', about: 'npm pack, installed elsewhere', work: () => nodeTests('tests/package'), needsBuild: true },
 ];
@@ -125,6 +125,14 @@ async function grammars() {
   return { passed: both('passed'), failed: both('failed'), skipped: both('skipped'), told: both('told') };
 }
 
+/** The programs in tests/ that have tests in a browser: all others would be built for it in vain. */
+export function browserPrograms() {
+  const root = /^tests\/(\w+)(?:\/main)?\.rs$/;
+  const has = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8').includes('wasm_bindgen_test_configure!');
+  const programs = filesUnder('tests').filter((file) => root.test(file) && has(file));
+  return programs.map((file) => root.exec(file)[1]);
+}
+
 async function browser() {
   const { bin } = await findToolchain();
   const settings = readJson(path.join(ROOT, 'webdriver.json'));
@@ -133,8 +141,9 @@ async function browser() {
   writeJson(settingsFile, settings);
   const env = { ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile };
   const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
+  const programs = browserPrograms().flatMap((name) => ['--test', name]);
   if (pack) {
-    const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver()];
+    const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...programs];
     return countCargo(await run(pack, args, { env, timeoutMs: SUITE_MS }));
   }
   // What wasm-pack runs.
@@ -144,7 +153,7 @@ async function browser() {
     CHROMEDRIVER: findDriver(),
     WASM_BINDGEN_TEST_ONLY_WEB: '1',
   };
-  const args = ['test', '--no-fail-fast', '--target', TARGET];
+  const args = ['test', '--no-fail-fast', '--target', TARGET, ...programs];
   return countCargo(await run(path.join(bin, 'cargo'), args, { env: behind, timeoutMs: SUITE_MS }));
 }
 

@@ -19,6 +19,7 @@ const DEVICE_PAGES = [
   ['Kernels', 'kernels.html'],
   ['Answers', 'answers.html'],
   ['Speed', 'bench.html'],
+  ['Results', 'results.html'],
 ];
 
 const LOGO = `<svg viewBox="0 0 16 16" width="20" height="20" aria-hidden="true">
