@@ -8,6 +8,7 @@ use tiny::{VOCAB, config, header, metadata, tensor, tensors};
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
+use webgguf::model::program::{Keys, Op};
 use webgguf::model::{PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
@@ -182,7 +183,7 @@ fn refuses_what_it_does_not_run() {
         let said = format!("{name:?} is not supported, the nearest known is {nearest:?} of llama, qwen2, qwen3");
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
     }
-    for name in ["rwkv7", "t5", "gemma3n", "deepseek2", "minicpm3", "jamba", "plamo2"] {
+    for name in ["rwkv7", "t5", "deepseek32", "plamo2"] {
         let said = [&format!("architecture {name:?} is not supported, the nearest known is"), "llama, qwen2, qwen3"];
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &said);
     }
@@ -194,6 +195,31 @@ fn refuses_what_it_does_not_run() {
     refused(with("llama.attention.value_length", Value::U32(16)), UnsupportedArchitecture, &["8", "16"]);
     let array = Value::Array(Array::I32(vec![4, 2]));
     refused(with("llama.embedding_length", array), UnsupportedArchitecture, &["llama.embedding_length", "array of 2"]);
+}
+
+#[test]
+fn latent_attention_needs_its_numbers() {
+    let with = |key: &str, value: Option<Value>| {
+        let name = format!("deepseek2.{key}");
+        let mut metadata = without(&metadata("deepseek2"), &name);
+        if let Some(value) = value {
+            metadata.insert(name, value);
+        }
+        webgguf::model::config(&header(metadata))
+    };
+    let number = |number| Some(Value::U32(number));
+    for key in ["attention.kv_lora_rank", "rope.dimension_count", "attention.value_length_mla"] {
+        refused(with(key, None), BadFile, &[key, "is missing"]);
+    }
+    refused(with("attention.kv_lora_rank", number(15)), BadFile, &["attention.kv_lora_rank", "even", "15"]);
+    refused(with("attention.kv_lora_rank", number(0)), BadFile, &["attention.kv_lora_rank", "1 to 1024", "0"]);
+    refused(with("rope.dimension_count", number(36)), BadFile, &["attention.key_length_mla", "more than", "36"]);
+    refused(with("attention.q_lora_rank", number(1 << 20)), BadFile, &["attention.q_lora_rank", "1048576"]);
+    refused(with("attention.head_count", number(1 << 9 | 1)), BadFile, &["at most 512", "513"]);
+    let temperature = Some(Value::F32(0.1));
+    refused(with("attention.temperature_scale", temperature), UnsupportedArchitecture, &["temperature_scale", "0.1"]);
+    let config = with("attention.key_length", number(20)).expect("llama.cpp does not read it either");
+    assert_eq!((config.head_dim, config.kv_heads.max()), (36, 1));
 }
 
 #[test]
@@ -286,6 +312,26 @@ fn architectures_differ_where_they_should() {
 }
 
 #[test]
+fn late_layers_of_gemma_3n_share_keys_and_early_ones_have_sparse_gates() {
+    let mut metadata = metadata("gemma3n");
+    metadata.insert("gemma3n.block_count", Value::U32(25));
+    metadata.insert("gemma3n.attention.sliding_window", Value::U32(24));
+    let program = webgguf::model::program(&webgguf::model::config(&header(metadata)).unwrap());
+    for (layer, ops) in program.layers.iter().enumerate() {
+        let attend = ops.iter().find_map(|op| match op {
+            Op::Attend { kv, keys: Keys::Cached(cache), attention, .. } => {
+                Some((kv.is_some(), *cache, attention.window))
+            }
+            _ => None,
+        });
+        let slides = layer % 5 < 4;
+        let cache = if layer < 20 { layer } else { 20 - if slides { 2 } else { 1 } };
+        assert_eq!(attend, Some((layer < 20, cache, slides.then_some(24))), "layer {layer}");
+        assert_eq!(ops.iter().any(|op| matches!(op, Op::Spread { .. })), layer < 10 || layer == 24, "layer {layer}");
+    }
+}
+
+#[test]
 fn finds_every_tensor_whatever_else_is_there() {
     for architecture in architectures() {
         let config = config(architecture);
@@ -375,6 +421,7 @@ fn numbers_of_recurrent_layers_are_checked() {
     for kernel in [1, 9] {
         refused(with("lfm2", "shortconv.l_cache", kernel), BadFile, &[&format!("found {kernel}")]);
     }
+    refused(with("mamba", "ssm.state_size", 513), BadFile, &["state of a scan", "1 to 512", "513"]);
     // Converters write sizes of heads that are none.
     for key in ["attention.key_length", "attention.value_length", "rope.dimension_count"] {
         let mut metadata = metadata("mamba2");
@@ -383,7 +430,7 @@ fn numbers_of_recurrent_layers_are_checked() {
         }
         assert_eq!(webgguf::model::config(&header(metadata)).map(|config| config.head_dim), Ok(0), "{key}");
     }
-    for (architecture, start) in [("mamba2", "mamba2.ssm."), ("qwen35", "qwen35.ssm.")] {
+    for (architecture, start) in [("mamba2", "mamba2.ssm."), ("mamba", "mamba.ssm."), ("qwen35", "qwen35.ssm.")] {
         let without_sizes = header(without(&metadata(architecture), start));
         refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);
     }

@@ -173,10 +173,13 @@ async fn the_cache_of_a_prefix_counts_for_the_adapters_it_was_made_with() {
     add_all(&mut gpu, &base).await;
     let ids: Vec<u32> = serde_json::from_value(said(&base)["ids"].clone()).expect("ids");
     let start = said(&base)["start"].as_u64().expect("a position") as usize;
-    let mut cached = Vec::new();
+    let (mut cached, mut bytes) = (Vec::new(), Vec::new());
     for adapters in [&[][..], &[], &[(1, 1.0)], &[(1, 1.0)], &[(1, 0.5)], &[], &[(3, 1.0)], &[(3, 1.0)], &[(2, 0.0)]] {
         cached.push(generate(&mut gpu, &ids, &options(adapters, 2)).await.1);
+        let AnySession::Gpu(session) = &gpu.session else { panic!("not on the GPU") };
+        bytes.push(session.of_session(GpuSession::bytes));
     }
+    assert!(bytes[5] >= bytes[4] && bytes[2] > bytes[0], "lists that are set aside count: {bytes:?}");
     let rest = ids.len() - 1;
     assert_eq!(cached, [0, rest, 0, rest, 0, 0, start, rest, start]);
     assert!(gpu.remove_adapter(1) && !gpu.remove_adapter(1));

@@ -227,6 +227,31 @@ fn small(change: impl FnOnce(&mut Metadata)) -> Result<Tokenizer, Error> {
     Tokenizer::from_metadata(&metadata)
 }
 
+/// A draft model's vocabulary is that of its model, but for one name in a hundred.
+#[test]
+fn vocabularies_are_compared_token_by_token() {
+    let named = |renamed: usize, count: usize| {
+        let names: Vec<String> = (0..count).map(|id| format!("{}{id}", if id < renamed { "x" } else { "t" })).collect();
+        let tokens = Value::Array(Array::Strings(names.iter().map(String::as_str).collect()));
+        small_bytes(|metadata| {
+            metadata.insert("tokenizer.ggml.tokens", tokens);
+            metadata
+                .insert("tokenizer.ggml.merges", Value::Array(Array::Strings(std::iter::empty::<&str>().collect())));
+        })
+        .expect("a tokenizer")
+    };
+    let own = named(0, 200);
+    assert!(own.check_like(&named(0, 200)).is_ok() && own.check_like(&named(2, 200)).is_ok());
+    let error = own.check_like(&named(3, 200)).expect_err("another vocabulary");
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert_eq!(
+        error.message(),
+        "option 'draft': another vocabulary: 3 of 200 tokens differ, the first is 0, 'x0', which the model has as 't0'"
+    );
+    let error = own.check_like(&named(0, 190)).expect_err("fewer tokens");
+    assert!(error.message().contains("10 of 200 tokens differ, the first is 190"), "{}", error.message());
+}
+
 /// The metadata of a small byte-level vocabulary, changed by `change`.
 fn small_bytes(change: impl FnOnce(&mut Metadata)) -> Result<Tokenizer, Error> {
     let tokens = ["a", "b", "c", "ab", "<|endoftext|>", "Ġ"];

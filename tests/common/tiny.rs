@@ -25,6 +25,7 @@ const EXPERTS: &[&str] = &[
     "bailingmoe",
     "bailingmoe2",
     "deepseek",
+    "deepseek2",
     "nomic-bert-moe",
 ];
 
@@ -68,6 +69,18 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("expert_feed_forward_length", 256), ("expert_shared_count", 2)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }
+        "deepseek2" => {
+            let latent = [("kv_lora_rank", 32), ("key_length_mla", 36), ("value_length_mla", 64)];
+            let latent = latent.map(|(key, number)| (format!("attention.{key}"), number));
+            let experts =
+                [("expert_feed_forward_length", 256), ("expert_shared_count", 2), ("rope.dimension_count", 4)];
+            let keys = latent.into_iter().chain(experts.map(|(key, number)| (key.to_owned(), number)));
+            keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).collect()
+        }
+        "minicpm3" => {
+            let keys = [("attention.q_lora_rank", 256), ("attention.kv_lora_rank", 12), ("rope.dimension_count", 4)];
+            keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
+        }
         "nomic-bert-moe" => own("moe_every_n_layers", Value::U32(2)),
         "granite_swa" | "spark2_5" => {
             let layers = Value::Array(Array::Bool(vec![true, false]));
@@ -97,6 +110,12 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             let kinds = [("attention.head_count_kv", layers([0, 2])), ("feed_forward_length", layers([0, 0]))];
             let ssm = ssm.map(|(key, count)| (format!("ssm.{key}"), number(count)));
             ssm.chain(kinds.map(|(key, of)| (key.to_owned(), of))).collect()
+        }
+        "mamba" | "jamba" => {
+            let [kernel, inner, state, (rank, _)] = ssm;
+            let ssm = [kernel, inner, state, (rank, 256)].map(|(key, count)| (format!("ssm.{key}"), number(count)));
+            let layers = ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2])));
+            ssm.into_iter().chain((architecture == "jamba").then_some(layers)).collect()
         }
         "mamba2" | "falcon-h1" | "granitehybrid" => {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);

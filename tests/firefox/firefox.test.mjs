@@ -1,5 +1,5 @@
 // The pages in Firefox, whose WGSL compiler (naga) and WebGPU (wgpu) are others than Chromium's, on Mesa's lavapipe:
-// a kernel case or two of every variant, whole models against llama.cpp, and the demo as a person uses it.
+// a kernel case or two of every variant, whole models against llama.cpp, a training, and the demo as a person uses it.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CACHE } from '../../tools/common.mjs';
 import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
 const EACH = 2;
@@ -55,6 +56,12 @@ test('models answer like llama.cpp', async (t) => {
   const wrong = models.filter(({ status }) => status !== 'passed');
   assert.deepEqual(wrong, []);
   assert.equal(passed, 2 * MODELS.length);
+});
+
+test('a small model learns, in two parts', async (t) => {
+  const open = () => firefox.open(`${url}/train.html`);
+  const evaluate = (work, argument) => firefox.evaluate(work, argument ?? null);
+  t.diagnostic(await trainInParts({ open, evaluate, patience: 240 }));
 });
 
 /** Waits until the demo is in the state `wanted`. */

@@ -50,7 +50,8 @@ async fn compare_drafts(name: &str, engine: &mut Engine, prompt: &[u32], options
 
 #[wasm_bindgen_test]
 async fn texts_with_drafts_are_those_without() {
-    for (name, file, ways) in [("llama", FILES[0], 4), ("gemma3", FILES[1], 1)] {
+    let latent = include_bytes!("../fixtures/models/deepseek2-f16.gguf").as_slice();
+    for (name, file, ways) in [("llama", FILES[0], 4), ("gemma3", FILES[1], 1), ("deepseek2", latent, 1)] {
         let [first, _] = both(file).await;
         let mut engine = with_drafts(&first, file, Room::one(CONTEXT)).await;
         let vocab = engine.session.config().vocab;
@@ -240,4 +241,45 @@ async fn recurrent_models_have_no_drafts() {
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
     let likely = GenerateOptions { logprobs: Some(1), ..options };
     assert_eq!(compare_drafts("log-probabilities", &mut engine, &prompt, &likely).await, 0);
+}
+
+/// An engine for which a session of the same model drafts; both with this room.
+async fn with_draft_model(first: &Engine, file: &[u8], room: Room) -> Engine {
+    let mut engine = with_drafts(first, file, room).await;
+    let draft = in_room(first, file, Room { sequences: 1, ..room }).await;
+    engine.use_draft(draft).expect("the same model");
+    engine
+}
+
+/// A model drafts for itself: all drafts are right, in caches that grow, in rings, and in the second of two lanes.
+#[wasm_bindgen_test]
+async fn a_model_that_drafts_for_itself_is_right() {
+    let growing = Room { allocated: 48, ..Room::one(CONTEXT) };
+    let two = Room::one(CONTEXT).for_requests(2);
+    for (name, file, room, length, texts) in [
+        ("caches that grow", FILES[0], growing, 30, 3),
+        ("rings", FILES[1], Room::one(1024), 700, 1),
+        ("two lanes", FILES[0], two, 30, 1),
+    ] {
+        let [first, _] = both_with(file, room.context, |caps| caps).await;
+        let mut engine = with_draft_model(&first, file, room).await;
+        if room.sequences > 1 {
+            engine = engine.another(false).await.expect("a second lane");
+        }
+        let prompt = ids(length, engine.session.config().vocab);
+        for (again, prompt) in [&prompt[..], &prompt[3..], &prompt].into_iter().take(texts).enumerate() {
+            let [without, with] = [Drafting::Off, Drafting::Model].map(|drafting| GenerateOptions {
+                drafting,
+                ignore_eos: true,
+                ..options(32, SamplingOptions::default())
+            });
+            let expected = outcome(&mut engine, prompt, &without, None).await;
+            let found = outcome(&mut engine, prompt, &with, None).await;
+            let (right, wrong) = (found.accepted_drafts, found.rejected_drafts);
+            console_log!("{name}, text {again}: {right} drafts were right, {wrong} wrong");
+            assert_eq!(found.ids, expected.ids, "{name}, text {again}");
+            // A pass of eight rows may round a tie otherwise.
+            assert!(right >= 20 && wrong <= 8, "{name}, text {again}: {right} drafts were right, {wrong} wrong");
+        }
+    }
 }

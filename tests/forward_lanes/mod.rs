@@ -118,7 +118,8 @@ async fn all_at_once(engines: &mut [Engine], requests: &[Request]) -> Vec<(Vec<u
 #[wasm_bindgen_test]
 async fn lanes_write_what_each_writes_alone() {
     let mixture = include_bytes!("../fixtures/models/qwen3moe-q8_0.gguf").as_slice();
-    for file in [FILES[0], FILES[1], mixture] {
+    let latent = include_bytes!("../fixtures/models/deepseek2-f16.gguf").as_slice();
+    for file in [FILES[0], FILES[1], mixture, latent] {
         let [mut engine, _] = both(file).await;
         let requests = requests(engine.session.config().vocab);
         let expected = alone(&mut engine, &requests).await;

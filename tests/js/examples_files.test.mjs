@@ -61,6 +61,31 @@ test('JSON Lines: OpenAI, completions, texts, Alpaca, ShareGPT', async () => {
   ]);
 });
 
+test('pairs: texts, messages, whole conversations', async () => {
+  const system = { role: 'system', content: 'S' };
+  const read = await readExamples(
+    lines(
+      { prompt: 'p', chosen: ' c', rejected: ' r', score: 3 },
+      { prompt: 'p', chosen: [assistant('c')], rejected: [assistant('r')] },
+      { prompt: 'p', chosen: [user('p'), assistant('c')], rejected: [user('p'), assistant('r')] },
+      { chosen: [system, user('p'), assistant('c')], rejected: [system, user('p'), assistant('r')] },
+    ),
+    'pairs.jsonl',
+  );
+  assert.deepEqual(read, [
+    { prompt: 'p', chosen: ' c', rejected: ' r' },
+    { prompt: 'p', chosen: [assistant('c')], rejected: [assistant('r')] },
+    { prompt: [user('p')], chosen: [assistant('c')], rejected: [assistant('r')] },
+    { prompt: [system, user('p')], chosen: [assistant('c')], rejected: [assistant('r')] },
+  ]);
+  assert.deepEqual(await readExamples('prompt,chosen,rejected\np,c,r\n', 'pairs.csv'), [
+    { prompt: 'p', chosen: 'c', rejected: 'r' },
+  ]);
+  await refused(lines({ prompt: 'p', chosen: 'c', rejected: '' }), 'pairs.jsonl', /line 1: 'rejected' must be a text/);
+  const same = [user('p'), assistant('c')];
+  await refused(lines({ chosen: same, rejected: same }), 'pairs.jsonl', /line 1: /);
+});
+
 test('JSON: an array, an object on several lines; empty lines, BOM and CRLF do no harm', async () => {
   const wanted = [{ text: 'a' }, { text: 'b' }];
   assert.deepEqual(await readExamples(JSON.stringify(wanted, null, 2), 'set.json'), wanted);

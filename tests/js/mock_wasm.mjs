@@ -21,6 +21,7 @@ export function resetMock() {
     embeds: [],
     others: [],
     adapters: [],
+    drafts: 0,
     templates: [],
     recovered: 0,
     nexts: 0,
@@ -62,6 +63,7 @@ async function pull(sources, onBytes) {
 }
 
 export async function inspect(sources, options) {
+  if (seen.inspect) return seen.inspect(sources, options);
   seen.inspected = { count: sources.length, options };
   await sources[0].next();
   return { supported: true, fileBytes: 1, tensors: [] };
@@ -88,8 +90,18 @@ export class WasmModel {
       await sleep(plan.compileMs ?? 0);
       if (!plan.deaf) onProgress('compile', i, 4);
     }
+    if (plan.backend) onProgress('ready', 1, 1);
     seen.loads.push({ parts, options, device });
     return new WasmModel();
+  }
+
+  device() {
+    return 'device of model';
+  }
+
+  useDraft() {
+    if (plan.draftFails) throw plan.draftFails;
+    seen.drafts += 1;
   }
 
   async recover(fresh) {
@@ -132,7 +144,7 @@ export class WasmModel {
       vocabularySize: plan.vocabularySize ?? 128,
       hasChatTemplate: true,
       chatTemplate: plan.template,
-      backend: 'cpu',
+      backend: plan.backend ?? 'cpu',
       adapter: '',
       features: [],
       gpuBytes: 0,

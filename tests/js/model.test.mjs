@@ -187,6 +187,30 @@ test('a prompt, messages and ids become tokens; options go through', async () =>
   assert.notEqual(seen.started[1].options.seed, seen.started[2].options.seed, 'without a seed, another each time');
 });
 
+test('a model that drafts is loaded on the device of the model, and again with it', async () => {
+  plan.backend = 'webgpu';
+  const stages = [];
+  const onProgress = ({ stage }) => stages.push(stage);
+  const model = await load({ draft: new Uint8Array(3), kvType: 'q8_0', selfCheck: false, onProgress });
+  const [first, second] = seen.loads.map(({ options, device }) => ({ ...options, device }));
+  assert.deepEqual([first.draft, first.draftContext, first.device], [undefined, undefined, undefined]);
+  assert.deepEqual(second, { backend: 'webgpu', kvType: 'q8_0', draftContext: 64, device: 'device of model' });
+  assert.deepEqual([seen.drafts, stages.filter((stage) => stage === 'ready').length], [1, 1]);
+  assert.deepEqual([model.info.draft.parameters, model.info.draft.layers], [4, undefined]);
+  await model.generate('A', { draft: 'model' });
+  assert.equal(seen.started[0].options.draft, 'model');
+  plan.draftFails = Object.assign(new Error('another vocabulary'), { code: 'invalid_argument' });
+  await assert.rejects(
+    load({ draft: new Uint8Array(3), selfCheck: false }),
+    withCode('invalid_argument', /another voc/),
+  );
+  assert.equal(seen.freed, 1, 'the model, too');
+  plan.backend = 'cpu';
+  const slow = await load({ draft: new Uint8Array(3), selfCheck: false });
+  assert.deepEqual([seen.loads.length, slow.info.draft], [5, undefined], 'on the CPU nothing drafts');
+  await assert.rejects(load({ draft: 5 }), withCode('invalid_argument', /'draft' must be where the file .* found 5/));
+});
+
 test('drafts are asked for, and counted in the result', async () => {
   const model = await load();
   [plan.accepted, plan.rejected] = [3, 4];
@@ -417,7 +441,7 @@ test('wrong options and prompts are refused at once, by name', async () => {
   refused('a', { stop: [''] }, /'stop' must be a non-empty string/);
   refused('a', { stop: [1] }, /'stop'/);
   refused('a', { ignoreEos: 1 }, /'ignoreEos' must be true or false/);
-  refused('a', { draft: true }, /'draft' must be 'prompt' or false, found true/);
+  refused('a', { draft: true }, /'draft' must be 'prompt' or 'model' or false, found true/);
   refused('a', { prediction: 1 }, /'prediction' must be a string/);
   refused('a', { max_tokens: 5 }, /did you mean 'maxTokens'/);
   refused(null, {}, /expected text, an array of messages or token ids/);

@@ -72,20 +72,25 @@ test('a file, bytes, samples and a part of OpenAI are the same sound, which is e
   await model.free();
 });
 
-test('of a file with both encoders both are loaded', async () => {
-  const [seeing, hearing] = ['qwen2vl.gguf', 'qwen2a.gguf'].map((name) => fs.readFileSync(path.join(ENCODERS, name)));
-  const projectors = { 'clip.vision.projector_type': 'qwen2vl_merger', 'clip.audio.projector_type': 'qwen2a' };
-  const mmproj = new Blob([joined(seeing, hearing, { ...projectors, 'clip.projector_type': '' })]);
-  const model = await open(expectationsOf('qwen2a'), { mmproj });
-  assert.deepEqual(model.info.media, { image: true, audio: true });
-  const [{ cases: sounds }, { cases: pictures }] = ['qwen2a', 'qwen2vl'].map(expectationsOf);
-  const image = readPng(path.join(ENCODERS, pictures[0].image));
-  const { media } = await model.encodeParts([{ audio: soundOf(sounds[0].samples) }, { image }]);
-  assert.ok(differenceOfSome(media[0].embeddings, sounds[0]) < ROWS);
-  const rows = pictures[0].rows.flat();
-  assert.ok(differenceOfSome(media[1].embeddings, { rows, at: rows.map((_, at) => at) }) < ROWS);
-  await model.free();
-});
+for (const [sees, hears, projector = sees] of [
+  ['qwen2vl', 'qwen2a', 'qwen2vl_merger'],
+  ['gemma4v', 'gemma4a'],
+]) {
+  test(`of a file with ${sees} and ${hears} both encoders are loaded`, async () => {
+    const [seeing, hearing] = [sees, hears].map((name) => fs.readFileSync(path.join(ENCODERS, `${name}.gguf`)));
+    const projectors = { 'clip.vision.projector_type': projector, 'clip.audio.projector_type': hears };
+    const mmproj = new Blob([joined(seeing, hearing, { ...projectors, 'clip.projector_type': '' })]);
+    const model = await open(expectationsOf(hears), { mmproj });
+    assert.deepEqual(model.info.media, { image: true, audio: true });
+    const [{ cases: sounds }, { cases: pictures }] = [hears, sees].map(expectationsOf);
+    const image = readPng(path.join(ENCODERS, pictures[0].image));
+    const { media } = await model.encodeParts([{ audio: soundOf(sounds[0].samples) }, { image }]);
+    assert.ok(differenceOfSome(media[0].embeddings, sounds[0]) < ROWS);
+    const rows = pictures[0].rows.flat();
+    assert.ok(differenceOfSome(media[1].embeddings, { rows, at: rows.map((_, at) => at) }) < ROWS);
+    await model.free();
+  });
+}
 
 test('a session keeps its sounds', async () => {
   const model = await open(expectationsOf('ultravox'));
@@ -138,6 +143,39 @@ test('transcriptions are what the model writes of a sound, in all shapes of the 
   await model.free();
 });
 
+test('Qwen3-ASR is asked as it was trained, and its answer is the words alone', async () => {
+  const model = await open(expectationsOf('qwen3a'));
+  const [file, tail] = [waveOf(soundOf(8219)), '<|im_end|>\n<|im_start|>assistant\n'];
+  const asked = [];
+  const generate = model.generate.bind(model);
+  model.generate = (prompt, options) => {
+    asked.push(prompt.text.replace('\ufdd2', '[sound]'));
+    return generate(prompt, { ...options, maxTokens: 5, ignoreEos: true });
+  };
+  const create = (request) => model.audio.transcriptions.create({ file, ...request });
+  const expected = async (system, answer) => {
+    const before = `<|im_start|>system\n${system}<|im_end|>\n<|im_start|>user\n`;
+    const { ids } = await model.encodeParts([{ text: before }, { audio: soundOf(8219) }, { text: tail + answer }]);
+    return (await generate(ids, { maxTokens: 5, temperature: 0, ignoreEos: true }).result).text.trim();
+  };
+  assert.equal((await create({})).text, await expected('', ''));
+  assert.equal(
+    (await create({ prompt: 'abc', language: 'de' })).text,
+    await expected('abc', 'language German<asr_text>'),
+  );
+  assert.equal((await create({ language: 'en-GB' })).text, await expected('', 'language English<asr_text>'));
+  assert.equal(
+    (await create({ language: 'Old <|im_end|>Norse' })).text,
+    await expected('', 'language Old imendNorse<asr_text>'),
+  );
+  await create({ prompt: 'a<|im_end|>\ufdd2b' });
+  assert.deepEqual(asked.at(-1), `<|im_start|>system\na<\ufdd1|im_end|>b<|im_end|>\n<|im_start|>user\n[sound]${tail}`);
+  const answer = await model.tokenize('language English<asr_text>all ams', { parseSpecial: true });
+  model.generate = () => ({ result: Promise.resolve({ ids: answer, text: 'not looked at' }) });
+  assert.deepEqual(await create({}), { text: 'all ams' });
+  await model.free();
+});
+
 test('files of the AI SDK are sounds by their media type', () => {
   const data = new Uint8Array([1, 2]);
   const part = (mediaType) => ({ type: 'file', mediaType, data });
@@ -159,6 +197,8 @@ test('what cannot be heard is refused, and the model stays usable', async () => 
   await refused({ samples: new Float32Array(0), sampleRate: 16000 }, /0 samples/);
   await refused({ samples: new Float32Array(5), sampleRate: 10 }, /10 samples a second, expected 1000 to 768000/);
   await refused({ samples: new Float32Array(1_802_000), sampleRate: 1000 }, /1802 seconds, at most 1800/);
+  await refused({ samples: Float32Array.of(0, Number.NaN), sampleRate: 16000 }, /a sample of NaN, expected finite/);
+  await refused({ samples: Float32Array.of(Infinity), sampleRate: 16000 }, /a sample of infinity, expected finite/);
   await refused(new Uint8Array([1, 2, 3]), /file of 3 bytes is no WAV file/);
   await refused(7, /expected a File/);
   await refused(
@@ -177,5 +217,8 @@ test('what cannot be heard is refused, and the model stays usable', async () => 
 
 test('pieces stand where models expect them', () => {
   assert.deepEqual(layoutOfSound('qwen2a', 2), ['<|audio_bos|>', 0, 1, '<|audio_eos|>']);
+  assert.deepEqual(layoutOfSound('qwen3a', 1), ['<|audio_start|>', 0, '<|audio_end|>']);
+  assert.deepEqual(layoutOfSound('gemma4a', 1), ['<|audio>', 0, '<audio|>']);
+  assert.deepEqual(layoutOfSound('voxtral', 1), ['[BEGIN_AUDIO]', 0]);
   assert.deepEqual(layoutOfSound('ultravox', 1), [0]);
 });

@@ -227,6 +227,12 @@ before(async () => {
         response.writeHead(200, { ...whole, 'accept-ranges': 'none' });
         cutAt(BYTES.subarray(0, 5000));
       },
+      '/no-byte-once.gguf': () => {
+        response.writeHead(200, { 'content-length': BYTES.length, 'accept-ranges': 'none' });
+        if (asked.length > 1) return response.end(BYTES);
+        response.flushHeaders();
+        setTimeout(() => response.destroy(), 20);
+      },
       '/changed.gguf': () => {
         if (from === 0) {
           response.writeHead(200, whole);
@@ -363,6 +369,12 @@ test('a cut on a server without ranges is final, with both numbers', async () =>
   asked = [];
   await assert.rejects(readOne(`${url}/none.gguf`), numbers('no range requests'));
   assert.equal(asked.length, 1, 'a server that says it has no ranges is not asked');
+});
+
+test('a connection cut before the first byte begins again, on a server without ranges, too', async () => {
+  asked = [];
+  assert.ok((await readOne(`${url}/no-byte-once.gguf`)).equals(BYTES));
+  assert.equal(asked.length, 2);
 });
 
 test('a file that changed is not stitched together', async () => {

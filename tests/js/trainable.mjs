@@ -42,7 +42,7 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 async function opened(urls, work) {
   const model = await WasmModel.load(urls.length > 1 ? urls : urls[0], EXACT);
   try {
-    const trainable = await model.withEngine('train', openTrainable);
+    const trainable = await model.withEngine('train', (engine) => openTrainable(engine, { packed: true }));
     try {
       return await work(trainable, model);
     } finally {

@@ -158,6 +158,9 @@ test('wrong options are refused by name', () => {
     [runOptions, { heldOut: 1 }, /'heldOut' must be a share from 0 to below 1, or an array/],
     [runOptions, { patience: 2 }, /'patience' needs 'heldOut'/],
     [runOptions, { saveEvery: -1 }, /'saveEvery'/],
+    [runOptions, { loss: 'ppo' }, /'loss' must be 'cross-entropy' or 'dpo', found "?'?ppo/],
+    [runOptions, { beta: 0.1 }, /option 'beta' needs loss: 'dpo'/],
+    [runOptions, { loss: 'dpo', beta: 0 }, /'beta' must be a finite number above 0/],
     [runOptions, { signal: 1 }, /'signal' must be an AbortSignal/],
   ];
   for (const [check, options, pattern] of wrong) {
@@ -273,6 +276,36 @@ test('examples become sequences; some are held out by the seed', async () => {
   assert.equal(single.sequences.length, SENTENCES.length);
   assert.ok(single.sequences.every(({ segments }) => segments.every((segment) => segment === 0)));
   assert.deepEqual(warnings, []);
+});
+
+test('a pair becomes one sequence, whose sides are cut and trimmed by themselves', async () => {
+  const warnings = [];
+  const options = { length: 8, seed: 1, packs: true, warn: ({ message }) => warnings.push(message) };
+  const pairs = [
+    { prompt: 'ab', chosen: 'cde', rejected: 'fg' },
+    { prompt: 'ab', chosen: 'cdefghijkl', rejected: 'f' },
+    // Of one side nothing is left to learn.
+    { prompt: 'abcdefgh', chosen: 'i', rejected: 'j' },
+  ];
+  const { sequences } = await dataOf(tinyModel(), pairs, { loss: 'dpo' }, options);
+  const ids = (text) => Array.from(text, (letter) => letter.codePointAt(0) % 64);
+  assert.deepEqual(
+    sequences.map((pair) => [[...pair.ids], [...pair.targets], pair.segments.join('')]),
+    [
+      [ids('abcdabf'), [-1, ...ids('cde'), -1, ...ids('fg')], '0000111'],
+      [ids('abcdefgab'), [-1, ...ids('cdefgh'), -1, ...ids('f')], '000000011'],
+    ],
+  );
+  assert.deepEqual(warnings, ['3 of 6 examples have more than 8 tokens, up to 12, and end there']);
+  const held = await dataOf(tinyModel(), pairs.slice(0, 2), { loss: 'dpo', heldOut: 0.5 }, options);
+  assert.deepEqual([held.sequences.length, held.heldOut.length], [1, 1]);
+  // With another loss the better side is a text.
+  const plain = await dataOf(tinyModel(), pairs.slice(0, 1), {}, options);
+  assert.deepEqual([...plain.sequences[0].targets], [-1, ...ids('cde')]);
+  await assert.rejects(
+    dataOf(tinyModel(), ['a text'], { loss: 'dpo' }, options),
+    withCode('invalid_argument', /run: examples\[0\]: loss 'dpo' needs { prompt, chosen, rejected }, found "?'?a text/),
+  );
 });
 
 test('the pace is that of the last steps, without the first', () => {

@@ -124,8 +124,10 @@ test('a stored conversation keeps its pictures, and the model sees them again', 
 
     await page.goto(`${site.url}/`);
     await waitForState(page, ['ready']);
-    assert.equal(await page.locator('.message.user .picture img').count(), 2);
-    const loaded = () => [...document.querySelectorAll('.picture img')].every(({ naturalWidth }) => naturalWidth > 0);
+    const loaded = () => {
+      const pictures = [...document.querySelectorAll('.message.user .picture img')];
+      return pictures.length === 2 && pictures.every(({ naturalWidth }) => naturalWidth > 0);
+    };
     await page.waitForFunction(loaded);
     await page.evaluate(() => {
       document.querySelector('#max-tokens').value = 8;
@@ -137,10 +139,16 @@ test('a stored conversation keeps its pictures, and the model sees them again', 
     await page.click('#chats .delete');
     await page.click('#undo button');
     await page.click('.chat-open');
-    await page.waitForFunction(loaded);
-    assert.equal(await page.locator('.picture').count(), 2, 'they come back with the conversation');
+    await page.waitForFunction(loaded); // they come back with the conversation
 
-    await page.evaluate(() => indexedDB.deleteDatabase('webgguf.demo'));
+    await page.evaluate(
+      () =>
+        new Promise((resolve, reject) => {
+          const request = indexedDB.deleteDatabase('webgguf.demo');
+          request.onsuccess = resolve;
+          request.onerror = reject;
+        }),
+    );
     await page.goto(`${site.url}/`);
     await waitForState(page, ['ready']);
     await page.getByText('one.png is no longer here').waitFor();

@@ -118,9 +118,14 @@ test('on the CPU, with layers as wide as those of a 1B model: a page that answer
   const { result, tasks } = await traced(async ({ WasmModel }, url) => {
     const model = await WasmModel.load(url, { backend: 'cpu' });
     const ids = Uint32Array.from({ length: 40 }, (_, i) => (i * 7919) % 128_000);
-    return (await model.generate(ids, { maxTokens: 3, temperature: 0, ignoreEos: true }).result).ids.length;
+    const { ids: generated } = await model.generate(ids, { maxTokens: 3, temperature: 0, ignoreEos: true }).result;
+    return { tokens: generated.length, wasmBytes: await model.wasmMemoryBytes() };
   }, '/wide.gguf');
-  assert.equal(result, 3);
+  assert.equal(result.tokens, 3);
+  // Its memory never shrinks, so a second copy of the embeddings would be in it.
+  const mostWasm = wide.headerBytes + wide.tensorBytes + 64 * MB;
+  t.diagnostic(`${(result.wasmBytes / MB).toFixed(1)} MB of WebAssembly memory, at most ${(mostWasm / MB).toFixed(1)}`);
+  assert.ok(result.wasmBytes <= mostWasm, `${result.wasmBytes} bytes of WebAssembly memory, more than ${mostWasm}`);
   isResponsive(t, tasks);
 });
 

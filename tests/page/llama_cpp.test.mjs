@@ -52,6 +52,7 @@ const ON_GPU = [
   'gpt2-q8_0',
   'command-r-f16',
   'smallthinker-f16',
+  'gemma3n-q2_k',
 ];
 const onGpu = models.filter(({ name }) => ON_GPU.includes(name));
 assert.equal(onGpu.length, ON_GPU.length);

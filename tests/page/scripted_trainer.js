@@ -45,25 +45,57 @@ export class WasmModel {
   }
 }
 
-/** `globalThis.script`: `steps`; `wait` ms between them; `refuses`, an error at once; `failsAt`, a step. */
+/** Trainings that are kept, by name: here in the storage of the tab's site. */
+const NAME = 'scripted trainings';
+const keptOnes = () => JSON.parse(localStorage.getItem(NAME) ?? '{}');
+const keepOnes = (all) => localStorage.setItem(NAME, JSON.stringify(all));
+
+export const savedTrainings = async () =>
+  Object.entries(keptOnes()).map(([name, { saved, ...rest }]) => ({ name, ...rest, saved: new Date(saved) }));
+
+export async function deleteTraining(name) {
+  const { [name]: found, ...others } = keptOnes();
+  keepOnes(others);
+  return found !== undefined;
+}
+
+/**
+ * `globalThis.script`: `steps`; `wait` ms between them; `refuses`, an error at once; `failsAt`, a step, with `fails`,
+ * the code of its error, once; `full`: nothing can be kept. A training is kept after each fifth step, and when it ends.
+ */
 export async function trainer(_model, options) {
-  const { steps = 12, wait = 5, refuses, failsAt } = globalThis.script ?? {};
+  const { steps = 12, wait = 5, refuses, failsAt, fails = 'invalid_argument', full } = globalThis.script ?? {};
   globalThis.trained = { options, freed: false };
+  globalThis.trainings = [...(globalThis.trainings ?? []), globalThis.trained];
   if (refuses) throw new WebggufError(...refuses);
   let stopped = false;
+  let done = options.resume ? keptOnes()[options.resume].step : 0;
+  const save = async (all = steps) => {
+    if (full) throw new WebggufError('limit_exceeded', 'the training is not kept: no room');
+    const own = { step: done, steps: all, loss: 1, saved: Date.now() };
+    keepOnes({ ...keptOnes(), [options.resume ?? options.name]: own });
+  };
   return {
     parameters: 221_184,
+    save: () => save(),
     async *run(examples, runOptions) {
-      Object.assign(globalThis.trained, { examples, runOptions });
-      for (let step = 1; step <= steps && !stopped; step++) {
+      Object.assign(globalThis.trained, { examples, runOptions, from: done });
+      for (let step = done + 1; step <= steps && !stopped; step++) {
         await pause(wait);
-        if (step === failsAt) throw new WebggufError('invalid_argument', `the loss of step ${step} is NaN`);
+        if (step === failsAt) {
+          globalThis.script.failsAt = undefined;
+          if (fails === 'invalid_argument') await save(0); // such a run cannot go on
+          throw new WebggufError(fails, `the loss of step ${step} is NaN`);
+        }
         const loss = 0.4 + 4 / (1 + step / 3) + 0.25 * Math.sin(7 * step);
         const isLast = step % Math.ceil(steps / 4) === 0 || step === steps;
         const more = isLast && runOptions.heldOut > 0 ? { heldOutLoss: 0.7 + 3.6 / (1 + step / 3) } : {};
         const left = { tokensPerSecond: 812.4, secondsLeft: ((steps - step) * 130) / steps };
+        done = step;
+        if (step % 5 === 0 && !full) await save();
         yield { step, steps, epoch: Math.ceil((4 * step) / steps), loss, ...more, learningRate: 1e-3, ...left };
       }
+      if (!full) await save();
     },
     stop: () => {
       stopped = true;

@@ -1,10 +1,13 @@
 // Models on a device that has what WebGPU promises everywhere and no more: small bindings, eight storage buffers,
 // 16 KiB of workgroup memory, 256 threads, neither f16 nor subgroups. That is simulated: the adapter shows no more and
 // makes no device that has more.
+//
+// And models on a device that has OpenGL ES alone, which browsers offer in WebGPU's compatibility mode: Chromium on its
+// own software renderer for OpenGL ES.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expectations, openSite, reportOf } from './site.mjs';
+import { expectations, openSite, reportOf, SMALL } from './site.mjs';
 import { cutDown } from './small_device.js';
 
 /**
@@ -14,24 +17,81 @@ import { cutDown } from './small_device.js';
 const SOME = ['llama-q4_k_m', 'llama-iq3_s', 'gemma3-f16', 'qwen3moe-q8_0', 'qwen35-q8_0', 'lfm2-q8_0', 'mamba2-q8_0'];
 const names = process.argv.includes('all') ? expectations().map(({ name }) => name) : SOME;
 
+/** Models that are tried in compatibility mode, too. */
+const COMPATIBLE = ['llama-f32', 'qwen35-q8_0'];
+const compatible = process.argv.includes('all') ? names : COMPATIBLE;
+
 let deliver = () => {};
 const site = await openSite({ onReport: (value) => deliver(value) });
 
+const gles = await openSite({
+  args: ['--use-webgpu-adapter=opengles'],
+  onReport: (value) => deliver(value),
+  routes: {
+    '/blank': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>'),
+  },
+});
+
+/** In a page: a browser whose only adapter is one in compatibility mode, with these limits of it cut down. */
+function onlyCompatible(cut = {}) {
+  const { requestAdapter } = GPU.prototype;
+  GPU.prototype.requestAdapter = async function (options = {}) {
+    if (options.featureLevel !== 'compatibility') return null;
+    const adapter = await requestAdapter.call(this, options);
+    globalThis.isCore = adapter.features.has('core-features-and-limits');
+    for (const [name, value] of Object.entries(cut))
+      Object.defineProperty(GPUSupportedLimits.prototype, name, { get: () => value });
+    return adapter;
+  };
+}
+
+/** A page of a site's browser after these changes of its WebGPU. */
+async function changedPage({ browser }, ...change) {
+  const page = await browser.newPage();
+  Object.assign(page, { log: [], crashes: [] });
+  await page.addInitScript(...change);
+  return page;
+}
+
+/** That a model answers there like llama.cpp. */
+async function answers(name, { url }, page) {
+  const arrived = new Promise((resolve) => {
+    deliver = resolve;
+  });
+  const query = new URLSearchParams({ only: name, precision: 'exact', report: '/result' });
+  await page.goto(`${url}/answers.html?${query}`);
+  const { backend, models } = await reportOf(page, arrived);
+  assert.equal(backend, 'webgpu');
+  assert.deepEqual(
+    models.map((model) => [model.name, model.status, model.reason]),
+    [[name, 'passed', undefined]],
+  );
+}
+
 for (const name of names)
   test(`${name} answers like llama.cpp on a device with the default limits and no optional feature`, async () => {
-    const arrived = new Promise((resolve) => {
-      deliver = resolve;
-    });
-    const page = await site.browser.newPage();
-    Object.assign(page, { log: [], crashes: [] });
-    await page.addInitScript(cutDown);
-    const query = new URLSearchParams({ only: name, precision: 'exact', report: '/result' });
-    await page.goto(`${site.url}/answers.html?${query}`);
-    const { models } = await reportOf(page, arrived);
-    assert.deepEqual(
-      models.map((model) => [model.name, model.status, model.reason]),
-      [[name, 'passed', undefined]],
-    );
+    const page = await changedPage(site, cutDown);
+    await answers(name, site, page);
     assert.ok((await page.evaluate(() => globalThis.smallDevices)) > 0, 'it ran on another device');
     await page.close();
   });
+
+for (const name of compatible)
+  test(`${name} answers like llama.cpp on OpenGL ES, in compatibility mode`, async () => {
+    const page = await changedPage(gles, onlyCompatible);
+    await answers(name, gles, page);
+    assert.equal(await page.evaluate(() => globalThis.isCore), false, 'it ran on an adapter that has no more');
+    await page.close();
+  });
+
+test('an adapter with too little for the kernels is refused by name', async () => {
+  const page = await changedPage(gles, onlyCompatible, { maxStorageBuffersPerShaderStage: 4 });
+  await page.goto(`${gles.url}/blank`);
+  const { code, message } = await page.evaluate(async (url) => {
+    const { WasmModel } = await import('/dist/index.js');
+    return WasmModel.load(url, { backend: 'webgpu' }).catch(({ code, message }) => ({ code, message }));
+  }, SMALL);
+  assert.equal(code, 'webgpu_unavailable', message);
+  assert.match(message, /the GPU adapter offers 4 storage buffers in a shader, the kernels need 8/);
+  await page.close();
+});

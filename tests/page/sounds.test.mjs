@@ -13,17 +13,21 @@ import { jsonUrl, openEvaluation } from './site.mjs';
 const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
 const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
 
+/** Encoders that run on the CPU in a page: Node.js has run all of them there. */
+const ON_CPU = ['ultravox', 'qwen3a', 'gemma4a'];
+
 const { site, evaluate } = await openEvaluation();
 
 const urlOf = (name) => `/fixtures/encoders/${name}`;
 
 for (const backend of ['webgpu', 'cpu']) {
-  for (const name of LISTENERS) {
+  for (const name of backend === 'cpu' ? ON_CPU : LISTENERS) {
     test(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
       const { text, encoder, cases } = readJson(path.join(ENCODERS, `${name}.json`));
       const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
       for (const { samples, positions, generated, logprobs, ...some } of cases) {
-        if (!generated) continue;
+        // Long ones have no file. Voxtral's layers are Ultravox's: one sound is enough.
+        if (!generated || samples > (name === 'voxtral' ? 10_000 : 100_000)) continue;
         const parts = `@${jsonUrl([{ text: 'ab ' }, { audio: urlOf(`sound-${samples}.wav`) }, { text: ' cd' }])}`;
         const found = await evaluate({ model, mmproj: urlOf(encoder), parts, media: 1, backend, predict: 8 });
         assert.equal(found.error, undefined, JSON.stringify(found.error));

@@ -1,10 +1,12 @@
 // Training an adapter on a real device: a small model of tensors, with its trainings in the private file system.
+//
+// WEBGGUF_TRAINABLE=all also trains the built-in model, which takes a device in software minutes.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import { openSite } from './site.mjs';
+import { STORYTELLER, openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>trainer</title>';
 const site = await openSite({
@@ -350,6 +352,9 @@ test('wrong sets, aborts, and ends', async () => {
   assert.deepEqual(found.kept, { step: 1, steps: 2 }, 'what was learned is kept');
 });
 
+/** Of a step: what each costs is the same for any number of tokens, and most of the time of a small model. */
+const MOST_DISPATCHES = 300;
+
 const sentences = ['the cat sat on the mat', 'a dog barks', 'birds sing in trees', 'rain falls', 'the sun is warm'];
 
 /** A loaded fixture learns five sentences; `options` of load. */
@@ -366,10 +371,21 @@ async function learned(options) {
     const t = await trainer(model, { rank: 8, learningRate: 0.02, schedule: 'constant', warmUp: 0, name: 'fixture' });
     const steps = [];
     const ids = [];
+    const { prototype } = GPUComputePassEncoder;
+    const { dispatchWorkgroups } = prototype;
+    let dispatches = 0;
+    prototype.dispatchWorkgroups = function (...grid) {
+      dispatches += 1;
+      return dispatchWorkgroups.apply(this, grid);
+    };
+    const counts = [];
     for await (const step of t.run(${JSON.stringify(sentences)}, { epochs: 8, length: 64 })) {
       steps.push(step);
+      counts.push(dispatches);
       if (step.step % 4 === 0) ids.push(await t.use());
+      dispatches = 0;
     }
+    prototype.dispatchWorkgroups = dispatchWorkgroups;
     const after = await write([{ id: t.adapterId }]);
     const alone = await write([]);
     const tokens = await model.tokenize('the cat sat on the mat');
@@ -385,7 +401,7 @@ async function learned(options) {
     await again.free();
     await model.free();
     const losses = steps.map(({ loss }) => loss);
-    return { before, after, alone, unknown, losses, ids, scores, targets, parameters, bytes: file.size };
+    return { before, after, alone, unknown, losses, ids, scores, targets, parameters, bytes: file.size, counts };
   })()`;
   const found = await page.evaluate(run);
   assert.deepEqual(page.crashes, []);
@@ -406,6 +422,8 @@ for (const worker of [false, true]) {
     assert.ok(losses.at(-1) < losses[0] - 0.5, String(losses));
     assert.notEqual(after, before);
     assert.equal(alone, before, 'the model itself is as it was');
+    // Of one layer, with 14 matrices that are learned.
+    if (!worker) assert.ok(Math.max(...found.counts.slice(1)) <= MOST_DISPATCHES, `${found.counts} dispatches`);
     assert.ok(ids.length === 2 && ids[1] > ids[0], String(ids));
     assert.ok(scores[1] > scores[0] + 1, String(scores));
     assert.ok(Math.abs(scores[2] - scores[1]) < 0.02 * Math.abs(scores[1]), `of f16, after a resume: ${scores}`);
@@ -421,6 +439,35 @@ for (const worker of [false, true]) {
     assert.ok(found.bytes > 2 * found.parameters && found.bytes < 2.5 * found.parameters + 4096);
   });
 }
+
+const isAsked = process.env.WEBGGUF_TRAINABLE === 'all';
+
+test('the built-in model learns the name of a hero from twenty examples', { skip: !isAsked }, async (context) => {
+  const found = await page.evaluate(async (source) => {
+    const { WasmModel } = await import('/dist/index.js');
+    const { trainer } = await import('/dist/training/index.js');
+    const { SAMPLE, SAMPLE_PROMPT } = await import('/train/sample.js');
+    const model = await WasmModel.load(source, { backend: 'webgpu', selfCheck: false, worker: false });
+    const messages = [{ role: 'user', content: SAMPLE_PROMPT }];
+    const write = async (adapters) => {
+      return (await model.generate(messages, { maxTokens: 24, temperature: 0, adapters })).text;
+    };
+    const before = await write([]);
+    const start = performance.now();
+    const t = await trainer(model, { rank: 8, learningRate: 1e-2 });
+    const losses = [];
+    for await (const { loss } of t.run(SAMPLE, { epochs: 4, length: 128 })) losses.push(loss);
+    const seconds = (performance.now() - start) / 1000;
+    const after = await write([{ id: await t.use() }]);
+    await t.free();
+    await model.free();
+    return { before, after, losses, seconds };
+  }, STORYTELLER);
+  assert.deepEqual(page.crashes, []);
+  context.diagnostic(`${found.seconds.toFixed(0)} s: ${found.losses.map((loss) => loss.toFixed(2)).join(' ')}`);
+  assert.doesNotMatch(found.before, /Quillo/);
+  assert.match(found.after, /Quillo/);
+});
 
 test('after a lost device the model is loaded again, and training goes on from the last copy', async () => {
   const found = await page.evaluate(async (examples) => {

@@ -85,6 +85,15 @@ test('no script of the site imports a file that is not there, and none is asked 
   assert.deepEqual(lost, []);
 });
 
+test('`npx serve` is told of every page of a folder, which it would else list', () => {
+  const { cleanUrls, trailingSlash, rewrites } = readJson(path.join(OUT, 'serve.json'));
+  assert.deepEqual([cleanUrls, trailingSlash], [false, true]);
+  const told = rewrites.map(({ source, destination }) => [source, destination]).sort();
+  const wanted = pages.filter((page) => /(^|\/)index\.html$/.test(page)).map((page) => `/${page}`);
+  assert.deepEqual(told, wanted.map((page) => [path.posix.dirname(page), page]).sort());
+  assert.ok(wanted.includes('/index.html') && wanted.includes('/guides/index.html'));
+});
+
 test('every guide is a page, and every example has its code', () => {
   const guides = fs.readdirSync(path.join(ROOT, 'docs/guides'));
   assert.equal(pages.filter((page) => page.startsWith('guides/')).length, guides.length);
@@ -197,7 +206,7 @@ const tooWide = (page) =>
 const faultsOf = ({ log, crashes }) => [...crashes, ...log.filter((line) => /^error/.test(line))];
 
 const LOOKED_AT = [
-  ...['index.html', 'train.html', 'device.html', 'kernels.html', 'answers.html', 'bench.html'],
+  ...['index.html', 'train.html', 'device.html', 'kernels.html', 'answers.html', 'bench.html', 'results.html'],
   ...['guides/index.html', 'guides/first-page.html', 'docs/models.html'],
   ...['examples/index.html', 'examples/extract.code.html', 'examples/search/index.html', 'examples/digits/index.html'],
   ...['examples/react-chat/index.html', 'api/index.html', 'api/classes/webgguf.WasmModel.html'],

@@ -109,12 +109,14 @@ test('of what a file says only what is known is taken, in its type and size', ()
     more: 1,
   });
   evil.settings.model = 'https://user:secret@example.org/a.gguf?token=1#x';
+  evil.settings.draftModel = 'https://user:secret@example.org/b.gguf';
   const read = summaryOf(JSON.parse(JSON.stringify(evil)));
   assert.equal(read.adapter.length, 4000);
   assert.deepEqual(read.info, { architecture: '<b>', quantization: '', backend: '', gpuBytes: null });
   assert.equal(read.runs.length, 64);
   assert.deepEqual(read.runs[0], { tg: null });
   assert.equal(read.settings.model, 'https://example.org/a.gguf');
+  assert.equal(read.settings.draftModel, 'https://example.org/b.gguf');
   assert.deepEqual(read.lengths[1], { prompt_n: null, runs: [], median: {} });
   assert.equal('more' in read, false);
   for (const value of [null, 5, [], {}, { info: {}, median: [], runs: [] }]) {
@@ -195,8 +197,10 @@ test('lengths that the context has room for', () => {
 
 test('settings are the same once they were written as parameters', () => {
   const address = 'model=a.gguf&prompt=9&kv=q8_0&per_layer=512&lengths=64, 16 64&parallel=3&worker=1&temperature=0.5';
-  const settings = settingsOf(new URLSearchParams(`${address}&schema={"type":"object"}&precision=exact`));
-  assert.deepEqual(settings.lengths, [16, 64]);
+  const settings = settingsOf(
+    new URLSearchParams(`${address}&schema={"type":"object"}&precision=exact&draft_model=b.gguf`),
+  );
+  assert.deepEqual([settings.lengths, settings.draftModel, settings.draft], [[16, 64], 'b.gguf', 'model']);
   assert.deepEqual(settingsOf(new URLSearchParams(parametersOf(settings))), settings);
   for (const [text, message] of [
     ['lengths=0', /'lengths' is '0'/],

@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import path from 'node:path';
-import { ROOT } from '../../tools/common.mjs';
-import { countCargo, countNode } from '../../tools/test.mjs';
+import { filesUnder, ROOT } from '../../tools/common.mjs';
+import { browserPrograms, countCargo, countNode } from '../../tools/test.mjs';
 
 const CARGO = `
 running 3 tests
@@ -55,4 +56,16 @@ test('an unknown suite stops with the names there are', () => {
   const { status, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'tools/test.mjs'), '--only', 'nonsense']);
   assert.equal(status, 1);
   assert.match(String(stderr), /no suite nonsense[\s\S]*host, /);
+});
+
+test('every program with tests in a browser is built for it', () => {
+  // A program is a file of tests/ or a folder with a main.rs; its other files are modules.
+  const files = filesUnder('tests').filter((file) => file.endsWith('.rs') && !/^tests\/(fixtures|common)\//.test(file));
+  const withTests = files.filter((file) =>
+    fs.readFileSync(path.join(ROOT, file), 'utf8').includes('wasm_bindgen_test]'),
+  );
+  const programOf = (file) => path.basename(file.split('/')[1], '.rs');
+  const modules = { forward_drafts: 'forward', forward_lanes: 'forward', forward_rows: 'forward' };
+  const expected = new Set(withTests.map((file) => modules[programOf(file)] ?? programOf(file)));
+  assert.deepEqual(new Set(browserPrograms()), expected);
 });
