@@ -65,6 +65,18 @@ impl Drop for Device {
     }
 }
 
+/// What an adapter has too little of, if anything: WebGPU promises this much everywhere but in compatibility mode.
+fn missing(limits: &wgpu::Limits) -> Option<String> {
+    let needed = [
+        ("storage buffers in a shader", limits.max_storage_buffers_per_shader_stage, 8),
+        ("threads in a workgroup", limits.max_compute_invocations_per_workgroup, 256),
+        ("threads along an axis of a workgroup", limits.max_compute_workgroup_size_x, 256),
+        ("bytes of workgroup memory", limits.max_compute_workgroup_storage_size, 16 << 10),
+    ];
+    let (what, found, needed) = needed.into_iter().find(|(_, found, needed)| found < needed)?;
+    Some(format!("the GPU adapter offers {found} {what}, the kernels need {needed}"))
+}
+
 impl Device {
     /// Opens a device on the high-performance adapter of the browser or, outside, of the machine.
     ///
@@ -78,8 +90,11 @@ impl Device {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..Default::default()
         };
-        let adapter = instance.request_adapter(&options).await;
+        let adapter = platform::adapter(&instance, &options).await;
         let adapter = adapter.map_err(|e| unavailable(platform::no_adapter(&e)))?;
+        if let Some(missing) = missing(&adapter.limits()) {
+            return Err(unavailable(missing));
+        }
         let request = Request::new(&adapter);
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("webgguf"),

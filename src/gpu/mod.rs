@@ -27,5 +27,5 @@ pub use list::CommandList;
 #[cfg(target_arch = "wasm32")]
 pub use platform::Ahead;
 pub use readback::{ReadBack, Ring};
-pub use submit::{Copy, Part};
+pub use submit::{Commands, Copy, Part};
 pub use tensors::TensorGpu;

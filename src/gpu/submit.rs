@@ -36,27 +36,41 @@ pub struct Copy<'a> {
     pub bytes: u64,
 }
 
+/// Compute passes and copies that are submitted together, in order.
+pub struct Commands(wgpu::CommandEncoder);
+
+impl Commands {
+    /// Adds a compute pass of these parts, over `tokens` tokens.
+    pub fn run<'a>(&mut self, parts: impl IntoIterator<Item = Part<'a>>, tokens: u32) {
+        let mut pass = self.0.begin_compute_pass(&Default::default());
+        parts.into_iter().for_each(|Part { list, range }| list.replay_part(range, &mut pass, tokens));
+    }
+
+    /// Adds a copy.
+    pub fn copy(&mut self, Copy { source, source_offset, target, offset, bytes }: &Copy<'_>) {
+        self.0.copy_buffer_to_buffer(source, *source_offset, target, *offset, Some(*bytes));
+    }
+}
+
 impl Device {
+    /// One submit of what `add` adds.
+    pub fn submit_all(&self, add: impl FnOnce(&mut Commands)) {
+        let mut commands = Commands(self.raw.create_command_encoder(&Default::default()));
+        add(&mut commands);
+        self.queue.submit([commands.0.finish()]);
+    }
+
     /// One submit: the parts in one compute pass over `tokens` tokens, then the copy.
     pub fn submit<'a>(&self, parts: impl IntoIterator<Item = Part<'a>>, tokens: u32, copy: Option<&Copy<'_>>) {
-        let mut encoder = self.raw.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            parts.into_iter().for_each(|Part { list, range }| list.replay_part(range, &mut pass, tokens));
-        }
-        if let Some(Copy { source, source_offset, target, offset, bytes }) = copy {
-            encoder.copy_buffer_to_buffer(source, *source_offset, target, *offset, Some(*bytes));
-        }
-        self.queue.submit([encoder.finish()]);
+        self.submit_all(|commands| {
+            commands.run(parts, tokens);
+            copy.into_iter().for_each(|copy| commands.copy(copy));
+        });
     }
 
     /// Copies, in order with what is submitted before and after.
     pub fn copy<'a>(&self, copies: impl IntoIterator<Item = Copy<'a>>) {
-        let mut encoder = self.raw.create_command_encoder(&Default::default());
-        for Copy { source, source_offset, target, offset, bytes } in copies {
-            encoder.copy_buffer_to_buffer(source, source_offset, target, offset, Some(bytes));
-        }
-        self.queue.submit([encoder.finish()]);
+        self.submit_all(|commands| copies.into_iter().for_each(|copy| commands.copy(&copy)));
     }
 
     /// Writes bytes, in order with what is submitted before and after. WebGPU writes whole words: up to three zeros

@@ -14,8 +14,9 @@ use crate::{Error, Result};
 /// Dispatches between submits: their parameters share one uniform buffer.
 const BATCH: usize = 256;
 
-/// Bytes of free buffers that are kept for the next tensors.
-const POOL_BYTES: u64 = 256 << 20;
+/// Bytes of free buffers that are kept for the next tensors, on a small device and on a large one: a layer of a model
+/// with a billion weights computes 1 GB for 2,048 tokens, and making buffers for that takes longer than filling them.
+const POOL_BYTES: [u64; 2] = [256 << 20, 1 << 30];
 
 /// A device for operations on tensors. Operations are queued; only [`TensorGpu::read`] waits.
 pub struct TensorGpu {
@@ -43,7 +44,9 @@ impl TensorGpu {
         buffers.insert(PASS, device.buffer("constant rows", rows.len() as u64, usage)?);
         device.queue.write_buffer(buffers.get(PASS), 0, &rows);
         let tape = Tape::new(device.caps.clone());
-        Ok(Self { device, tape, buffers, pool: Pool::new(POOL_BYTES), uniform, params: Vec::new(), steps: Vec::new() })
+        let [least, most] = POOL_BYTES;
+        let pool = Pool::new((device.caps.max_buffer / 4).clamp(least, most));
+        Ok(Self { device, tape, buffers, pool, uniform, params: Vec::new(), steps: Vec::new() })
     }
 
     /// The device.

@@ -7,12 +7,21 @@ use crate::kernels::repack::reference::packed;
 
 /// Splitmix64 (Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random {
+    state: u64,
+    /// Whether tensors get no weights: see [`Random::without_weights`].
+    weightless: bool,
+}
 
 impl Random {
     /// A generator that gives the same numbers for the same seed.
     pub const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed, weightless: false }
+    }
+
+    /// The same numbers, but tensors of zeros, which cost nothing to make: for who looks at dispatches and runs none.
+    pub const fn without_weights(self) -> Self {
+        Self { weightless: true, ..self }
     }
 
     /// The generator for the family `name` of cases. Each has its own, so that a new case of one family leaves the
@@ -22,13 +31,13 @@ impl Random {
         // so that the streams of near seeds do not overlap.
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
-        Self(Self(hash.wrapping_add(seed)).bits())
+        Self::new(Self::new(hash.wrapping_add(seed)).bits())
     }
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
@@ -55,18 +64,23 @@ pub struct Tensor {
     pub rows: u32,
     pub cols: u32,
     pub raw: Vec<u8>,
+    weightless: bool,
 }
 
 impl Tensor {
     /// Random bits in blocks, with scales that keep the weights within about ±`size`.
     pub fn new(random: &mut Random, ty: GgmlType, [rows, cols]: [u32; 2], size: f32) -> Self {
         let layout = PackedLayout::new(ty, rows, cols);
-        let mut raw = random.bytes((layout.raw_row_bytes() * u64::from(rows)) as usize);
+        let bytes = (layout.raw_row_bytes() * u64::from(rows)) as usize;
+        if random.weightless {
+            return Self { ty, rows, cols, raw: vec![0; bytes], weightless: true };
+        }
+        let mut raw = random.bytes(bytes);
         for block in raw.chunks_exact_mut(ty.block_bytes()) {
             let value = random.floats(1)[0] * size;
             set_numbers(ty, block, value);
         }
-        Self { ty, rows, cols, raw }
+        Self { ty, rows, cols, raw, weightless: false }
     }
 
     /// The tensor for the reference kernels.
@@ -82,7 +96,8 @@ impl Tensor {
         let shard = |(&first_row, &end): (&u32, &u32)| {
             let layout = PackedLayout::new(self.ty, end - first_row, self.cols);
             let raw = &self.raw[first_row as usize * row_bytes..end as usize * row_bytes];
-            Shard { buffer: bench.bytes(&packed(&layout, raw)), first_row, rows: layout.rows }
+            let packed = if self.weightless { vec![0; layout.bytes() as usize] } else { packed(&layout, raw) };
+            Shard { buffer: bench.bytes(&packed), first_row, rows: layout.rows }
         };
         Matrix { ty: self.ty, rows: self.rows, cols: self.cols, shards: starts.iter().zip(ends).map(shard).collect() }
     }

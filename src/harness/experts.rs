@@ -6,8 +6,8 @@ use super::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::gguf::GgmlType;
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::Matrix;
-use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, mat_mul_experts};
-use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, RULES, Shape, dispatch};
+use crate::kernels::mat_mul_experts::{Tiles, expert_add, expert_tiles, head_tiles, mat_mul_experts};
+use crate::kernels::mat_vec_experts::{Epilogue, ExpertProduct, RULES, Shape, dispatch, mat_vec_experts};
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::reference;
 use crate::kernels::route::{Counts, Params, Route, route};
@@ -119,6 +119,12 @@ const PREFILL: &[Kind] = &[
     Kind { epilogue: REGLU, tokens: 9, rows: 35, ..PLAIN },
 ];
 
+const HEADS: &[Kind] = &[
+    Kind { counts: counts(5, 5), tokens: 3, shards: true, ..PLAIN },
+    Kind { counts: counts(3, 3), tokens: 4, rows: 7, done: true, ..PLAIN },
+    Kind { counts: counts(5, 5), tokens: 19, shards: true, ..PLAIN },
+];
+
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let (caps, random, step) = (suite.caps, &mut suite.random("experts"), suite.step);
     let mut cases: Vec<Case> = ROUTERS.iter().flat_map(|router| route_cases(random, router)).collect();
@@ -134,6 +140,10 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         for (k, kind) in DECODE.iter().enumerate().filter(|(k, _)| (t + k) % step == 0) {
             let (shape, cols) = (shapes[(t + k) % shapes.len()], widths[(t / 2 + k) % widths.len()]);
             cases.push(decode_case(random, (ty, cols), shape, kind));
+        }
+        if t % (2 * step) == 0 {
+            let cols = widths[t / 2 / step % widths.len()];
+            cases.extend(HEADS.iter().map(|kind| head_case(caps, random, (ty, cols), kind)));
         }
         for (k, kind) in PREFILL.iter().enumerate().filter(|(k, _)| (t + k) % step == 0) {
             cases.push(prefill_case(caps, random, (ty, widths[(t / 2 + k) % widths.len()]), kind));
@@ -270,6 +280,7 @@ impl Inputs {
     /// The product on a bench.
     fn problem<'a>(&self, bench: &mut Bench, kind: &Kind, weights: &'a Matrix, y_stride: u32) -> ExpertProduct<'a> {
         ExpertProduct {
+            of_heads: None,
             counts: kind.counts,
             weights,
             bias: self.bias.as_ref().map(|bias| bench.floats(bias).into()),
@@ -351,6 +362,42 @@ fn prefill_case(caps: &Caps, random: &mut Random, format: (GgmlType, u32), kind:
     // The plan and the sum run in the cases of the products.
     let variant = case.dispatches[1].kernel.id.clone();
     Case { kernel_name: "mat_mul_experts", variant, flops, ..case }
+}
+
+/// Heads with a matrix each, in rows that have some values more: few rows, many, and rows that are done.
+fn head_case(caps: &Caps, random: &mut Random, (ty, cols): (GgmlType, u32), kind: &Kind) -> Case {
+    let Kind { counts: Counts { used: heads, .. }, tokens, rows, .. } = *kind;
+    let mut inputs = Inputs::new(random, (ty, cols), kind, true);
+    let in_order = |(head, (_, weight)): (usize, &(usize, f32))| (head, *weight);
+    inputs.chosen.iter_mut().for_each(|of| *of = of.iter().enumerate().map(in_order).collect());
+    let flags = |row| if kind.done && row % 2 == 0 { ROW_DONE } else { 0 };
+    let (many, more) = (tokens > 8, if kind.shards { 4 } else { 2 });
+    let row = |sequence| Row { sequence, flags: flags(sequence), ..Row::default() };
+    let few = || Bench::of(Pass::decode(&(0..tokens).map(row).collect::<Vec<_>>()));
+    let mut bench = if many { Bench::new(tokens) } else { few() };
+    let weights = inputs.tensor.upload(&mut bench, &inputs.starts(kind));
+    let in_rows = inputs.x.chunks_exact((heads * cols) as usize).flat_map(|row| [row, &[f32::NAN; 4][..more]].concat());
+    let x = bench.floats(&in_rows.collect::<Vec<f32>>()).into();
+    let (pass, dummy) = bench.fixed();
+    let problem = inputs.problem(&mut bench, kind, &weights, rows);
+    let problem =
+        ExpertProduct { of_heads: Some(cols), routes: dummy, x, x_stride: heads * cols + more as u32, ..problem };
+    let mut dispatches = Vec::new();
+    if many {
+        let plan = bench.bytes(&vec![0xff; 4 * Tiles::words(kind.counts, tokens) as usize]);
+        let tiles = Tiles::new(caps, kind.counts, tokens, plan.into());
+        dispatches.push(head_tiles([pass, dummy], &tiles));
+        dispatches.extend(mat_mul_experts(dummy, false, &tiles, &problem));
+    } else {
+        dispatches.extend(mat_vec_experts(caps, (pass, dummy), tokens, &problem));
+    }
+    let y = inputs.expected(kind, true, rows as usize);
+    let expected = Expected::Close(y, tolerance(ty, kind));
+    let name = format!("{kind:?}, {cols} columns, heads");
+    let kernel_name = if many { "mat_mul_experts" } else { "mat_vec_experts" };
+    let case = bench.case(name, dispatches, problem.y.buffer, expected);
+    let variant = case.dispatches.last().map_or_else(String::new, |last| last.kernel.id.clone());
+    Case { kernel_name, variant, ..case }
 }
 
 /// Sums of several experts, or of large inputs.

@@ -99,14 +99,15 @@ fn case(caps: &Caps, random: &mut Random, kind: &Kind, path: Option<Path>) -> Ca
     let of = |i: usize| if bias.is_some() { bias_values[i % ROWS as usize] } else { 0.0 };
     let sums: Vec<f32> = sums.into_iter().enumerate().map(|(i, sum)| sum as f32 + of(i)).collect();
     let expected = gate.map_or(sums.clone(), |gate| activated(gate, &sums, ROWS as usize / 2));
-    // Few rows of W are split over whole workgroups, which is the other kernel, mat_vec_split.
+    // Few rows of W are split over whole workgroups, which is another kernel, and so are several columns.
+    let vectors = if rows == 1 { "mat_vec_split" } else { "mat_vec_columns" };
     let (kernel_name, about) = match (path, gate, w) {
-        (Path::Fused, _, _) => ("mat_vec", "mat_vec_split"),
+        (Path::Fused, _, _) => ("mat_vec", vectors),
         (Path::Steps, Some(_), _) => ("swiglu", "swiglu"),
         (Path::Steps, None, DType::Quantised(_)) if rows > crate::tensor::quantised::MAX_VECTORS => {
             ("mat_mul", "mat_mul")
         }
-        (Path::Steps, None, DType::Quantised(_)) => ("mat_vec", "mat_vec_split"),
+        (Path::Steps, None, DType::Quantised(_)) => ("mat_vec", vectors),
         // And few of them are products without tiles.
         (Path::Steps, None, _) => ("mat_mul_dense", "mat_mul_dense_few"),
     };

@@ -163,12 +163,12 @@ fn close(pairs: impl Iterator<Item = (f32, f32)>, tolerance: &Tolerance) -> Outc
 /// Cases for a device with these capabilities, from a fixed seed: every type in every topology, with and without the
 /// device's optional features, and every epilogue; but not each type with each epilogue, since compiling takes time.
 pub fn cases(caps: &Caps) -> Vec<Case> {
-    some_cases(caps, 1, 3)
+    some_cases(&Suite { caps, seed: 1, step: 3, weightless: false })
 }
 
-/// Every type with every epilogue, with random numbers from this seed.
-pub fn all_cases(caps: &Caps, seed: u64) -> Vec<Case> {
-    some_cases(caps, seed, 1)
+/// Every type with every epilogue, as dispatches to look at and not to run: weights are zeros.
+pub fn all_cases_without_weights(caps: &Caps) -> Vec<Case> {
+    some_cases(&Suite { caps, seed: 3, step: 1, weightless: true })
 }
 
 /// What the cases of a kernel are made for.
@@ -178,17 +178,20 @@ pub(crate) struct Suite<'a> {
     seed: u64,
     /// The matrix kernels take every `step`th of their combinations.
     pub(crate) step: usize,
+    weightless: bool,
 }
 
 impl Suite<'_> {
     /// Random numbers of a kernel's own.
     pub(crate) fn random(&self, kernel: &str) -> Random {
-        Random::of(self.seed, kernel)
+        let random = Random::of(self.seed, kernel);
+        if self.weightless { random.without_weights() } else { random }
     }
 }
 
-fn some_cases(caps: &Caps, seed: u64, step: usize) -> Vec<Case> {
-    let suite = &Suite { caps, seed, step };
+fn some_cases(suite: &Suite) -> Vec<Case> {
+    // On a software adapter, too, the variants for GPUs: cases ask for the others themselves.
+    let suite = &Suite { caps: &suite.caps.with_software(false), ..*suite };
     let mut cases = [kernels::cases, crate::compute::cases, experts::cases, fused::cases, quantised::cases]
         .map(|cases| cases(suite))
         .concat();

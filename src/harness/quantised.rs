@@ -75,8 +75,12 @@ fn case(
         bias.is_some(),
         residual.is_some()
     );
-    // Few rows of W are split over whole workgroups, which is the other kernel, mat_vec_split.
-    let about = if kernel_name == "mat_vec" { "mat_vec_split" } else { kernel_name };
+    // Few rows of W are split over whole workgroups, which is another kernel, and so are several columns.
+    let about = match m {
+        1 => "mat_vec_split",
+        2..=crate::tensor::quantised::MAX_VECTORS => "mat_vec_columns",
+        _ => kernel_name,
+    };
     let case = bench.case(about, name, &y, Expected::Close(expected, Tolerance::dot(ty)));
     Case { kernel_name, flops: 2 * u64::from(m) * u64::from(rows) * u64::from(cols), ..case }
 }

@@ -42,7 +42,8 @@ pub fn choices(caps: &Caps) -> Vec<Choice> {
         choice("mat_mul", format!("{rows} rows of {cols}"), format!("tiles of {}", tile.name))
     });
     let products = PRODUCTS.map(|(m, n)| {
-        choice("mat_mul_dense", format!("{m} x {n}"), format!("tiles of {}", mat_mul_dense::choose(m, n, 1).name))
+        let tile = mat_mul_dense::choose(caps, false, [m, n, 1]);
+        choice("mat_mul_dense", format!("{m} x {n}"), format!("tiles of {}", tile.name))
     });
     let groups = GROUPS.map(|(entries, experts)| {
         let path = match mat_mul_grouped::choose(entries, experts) {

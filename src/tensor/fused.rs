@@ -226,7 +226,8 @@ impl<'a> Steps<'a> {
             bias: none,
             sum: none,
         };
-        tape.push(norm_rows(&norm, self.x.slice(), to, tape.dummy(), unused));
+        let dispatch = norm_rows(tape.caps(), &norm, [self.x.slice(), to], tape.dummy(), unused);
+        tape.push(dispatch);
         Ok(Some(Tensor { buffer: to.buffer, ..self.x.clone() }))
     }
 }

@@ -49,7 +49,8 @@ pub fn softmax(tape: &mut Tape, x: &Tensor, mask: Option<&Tensor>, options: &Sof
     let leading = leading_axes(&x.shape);
     let problem = Softmax { leading, width, scale, soft_cap: options.soft_cap, mask, causal: options.causal };
     let y = tape.output(DType::F32, &x.shape)?;
-    tape.push(crate::kernels::softmax::softmax(&problem, x.slice(), tape.dummy(), y.slice()));
+    let dispatch = crate::kernels::softmax::softmax(tape.caps(), &problem, x.slice(), tape.dummy(), y.slice());
+    tape.push(dispatch);
     Ok(y)
 }
 
@@ -162,7 +163,8 @@ fn rows_norm(
     let weight_offset = options.weight_offset;
     let sum_slice = sum.as_ref().map(Tensor::slice);
     let problem = Norm { centred, rows, width, eps, weight_offset, residual, weight, bias, sum: sum_slice };
-    tape.push(norm(&problem, x.slice(), y.slice(), tape.dummy(), unused));
+    let dispatch = norm(tape.caps(), &problem, [x.slice(), y.slice()], tape.dummy(), unused);
+    tape.push(dispatch);
     Ok([Some(y), sum].into_iter().flatten().collect())
 }
 

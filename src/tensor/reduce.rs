@@ -78,9 +78,11 @@ pub fn reduce(tape: &mut Tape, x: &Tensor, options: &ReduceOptions) -> Result<Te
     if parts > 1 {
         last.length = parts;
         source = tape.scratch(4 * u64::from(view.lines()) * u64::from(parts))?;
-        tape.push(kernel::reduce(operation, view, parts, 1.0, x.slice(), source));
+        let dispatch = kernel::reduce(tape.caps(), (operation, 1.0), view, parts, x.slice(), source);
+        tape.push(dispatch);
     }
-    tape.push(kernel::reduce(operation, last, 1, divisor, source, y.slice()));
+    let dispatch = kernel::reduce(tape.caps(), (operation, divisor), last, 1, source, y.slice());
+    tape.push(dispatch);
     Ok(y)
 }
 
@@ -91,7 +93,8 @@ pub fn reduce(tape: &mut Tape, x: &Tensor, options: &ReduceOptions) -> Result<Te
 pub fn argmax(tape: &mut Tape, x: &Tensor, options: &ArgmaxOptions) -> Result<Tensor> {
     let (view, shape) = reduced("argmax", x, options.axis, options.keep_dims)?;
     let y = tape.output(DType::U32, &shape)?;
-    tape.push(kernel::argmax_axis(view, x.slice(), y.slice()));
+    let dispatch = kernel::argmax_axis(tape.caps(), view, x.slice(), y.slice());
+    tape.push(dispatch);
     Ok(y)
 }
 

@@ -32,7 +32,8 @@ pub fn cumsum(tape: &mut Tape, x: &Tensor, options: &CumsumOptions) -> Result<Te
     check_float("cumsum", "x", x)?;
     let (_, view) = view_of("cumsum", x, options.axis.unwrap_or(-1))?;
     let y = tape.output(DType::F32, &x.shape)?;
-    tape.push(crate::kernels::cumsum::cumsum(view, options.exclusive, x.slice(), y.slice()));
+    let dispatch = crate::kernels::cumsum::cumsum(tape.caps(), view, options.exclusive, x.slice(), y.slice());
+    tape.push(dispatch);
     Ok(y)
 }
 

@@ -29,6 +29,17 @@ pub fn instance() -> Result<wgpu::Instance> {
     Ok(wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env()))
 }
 
+/// The machine's adapter.
+///
+/// # Errors
+/// What wgpu says where there is none.
+pub async fn adapter(
+    instance: &wgpu::Instance,
+    options: &wgpu::RequestAdapterOptions<'_, '_>,
+) -> std::result::Result<wgpu::Adapter, wgpu::RequestAdapterError> {
+    instance.request_adapter(options).await
+}
+
 /// Says that there is no adapter.
 pub fn no_adapter(error: &wgpu::RequestAdapterError) -> String {
     format!("this machine offers no GPU adapter: {error}")
@@ -60,6 +71,7 @@ impl Request {
             f16: self.features.contains(wgpu::Features::SHADER_F16),
             subgroups: self.features.contains(wgpu::Features::SUBGROUP),
             subgroup_size: (self.adapter.subgroup_min_size, self.adapter.subgroup_max_size),
+            software: self.adapter.device_type == wgpu::DeviceType::Cpu,
             subgroup_matrix: None,
             dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
             vendor: self.vendor().to_owned(),

@@ -31,6 +31,22 @@ pub fn instance() -> Result<wgpu::Instance> {
     }))
 }
 
+/// The browser's adapter: one with all of WebGPU or else, as on devices that have OpenGL ES alone, one in
+/// compatibility mode. Kernels need nothing that this mode leaves out, but for limits, which `Device::open` checks.
+///
+/// # Errors
+/// What wgpu says where there is none.
+pub async fn adapter(
+    instance: &wgpu::Instance,
+    options: &wgpu::RequestAdapterOptions<'_, '_>,
+) -> std::result::Result<wgpu::Adapter, wgpu::RequestAdapterError> {
+    if let Ok(adapter) = instance.request_adapter(options).await {
+        return Ok(adapter);
+    }
+    shim::arm_compatibility();
+    instance.request_adapter(options).await
+}
+
 /// Says that there is no adapter.
 pub fn no_adapter(_: &wgpu::RequestAdapterError) -> String {
     "this browser offers no WebGPU adapter".into()
@@ -66,6 +82,7 @@ impl Request {
             f16: has("shader-f16"),
             subgroups: has("subgroups"),
             subgroup_size,
+            software: shim::flag(facts, "software"),
             subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
             dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
             vendor: shim::text(facts, "vendor").to_lowercase(),

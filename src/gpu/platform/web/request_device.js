@@ -31,3 +31,17 @@ export function armRequestDevice(wanted) {
   };
   return facts;
 }
+
+/**
+ * Makes the next `requestAdapter` ask for an adapter that has no more than WebGPU's compatibility mode, as devices with
+ * OpenGL ES alone have it. wgpu cannot ask for that.
+ */
+export function armCompatibility() {
+  const prototype = globalThis.GPU?.prototype;
+  if (!prototype) return;
+  const original = prototype.requestAdapter;
+  prototype.requestAdapter = function (options = {}) {
+    prototype.requestAdapter = original;
+    return original.call(this, { ...options, featureLevel: 'compatibility' });
+  };
+}

@@ -8,6 +8,10 @@ extern "C" {
     /// the adapter.
     #[wasm_bindgen(js_name = armRequestDevice)]
     pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
+
+    /// Makes the next request for an adapter one for WebGPU's compatibility mode.
+    #[wasm_bindgen(js_name = armCompatibility)]
+    pub fn arm_compatibility();
 }
 
 #[wasm_bindgen(module = "/src/gpu/platform/web/compile_pipelines.js")]
