@@ -1,5 +1,5 @@
-// Encoders of images in a page: www/evaluate.html reports what llama.cpp says, on the GPU and on the CPU; canvases,
-// bitmaps and files are the same image, also from a worker.
+// Encoders of images in a page: they say what llama.cpp says, on the CPU in www/evaluate.html, on the GPU in one page
+// for all; canvases, bitmaps and files are the same image, also from a worker.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { NAMES } from '../js/images.mjs';
+import { askEncoders, openEncoders } from './encoders.mjs';
 import { jsonUrl, openEvaluation } from './site.mjs';
 
 /** Differences of rows, of the largest value. */
@@ -22,24 +23,43 @@ function difference(rows, expected) {
   return Math.max(...expected.flatMap((row, at) => row.map((value, i) => Math.abs(value - rows[at][i])))) / most;
 }
 
+const page = await openEncoders(site);
+
+/** What a model says of each case: on the CPU www/evaluate.html, on the GPU the package in one page. */
+async function answersOf({ text, encoder, cases }, backend) {
+  const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
+  const mmproj = urlOf(encoder);
+  const prompts = cases.map(({ image, generated }) => {
+    const parts = [{ text: 'ab ' }, { image: urlOf(image) }, { text: ' cd' }];
+    return { parts, predicts: generated !== undefined };
+  });
+  if (backend === 'webgpu') return askEncoders(page, model, mmproj, prompts);
+  const answers = [];
+  for (const { parts, predicts } of prompts) {
+    const asked = { model, mmproj, parts: `@${jsonUrl(parts)}`, media: 1, backend, ...(predicts && { predict: 8 }) };
+    answers.push(await evaluate(asked));
+  }
+  return answers;
+}
+
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of NAMES) {
     test(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
-      const { text, encoder, cases } = readJson(path.join(ENCODERS, `${name}.json`));
-      const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
-      for (const { image, rows, positions, generated, logprobs } of cases) {
-        const parts = `@${jsonUrl([{ text: 'ab ' }, { image: urlOf(image) }, { text: ' cd' }])}`;
-        const asked = { model, mmproj: urlOf(encoder), parts, media: 1, backend, ...(generated && { predict: 8 }) };
-        const found = await evaluate(asked);
+      const expected = readJson(path.join(ENCODERS, `${name}.json`));
+      const answers = await answersOf(expected, backend);
+      assert.equal(answers.length, expected.cases.length);
+      for (const [at, { image, rows, positions, generated, logprobs }] of expected.cases.entries()) {
+        const found = answers[at];
         assert.equal(found.error, undefined, JSON.stringify(found.error));
+        assert.equal(found.info.backend, backend);
         assert.equal(found.media[0].rows, rows.flat().length);
         const apart = difference(found.media[0].embeddings, rows.flat());
         assert.ok(apart < ROWS[backend], `${image}: rows differ by ${apart}`);
         if (!generated) continue;
         assert.equal(found.promptPositions, positions);
         assert.deepEqual(found.generated, generated, image);
-        for (const [at, logprob] of found.generatedLogprobs.entries()) {
-          assert.ok(Math.abs(logprob - logprobs[at]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[at]}`);
+        for (const [i, logprob] of found.generatedLogprobs.entries()) {
+          assert.ok(Math.abs(logprob - logprobs[i]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[i]}`);
         }
       }
     });

@@ -1,5 +1,5 @@
-// Encoders of sounds in a page: www/evaluate.html reports what llama.cpp says, on the GPU and on the CPU; files,
-// buffers and samples are the same sound, also from a worker.
+// Encoders of sounds in a page: they say what llama.cpp says, on the CPU in www/evaluate.html, on the GPU in one page
+// for all; files, buffers and samples are the same sound, also from a worker.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { differenceOfSome, LISTENERS } from '../js/sounds.mjs';
+import { askEncoders, openEncoders } from './encoders.mjs';
 import { jsonUrl, openEvaluation } from './site.mjs';
 
 /** Differences of rows, of the largest value. */
@@ -20,25 +21,46 @@ const { site, evaluate } = await openEvaluation();
 
 const urlOf = (name) => `/fixtures/encoders/${name}`;
 
+const page = await openEncoders(site);
+
+/** What a model says of each case: on the CPU www/evaluate.html, on the GPU the package in one page. */
+async function answersOf({ text, encoder, cases }, backend) {
+  const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
+  const mmproj = urlOf(encoder);
+  const prompts = cases.map(({ samples }) => {
+    const parts = [{ text: 'ab ' }, { audio: urlOf(`sound-${samples}.wav`) }, { text: ' cd' }];
+    return { parts, predicts: true };
+  });
+  if (backend === 'webgpu') return askEncoders(page, model, mmproj, prompts);
+  const answers = [];
+  for (const { parts } of prompts) {
+    const asked = { model, mmproj, parts: `@${jsonUrl(parts)}`, media: 1, backend, predict: 8 };
+    answers.push(await evaluate(asked));
+  }
+  return answers;
+}
+
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of backend === 'cpu' ? ON_CPU : LISTENERS) {
     test(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
-      const { text, encoder, cases } = readJson(path.join(ENCODERS, `${name}.json`));
-      const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
-      for (const { samples, positions, generated, logprobs, ...some } of cases) {
-        // Long ones have no file. Voxtral's layers are Ultravox's: one sound is enough.
-        if (!generated || samples > (name === 'voxtral' ? 10_000 : 100_000)) continue;
-        const parts = `@${jsonUrl([{ text: 'ab ' }, { audio: urlOf(`sound-${samples}.wav`) }, { text: ' cd' }])}`;
-        const found = await evaluate({ model, mmproj: urlOf(encoder), parts, media: 1, backend, predict: 8 });
+      const expected = readJson(path.join(ENCODERS, `${name}.json`));
+      // Long ones have no file. Voxtral's layers are Ultravox's: one sound is enough.
+      const most = name === 'voxtral' ? 10_000 : 100_000;
+      const cases = expected.cases.filter(({ generated, samples }) => generated && samples <= most);
+      const answers = await answersOf({ ...expected, cases }, backend);
+      assert.ok(cases.length > 0 && answers.length === cases.length);
+      for (const [at, { samples, positions, generated, logprobs, ...some }] of cases.entries()) {
+        const found = answers[at];
         assert.equal(found.error, undefined, JSON.stringify(found.error));
+        assert.equal(found.info.backend, backend);
         assert.deepEqual(found.info.media, { image: false, audio: true });
         assert.equal(found.media[0].rows, some.count);
         const apart = differenceOfSome(found.media[0].embeddings, some);
         assert.ok(apart < ROWS[backend], `${samples} samples: rows differ by ${apart}`);
         assert.equal(found.promptPositions, positions);
         assert.deepEqual(found.generated, generated, `${samples} samples`);
-        for (const [at, logprob] of found.generatedLogprobs.entries()) {
-          assert.ok(Math.abs(logprob - logprobs[at]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[at]}`);
+        for (const [i, logprob] of found.generatedLogprobs.entries()) {
+          assert.ok(Math.abs(logprob - logprobs[i]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[i]}`);
         }
       }
     });
