@@ -1,4 +1,4 @@
-// Result of the last step; that of no step is input 0.
+// Result of the last of up to sixteen steps; see elementwise_few.
 fn run_steps() -> vec4<f32> {
     if STEP0 == 0u { return values[0]; }
     values[8] = step_of(STEP0);
@@ -10,7 +10,6 @@ fn run_steps() -> vec4<f32> {
     values[11] = step_of(STEP3);
     if STEP4 == 0u { return values[11]; }
     values[12] = step_of(STEP4);
-    // mutant (elementwise_in_place): if STEP5 == 0u { return values[12]; } => if STEP5 == 0u { return values[11]; }
     if STEP5 == 0u { return values[12]; }
     values[13] = step_of(STEP5);
     if STEP6 == 0u { return values[13]; }

@@ -318,7 +318,12 @@ pub fn elementwise(program: &Program, inputs: &[Input], y: &Output, in_place: bo
     let constants: Vec<_> = OVERRIDES.iter().copied().zip(values).collect();
     let kernel = Kernel::new(if in_place { &IN_PLACE } else { &SPEC }, &constants);
     let sink = if y.element.is_half() { "elementwise_halves" } else { "elementwise_words" };
-    let chain = if program.codes[1] == 0 { "elementwise_single" } else { "elementwise_chain" };
+    let chain = match program.codes.iter().filter(|&&code| code != 0).count() {
+        0 | 1 => "elementwise_single",
+        2..=4 => "elementwise_few",
+        5..=8 => "elementwise_some",
+        _ => "elementwise_chain",
+    };
     let kernel = kernel.import("sink", sink).import("chain", chain).named(&program.id).named(y.element.id());
     let mut buffers: Vec<Slice> = inputs.iter().map(|input| input.slice).collect();
     buffers.resize(MAX_INPUTS, dummy);
