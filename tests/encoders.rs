@@ -5,7 +5,7 @@ use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -22,6 +22,7 @@ const NAMES: [&str; 16] = [
     "qwen3a",
     "gemma4a",
     "voxtral",
+    "gemma4v-bounded",
 ];
 
 fn open(name: &str) -> Gguf {

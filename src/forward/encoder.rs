@@ -4,6 +4,7 @@ use super::plan::Plan;
 use super::{Forward, Lowering, Place};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
+use crate::kernels::join_heads::join_heads;
 use crate::kernels::mix::{Mode, Shape, mix, project};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
@@ -81,8 +82,9 @@ impl Lowering<'_> {
                 project(sizes, slice(x), self.forward.vector(weight), slice(y), buffers.dummy)
             }
             Op::Copy { x, y } => {
-                let copy = [elementwise::Step::new(elementwise::Op::Copy, &[Arg::Input(1)])];
-                self.elementwise(&copy, self.places.of(y), Some(self.places.of(x)))
+                let [of, to] = [x, y].map(|of| self.places.of(of).rows());
+                // All of one activation, and nothing of a second one.
+                join_heads([1, program.width(x) as u32, 0], [of, of, to])
             }
             Op::Combine { x, kind, with } => {
                 let kind = match kind {

@@ -137,7 +137,7 @@ pub enum Op {
     Turn { x: Activation, head_dim: usize, apart: usize },
     /// `y = x · W` with W `[width of x, width of y]` as values.
     Project { x: Activation, weight: WeightKey, y: Activation },
-    /// `y = x`
+    /// `y = x`. Results of copies in a row lie side by side.
     Copy { x: Activation, y: Activation },
     /// `x = x · with` or `x − with`, value by value.
     Combine { x: Activation, kind: Combining, with: Operand },

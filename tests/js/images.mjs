@@ -17,7 +17,15 @@ export const NAMES = [
   'pixtral-single',
   'internvl',
   'gemma4v',
+  'gemma4v-bounded',
 ];
+
+/** The rows that are expected of an image, some with their places among all, or all of its tiles. */
+export function allRows({ count, at, rows }) {
+  if (at) return { count, at, rows };
+  const all = rows.flat();
+  return { count: all.length, at: [...all.keys()], rows: all };
+}
 
 /** `{ width, height, data }` with four bytes a pixel. */
 export function readPng(file) {

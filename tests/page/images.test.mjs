@@ -6,7 +6,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { NAMES } from '../js/images.mjs';
+import { allRows, NAMES } from '../js/images.mjs';
+import { differenceOfSome } from '../js/sounds.mjs';
 import { askEncoders, openEncoders } from './encoders.mjs';
 import { jsonUrl, openEvaluation } from './site.mjs';
 
@@ -17,11 +18,6 @@ const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
 const { site, evaluate } = await openEvaluation();
 
 const urlOf = (name) => `/fixtures/encoders/${name}`;
-
-function difference(rows, expected) {
-  const most = Math.max(...expected.flat().map(Math.abs));
-  return Math.max(...expected.flatMap((row, at) => row.map((value, i) => Math.abs(value - rows[at][i])))) / most;
-}
 
 const page = await openEncoders(site);
 
@@ -48,12 +44,13 @@ for (const backend of ['webgpu', 'cpu']) {
       const expected = readJson(path.join(ENCODERS, `${name}.json`));
       const answers = await answersOf(expected, backend);
       assert.equal(answers.length, expected.cases.length);
-      for (const [at, { image, rows, positions, generated, logprobs }] of expected.cases.entries()) {
-        const found = answers[at];
+      for (const [number, { image, positions, generated, logprobs, ...some }] of expected.cases.entries()) {
+        const found = answers[number];
         assert.equal(found.error, undefined, JSON.stringify(found.error));
         assert.equal(found.info.backend, backend);
-        assert.equal(found.media[0].rows, rows.flat().length);
-        const apart = difference(found.media[0].embeddings, rows.flat());
+        const { count, at, rows } = allRows(some);
+        assert.equal(found.media[0].rows, count);
+        const apart = differenceOfSome(found.media[0].embeddings, { at, rows });
         assert.ok(apart < ROWS[backend], `${image}: rows differ by ${apart}`);
         if (!generated) continue;
         assert.equal(found.promptPositions, positions);

@@ -6,7 +6,7 @@ use super::super::super::program::{
     Activation, ConvSpec, Grouping, NearSpec, Norm, NormKind, Op, Program, TensorPart, Weight,
 };
 use super::super::super::{ActivationKind, WeightKey};
-use super::vit::{Form, Vit, own};
+use super::vit::{Form, Names, Vit, names, own};
 
 /// Rows of the layers of 30 seconds: of 2,999 frames, each convolution leaves every second one.
 pub const ROWS: usize = 750;
@@ -21,32 +21,13 @@ const SOFT_CAP: f32 = 50.0;
 /// Rows that the convolution of a layer reads.
 const DEPTH: usize = 5;
 
-/// The names of a product's tensors: weights, a bias, and between what its inputs and its results are kept.
-struct Names {
-    weight: &'static str,
-    bias: &'static str,
-    input: [&'static str; 2],
-    output: [&'static str; 2],
-}
-
-macro_rules! names {
-    ($name:literal) => {
-        &Names {
-            weight: concat!($name, ".weight"),
-            bias: concat!($name, ".bias"),
-            input: [concat!($name, ".input_min"), concat!($name, ".input_max")],
-            output: [concat!($name, ".output_min"), concat!($name, ".output_max")],
-        }
-    };
-}
-
 /// Convolutions and a product, layers, a product, a norm and another product. The caller has the values that the first
 /// convolution reads, says which rows the second reads, and gives sines and cosines of distances.
 pub fn gemma4a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let (mut vit, patches) = Vit::reading(KERNEL, "a.blk", config, (encoder, Form::new(config)));
     let x = convolutions(&mut vit, patches);
     let to = vit.x;
-    product(&mut vit, x, (None, names!("a.input_projection")), to);
+    vit.product(x, (None, names!("a.input_projection")), to);
     let distances = vit.activation("distances", config.hidden);
     vit.push(Op::Angles { y: distances });
     vit.each_layer(&mut |vit, layer| {
@@ -61,13 +42,13 @@ pub fn gemma4a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     if config.has_tensor("a.pre_encode.out.weight") {
         x = vit.activation("projected", encoder.width_of("a.pre_encode.out.weight"));
         let from = vit.x;
-        product(&mut vit, from, (None, names!("a.pre_encode.out")), x);
+        vit.product(from, (None, names!("a.pre_encode.out")), x);
     }
     let weight = own("mm.a.soft_emb_norm.weight");
     let weight = Some(weight).filter(|&weight| vit.has(weight));
     let normed = norm(&mut vit, x, weight, "soft embeddings");
     let rows = vit.activation("rows", encoder.width);
-    product(&mut vit, normed, (None, names!("mm.a.input_projection")), rows);
+    vit.product(normed, (None, names!("mm.a.input_projection")), rows);
     vit.finish()
 }
 
@@ -101,10 +82,10 @@ fn half_step(vit: &mut Vit, layer: usize, [before, after]: [&'static str; 2], [u
     let (hidden, ffn) = (vit.config.hidden, vit.encoder.ffn);
     let normed = norm(vit, vit.x, Some(vit.of_layer(layer, before)), "normed");
     let wide = vit.activation("up", ffn);
-    product(vit, normed, (Some(layer), up), wide);
+    vit.product(normed, (Some(layer), up), wide);
     vit.push(Op::Activate { x: wide, kind: ActivationKind::Silu });
     let update = vit.activation("update", hidden);
-    product(vit, wide, (Some(layer), down), update);
+    vit.product(wide, (Some(layer), down), update);
     norm_in_place(vit, layer, update, after);
     vit.push(Op::Add { x: update, scale: 0.5, to: vit.x });
 }
@@ -117,7 +98,7 @@ fn attention(vit: &mut Vit, layer: usize, distances: Activation) {
     let normed = norm(vit, vit.x, Some(before), "normed");
     let [q, k, v, far, y] = ["q", "k", "v", "far", "attended"].map(|name| vit.activation(name, heads * head_dim));
     for (y, names) in [(q, names!("attn_q")), (k, names!("attn_k")), (v, names!("attn_v"))] {
-        product(vit, normed, (Some(layer), names), y);
+        vit.product(normed, (Some(layer), names), y);
     }
     let weight = vit.of_layer(layer, "attn_k_rel.weight");
     vit.push(Op::Linear { x: distances, weight, bias: None, y: far });
@@ -133,7 +114,7 @@ fn attention(vit: &mut Vit, layer: usize, distances: Activation) {
     let weights = weights.map(|key| Some(key).filter(|&key| vit.has(key)));
     vit.push(Op::AttendNear { q, kv: [k, v], far, weights, near, y });
     let update = vit.activation("update", hidden);
-    product(vit, y, (Some(layer), names!("attn_out")), update);
+    vit.product(y, (Some(layer), names!("attn_out")), update);
     norm_in_place(vit, layer, update, "attn_post_norm.weight");
     vit.push(Op::Add { x: update, scale: 1.0, to: vit.x });
 }
@@ -143,7 +124,7 @@ fn convolution(vit: &mut Vit, layer: usize) {
     let hidden = vit.config.hidden;
     let normed = norm(vit, vit.x, Some(vit.of_layer(layer, "conv_norm.weight")), "normed");
     let names = names!("conv_pw1");
-    let bounded = bounded(vit, normed, (Some(layer), names.input));
+    let bounded = vit.bounded(normed, (Some(layer), names));
     let again = vit.activation("normed again", hidden);
     vit.push(Op::Copy { x: bounded, y: again });
     let [value, gate] = ["value", "gate"].map(|name| vit.activation(name, hidden));
@@ -153,7 +134,7 @@ fn convolution(vit: &mut Vit, layer: usize) {
         let (weight, every) = (vit.of_layer(layer, name), 2 * hidden);
         vit.part(weight, TensorPart { tensor, of: every, first: half * hidden, run: hidden, every });
         vit.push(Op::Linear { x, weight, bias: None, y });
-        bound(vit, y, (Some(layer), names.output));
+        vit.bound(y, (Some(layer), names.output));
     }
     let gated = vit.activation("gated", hidden);
     vit.push(Op::GateHeads { x: value, gate, norm: None, width: hidden, y: gated });
@@ -164,42 +145,8 @@ fn convolution(vit: &mut Vit, layer: usize) {
     norm_in_place(vit, layer, y, "norm_conv.weight");
     vit.push(Op::Activate { x: y, kind: ActivationKind::Silu });
     let update = vit.activation("update", hidden);
-    product(vit, y, (Some(layer), names!("conv_pw2")), update);
+    vit.product(y, (Some(layer), names!("conv_pw2")), update);
     vit.push(Op::Add { x: update, scale: 1.0, to: vit.x });
-}
-
-const fn key(vit: &Vit, layer: Option<usize>, name: &'static str) -> WeightKey {
-    match layer {
-        Some(layer) => vit.of_layer(layer, name),
-        None => own(name),
-    }
-}
-
-/// A product of a layer, or of none, whose inputs and results stay between what the file says.
-fn product(vit: &mut Vit, x: Activation, (layer, names): (Option<usize>, &Names), y: Activation) {
-    let x = bounded(vit, x, (layer, names.input));
-    let bias = Some(Weight { key: key(vit, layer, names.bias), optional: true });
-    vit.push(Op::Linear { x, weight: key(vit, layer, names.weight), bias, y });
-    bound(vit, y, (layer, names.output));
-}
-
-/// A copy of x between two bounds, or x itself where the file has none.
-fn bounded(vit: &mut Vit, x: Activation, (layer, names): (Option<usize>, [&'static str; 2])) -> Activation {
-    if names.iter().any(|name| !vit.has(key(vit, layer, name))) {
-        return x;
-    }
-    let y = vit.activation("bounded", vit.width(x));
-    vit.push(Op::Copy { x, y });
-    bound(vit, y, (layer, names));
-    y
-}
-
-/// Keeps x between two bounds, where the file has them.
-fn bound(vit: &mut Vit, x: Activation, (layer, names): (Option<usize>, [&'static str; 2])) {
-    let [least, most] = names.map(|name| key(vit, layer, name));
-    if vit.has(least) && vit.has(most) {
-        vit.push(Op::Bound { x, least, most });
-    }
 }
 
 /// An RMS norm.

@@ -3,7 +3,7 @@
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Combining, Factor, Norm, NormKind, Op, Operand, Program};
-use super::vit::{Form, Vit, own};
+use super::vit::{Form, Vit, names, own};
 
 /// One table for columns, one for rows.
 const TAPS: usize = 2;
@@ -24,6 +24,7 @@ pub fn gemma4v(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let norm = Norm { weight: None, ..vit.norm(NormKind::Rms, own(""), config.hidden) };
     let normed = vit.activation("soft embeddings", config.hidden);
     vit.push(Op::Norm { x, norm, y: normed });
-    vit.project_rows(normed, ["mm.input_projection.weight", "mm.input_projection.bias"]);
+    let rows = vit.activation("rows", encoder.width);
+    vit.product(normed, (None, names!("mm.input_projection")), rows);
     vit.finish()
 }

@@ -49,6 +49,27 @@ pub struct Vit<'a> {
     pub x: Activation,
 }
 
+/// The names of a product's tensors: weights, a bias, and between what its inputs and its results are kept.
+pub struct Names {
+    pub weight: &'static str,
+    pub bias: &'static str,
+    pub input: [&'static str; 2],
+    pub output: [&'static str; 2],
+}
+
+macro_rules! names {
+    ($name:literal) => {
+        &$crate::model::families::encoders::vit::Names {
+            weight: concat!($name, ".weight"),
+            bias: concat!($name, ".bias"),
+            input: [concat!($name, ".input_min"), concat!($name, ".input_max")],
+            output: [concat!($name, ".output_min"), concat!($name, ".output_max")],
+        }
+    };
+}
+
+pub(super) use names;
+
 /// A tensor of the encoder or its projector that is of no layer.
 pub const fn own(name: &'static str) -> WeightKey {
     WeightKey { layer: None, role: Role::Named { group: "", name } }
@@ -173,9 +194,24 @@ impl<'a> Vit<'a> {
         let attention = AttentionSpec::plain([heads, kv_heads, head_dim], self.form.scale);
         let (wide, narrow) = (attention.query_width(), attention.kv_width());
         self.parts_of_qkv(layer, [wide, narrow]);
-        let q = self.linear(x, layer, ["attn_q.weight", "attn_q.bias"], ("q", wide));
-        let k = self.linear(x, layer, ["attn_k.weight", "attn_k.bias"], ("k", narrow));
-        let v = self.linear(x, layer, ["attn_v.weight", "attn_v.bias"], ("v", narrow));
+        let parts = [
+            (names!("attn_q"), "q", "q apart", wide),
+            (names!("attn_k"), "k", "k apart", narrow),
+            (names!("attn_v"), "v", "v apart", narrow),
+        ];
+        let is_apart = parts.iter().any(|(names, ..)| self.is_bounded(Some(layer), names));
+        let products = parts.map(|(names, label, apart, width)| {
+            let y = self.linear(x, layer, names, (if is_apart { apart } else { label }, width));
+            (y, label, width)
+        });
+        // Attention reads them side by side, as products in a row and copies in a row are.
+        let [q, k, v] = products.map(|(x, label, width)| {
+            let y = self.activation(label, width);
+            if is_apart {
+                self.push(Op::Copy { x, y });
+            }
+            y
+        });
         for (x, name) in [(q, "attn_q_norm.weight"), (k, "attn_k_norm.weight")] {
             let key = self.of_layer(layer, name);
             if self.has(key) {
@@ -195,7 +231,7 @@ impl<'a> Vit<'a> {
         let sight = if is_whole { Sight::All } else { Sight::Part };
         let (kv, keys) = (Some([k, v]), Keys::OfInput(sight));
         self.push(Op::Attend { q, kv, attention, keys, y: attended });
-        self.linear(attended, layer, ["attn_out.weight", "attn_out.bias"], ("update", config.hidden))
+        self.linear(attended, layer, names!("attn_out"), ("update", config.hidden))
     }
 
     /// A file may have q, k and v in one tensor, and their biases too.
@@ -217,33 +253,83 @@ impl<'a> Vit<'a> {
     }
 
     fn feed_forward(&mut self, x: Activation, layer: usize) -> Activation {
-        const UP: [&str; 2] = ["ffn_up.weight", "ffn_up.bias"];
-        const DOWN: [&str; 2] = ["ffn_down.weight", "ffn_down.bias"];
-        let [up, down] = if self.encoder.is_swapped { [DOWN, UP] } else { [UP, DOWN] };
+        let [up, down] = [names!("ffn_up"), names!("ffn_down")];
+        let [up, down] = if self.encoder.is_swapped { [down, up] } else { [up, down] };
         let (ffn, hidden, kind) = (self.encoder.ffn, self.config.hidden, self.encoder.activation);
         if !self.has(self.of_layer(layer, "ffn_gate.weight")) {
             let up = self.linear(x, layer, up, ("up", ffn));
             self.push(Op::Activate { x: up, kind });
             return self.linear(up, layer, down, ("update", hidden));
         }
-        let gate = self.linear(x, layer, ["ffn_gate.weight", "ffn_gate.bias"], ("gate", ffn));
-        self.push(Op::Activate { x: gate, kind });
-        let up = self.linear(x, layer, up, ("up", ffn));
-        self.push(multiply(gate, Operand::Rows(up)));
+        let gate = self.gated(x, (Some(layer), [names!("ffn_gate"), up]), ffn);
         self.linear(gate, layer, down, ("update", hidden))
+    }
+
+    /// The activation of one product times another product.
+    pub fn gated(
+        &mut self,
+        x: Activation,
+        (layer, [gate, up]): (Option<usize>, [&Names; 2]),
+        width: usize,
+    ) -> Activation {
+        let y = self.activation("gate", width);
+        self.product(x, (layer, gate), y);
+        self.push(Op::Activate { x: y, kind: self.encoder.activation });
+        let other = self.activation("up", width);
+        self.product(x, (layer, up), other);
+        self.push(multiply(y, Operand::Rows(other)));
+        y
     }
 
     fn linear(
         &mut self,
         x: Activation,
         layer: usize,
-        [weight, bias]: [&'static str; 2],
+        names: &Names,
         (name, width): (&'static str, usize),
     ) -> Activation {
         let y = self.activation(name, width);
-        let [weight, bias] = [weight, bias].map(|name| self.of_layer(layer, name));
-        self.push(Op::Linear { x, weight, bias: Some(Weight { key: bias, optional: true }), y });
+        self.product(x, (Some(layer), names), y);
         y
+    }
+
+    const fn key(&self, layer: Option<usize>, name: &'static str) -> WeightKey {
+        match layer {
+            Some(layer) => self.of_layer(layer, name),
+            None => own(name),
+        }
+    }
+
+    /// A product of a layer, or of none, whose inputs and results stay between what the file says.
+    pub fn product(&mut self, x: Activation, (layer, names): (Option<usize>, &Names), y: Activation) {
+        let x = self.bounded(x, (layer, names));
+        let bias = Some(Weight { key: self.key(layer, names.bias), optional: true });
+        self.push(Op::Linear { x, weight: self.key(layer, names.weight), bias, y });
+        self.bound(y, (layer, names.output));
+    }
+
+    /// Whether the file has bounds of a product.
+    fn is_bounded(&self, layer: Option<usize>, names: &Names) -> bool {
+        [names.input, names.output].into_iter().flatten().any(|name| self.has(self.key(layer, name)))
+    }
+
+    /// A copy of what a product reads, between its bounds, or x itself where the product has none.
+    pub fn bounded(&mut self, x: Activation, (layer, names): (Option<usize>, &Names)) -> Activation {
+        if !self.is_bounded(layer, names) {
+            return x;
+        }
+        let y = self.activation("bounded", self.width(x));
+        self.push(Op::Copy { x, y });
+        self.bound(y, (layer, names.input));
+        y
+    }
+
+    /// Keeps x between two bounds, where the file has them.
+    pub fn bound(&mut self, x: Activation, (layer, names): (Option<usize>, [&'static str; 2])) {
+        let [least, most] = names.map(|name| self.key(layer, name));
+        if self.has(least) && self.has(most) {
+            self.push(Op::Bound { x, least, most });
+        }
     }
 
     fn layer_norm(&mut self, layer: usize, [weight, bias]: [&'static str; 2]) -> Activation {
