@@ -5,7 +5,7 @@ use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -23,6 +23,8 @@ const NAMES: [&str; 17] = [
     "gemma4a",
     "voxtral",
     "gemma4v-bounded",
+    "gemma4uv",
+    "gemma4ua",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -133,9 +135,11 @@ fn kernels_of_convolutions_are_rounded() {
     let tensor = |name: &str| TensorInfo { name: name.into(), ..open("gemma3").tensors[0].clone() };
     let bytes = 0.1_f32.to_le_bytes();
     let kernel = TensorInfo { ty: GgmlType::F32, ..tensor("v.patch_embd.weight") };
-    assert_eq!(*rounded_kernel(&kernel, &bytes), half::f16::from_f32(0.1).to_f32().to_le_bytes());
+    assert_eq!(*rounded_kernel(true, &kernel, &bytes), half::f16::from_f32(0.1).to_f32().to_le_bytes());
     let other = TensorInfo { ty: GgmlType::F32, ..tensor("v.position_embd.weight") };
-    assert_eq!(*rounded_kernel(&other, &bytes), bytes);
+    assert_eq!(*rounded_kernel(true, &other, &bytes), bytes);
+    let [rounds, bare] = ["gemma3", "gemma4uv"].map(|name| config(&open(name)).expect("a fixture").rounds_kernels());
+    assert!(rounds && !bare, "without layers there is no convolution");
 }
 
 #[test]

@@ -97,7 +97,7 @@ export class Encoder {
   #ofImages(options: EncoderOptions): Float64Array {
     const { maxImageTokens = MOST_TOKENS, resize } = options;
     const { numbers, mostRows, projector, hasBreaks } = this.#info;
-    const usual = projector === 'gemma4v' && !options.maxImageTokens ? GEMMA4_TOKENS : maxImageTokens;
+    const usual = projector.startsWith('gemma4') && !options.maxImageTokens ? GEMMA4_TOKENS : maxImageTokens;
     const [, , merge = 1] = numbers;
     const most = Math.max(1, Math.min(usual, Math.floor(mostRows / merge ** 2)));
     return Float64Array.of(...numbers, most, resize === 'stretch' ? 1 : 0, hasBreaks ? 1 : 0);

@@ -13,6 +13,8 @@ export type TileGrid = readonly [columns: number, rows: number, overview: number
 const MARKS: Record<string, readonly [string, string]> = {
   gemma3: ['<start_of_image>', '<end_of_image>'],
   gemma4a: ['<|audio>', '<audio|>'],
+  gemma4ua: ['<|audio>', '<audio|>'],
+  gemma4uv: ['<|image>', '<image|>'],
   gemma4v: ['<|image>', '<image|>'],
   pixtral: ['', '[IMG_END]'],
   lfm2: ['<|image_start|>', '<|image_end|>'],

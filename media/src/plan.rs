@@ -3,7 +3,7 @@
 use crate::image::{Image, check_size};
 use crate::resample::Filter;
 use crate::sizes::{self, Bounds, LFM2_TILE, Size};
-use crate::tables::{Grid, Taps, antialiased, between_corners};
+use crate::tables::{Grid, Taps, antialiased, between_corners, round_f16};
 
 /// Pixels along a side of a window of Qwen2.5-VL.
 const WINDOW: usize = 112;
@@ -112,7 +112,7 @@ impl Encoder {
         let within = |tokens| sizes::within(size, self.bounds(tokens));
         Ok(match self.projector.as_str() {
             "gemma3" => Tiles::one(fit(Size::square(self.image_size), Filter::Bilinear)),
-            "gemma4v" => Tiles::one(fit(within([70, 1120]), Filter::Bicubic)),
+            "gemma4v" | "gemma4uv" => Tiles::one(fit(within([70, 1120]), Filter::Bicubic)),
             "pixtral" => Tiles::one(fit(within([8, 1024]), Filter::Bicubic)),
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" => {
                 Tiles::one(fit(within([8, 4096]), Filter::Bicubic))
@@ -188,7 +188,11 @@ impl Encoder {
             return self.with_class(&grid, image);
         }
         let area = (self.merge * self.merge) as f32;
-        let groups = grid.groups(if is_mean { 1.0 / area } else { 1.0 });
+        let groups = match self.projector.as_str() {
+            // Patches are rows.
+            "gemma4uv" => Taps::default(),
+            _ => grid.groups(if is_mean { 1.0 / area } else { 1.0 }),
+        };
         let (groups, breaks) = match self.has_breaks {
             true => groups.with_breaks(grid.blocks.width, self.merge * self.merge),
             false => (groups, Vec::new()),
@@ -234,7 +238,9 @@ impl Encoder {
             "gemma4v" => (self.mean.map(|of| of + 0.5), self.deviation.map(|of| of * 0.5)),
             _ => (self.mean, self.deviation),
         };
-        grid.pixels(image, self.patch_size, [mean, deviation])
+        // Without a convolution nothing is rounded.
+        let round: fn(f32) -> f32 = if self.projector == "gemma4uv" { |value| value } else { round_f16 };
+        grid.pixels(image, self.patch_size, ([mean, deviation], round))
     }
 
     fn places(&self, grid: &Grid) -> Result<Taps, String> {
@@ -247,7 +253,7 @@ impl Encoder {
                     false => Err(format!("an image of {area} patches, the table has {} positions", self.places)),
                 }
             }
-            "gemma4v" => {
+            "gemma4v" | "gemma4uv" => {
                 let most = self.places / 2;
                 let Size { width, height } = grid.patches;
                 match width.max(height) <= most {

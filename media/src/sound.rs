@@ -65,6 +65,8 @@ impl Listener {
             "qwen2a" | "ultravox" | "voxtral" => Ok(Mel::of(samples, self.bins, Ends::Silent)),
             "qwen3a" => Ok(Mel::of(samples, self.bins, Ends::Mirrored)),
             "gemma4a" => Ok(Mel::of_gemma(samples, self.bins)),
+            // Samples as they are.
+            "gemma4ua" => Ok(Mel { bins: self.bins, values: samples.to_vec(), silence: 0.0 }),
             other => Err(format!("sounds for the encoder {other} are not known")),
         }
     }
@@ -73,7 +75,7 @@ impl Listener {
     pub fn pieces(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::pieces(Ends::Mirrored.frames(samples)),
-            "gemma4a" => samples.div_ceil(conformer::SAMPLES),
+            "gemma4a" | "gemma4ua" => samples.div_ceil(conformer::SAMPLES),
             _ => samples.div_ceil(FRAMES * HOP).max(1),
         }
     }
@@ -83,6 +85,7 @@ impl Listener {
         match self.projector.as_str() {
             "qwen3a" => chunks::outputs(Ends::Mirrored.frames(samples)),
             "gemma4a" => conformer::outputs(samples),
+            "gemma4ua" => samples.div_ceil(self.bins),
             _ => self.pieces(samples) * (ROWS / self.merge),
         }
     }
@@ -92,6 +95,7 @@ impl Listener {
         match self.projector.as_str() {
             "qwen3a" => chunks::piece(mel, number),
             "gemma4a" => conformer::piece(mel, number, self.hidden),
+            "gemma4ua" => of_samples(mel, number),
             _ => self.of_whisper(mel, number),
         }
     }
@@ -126,4 +130,12 @@ impl Listener {
             turns: Vec::new(),
         }
     }
+}
+
+/// Up to 30 seconds of samples; the last row is filled up with silence.
+fn of_samples(mel: &Mel, number: usize) -> Piece {
+    let mut patches: Vec<f32> = mel.values.chunks(conformer::SAMPLES).nth(number).unwrap_or_default().to_vec();
+    let rows = patches.len().div_ceil(mel.bins);
+    patches.resize(rows * mel.bins, mel.silence);
+    Piece { rows, outputs: rows, patches, ..Piece::default() }
 }

@@ -39,6 +39,9 @@ impl Taps {
     }
 }
 
+/// Of each channel what is subtracted and divided by, and how the result is rounded.
+pub type Levels = ([[f32; 3]; 2], fn(f32) -> f32);
+
 /// The patches of a grid, block by block of `merge` × `merge`: blocks row by row, patches of a block row by row.
 #[derive(Debug, Clone)]
 pub struct Grid {
@@ -101,14 +104,14 @@ impl Grid {
         taps
     }
 
-    /// Pixels `(value / 255 − mean) / deviation` of each patch, `[patches, 3, side, side]`; rounded to f16, as the
-    /// convolutions of llama.cpp round them.
-    pub fn pixels(&self, image: &Image, side: usize, [mean, deviation]: [[f32; 3]; 2]) -> Vec<f32> {
+    /// Pixels `(value / 255 − mean) / deviation` of each patch, `[patches, 3, side, side]`, rounded: the convolutions
+    /// of llama.cpp round them to f16.
+    pub fn pixels(&self, image: &Image, side: usize, ([mean, deviation], round): Levels) -> Vec<f32> {
         let mut values = Vec::with_capacity(self.cells.len() * side * side * 3);
         let tables: Vec<Vec<f32>> = (0..3)
             .map(|channel| {
                 let value = |byte: usize| (byte as f32 / 255.0 - mean[channel]) / deviation[channel];
-                (0..256).map(|byte| round_f16(value(byte))).collect()
+                (0..256).map(|byte| round(value(byte))).collect()
             })
             .collect();
         for &[row, column] in &self.cells {

@@ -19,6 +19,9 @@ use crate::runtime::AnyEmbedder;
 /// Index that stands for a row of zeros among the taps of a fold.
 const NOTHING: u32 = u32::MAX;
 
+/// Tensors one of which an encoder of sounds has.
+const HEARING: [&str; 2] = ["a.blk.0.ffn_up.weight", "mm.a.input_projection.weight"];
+
 /// The encoder that JavaScript holds.
 #[wasm_bindgen]
 pub struct WasmEncoder {
@@ -73,7 +76,7 @@ impl Info {
             most_rows: model.context_length(),
             has_breaks: breaks > 0 && encoder.projector.name == "pixtral",
             hears,
-            hears_too: !hears && config.has_tensor("a.blk.0.ffn_up.weight"),
+            hears_too: !hears && HEARING.iter().any(|name| config.has_tensor(name)),
             numbers: if hears { of_sounds.map(|n| n as f64).into() } else { images.collect() },
         })
     }

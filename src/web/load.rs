@@ -363,6 +363,7 @@ impl<'a> Job<'a> {
         for (index, spec) in self.matched {
             specs.entry(index).or_default().push(spec);
         }
+        let rounds = self.config.rounds_kernels();
         let mut builder = CpuModel::builder(self.config);
         if self.precision != Precision::Exact {
             builder = builder.rounding();
@@ -385,7 +386,7 @@ impl<'a> Job<'a> {
                 progress.received((bytes.len() - start) as u64)?;
                 time_slice.yield_if_over().await;
             }
-            if let Cow::Owned(rounded) = rounded_kernel(tensor, &bytes) {
+            if let Cow::Owned(rounded) = rounded_kernel(rounds, tensor, &bytes) {
                 bytes = rounded;
             }
             for spec in others {

@@ -18,6 +18,7 @@ export const NAMES = [
   'internvl',
   'gemma4v',
   'gemma4v-bounded',
+  'gemma4uv',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

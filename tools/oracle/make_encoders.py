@@ -386,6 +386,20 @@ def encoders():
     e.tensor("mm.input_projection.weight", 56, 36)
     yield e
     yield bounded()
+    e = Encoder("gemma4uv", "gemma4uv", "gemma4-bf16", [(60, 40), (20, 22)], image_size=24, patch_size=2,
+                embedding_length=20, block_count=0, feed_forward_length=0, attention__head_count=0, projection_dim=56)
+    e.only_some = True
+    for number, width in [(1, 108), (2, 20), (3, 20)]:
+        e.norm(f"v.patch_norm.{number}", width)
+    e.linear("v.patch_embd", 20, 108, half=True)
+    e.tensor("v.position_embd.weight", 2, 12, 20, deviation=0.5)
+    e.tensor("mm.input_projection.weight", 56, 20)
+    yield e
+    # What a file says of bins, does not count.
+    e = Listener("gemma4ua", "gemma4-bf16", [8219, 30011, 500123], embedding_length=640, block_count=0,
+                 feed_forward_length=0, attention__head_count=0, num_mel_bins=128, projection_dim=56)
+    e.tensor("mm.a.input_projection.weight", 56, 640, half=True)
+    yield e
 
 
 def deeper(source: Path, target: Path, layers: int, keys: dict[str, int], tokens: dict[str, int] | None = None) -> None:

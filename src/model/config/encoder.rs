@@ -42,6 +42,8 @@ pub struct Projector {
     pub rows: MostRows,
     /// Whether queries and keys are rotated, by the axes of an image.
     pub is_rotated: bool,
+    /// Whether there are no layers: what becomes one row is read at once, and nothing is rounded to f16.
+    pub is_bare: bool,
 }
 
 impl Projector {
@@ -140,7 +142,8 @@ impl EncoderConfig {
             is_swapped: false,
             deep_layers: Vec::new(),
             ffn: rows("a.blk.0.ffn_up.weight", MAX_FFN),
-            bins: keys.required("num_mel_bins", MAX_BINS)?,
+            // Without layers there is no spectrogram, whatever a file says.
+            bins: if projector.is_bare { projector.merge } else { keys.required("num_mel_bins", MAX_BINS)? },
             widths: projector_widths(&gguf.tensors),
         })
     }
@@ -163,12 +166,14 @@ impl EncoderConfig {
             let name = keys.name("image_std");
             return Err(Error::bad_file(format!("metadata `{name}`: expected numbers other than 0, found {wrong}")));
         }
+        let [side, merge] = [keys.required("patch_size", MAX_SIDE)?, projector.merge(keys)?];
+        let [patch_size, merge] = if projector.is_bare { [side * merge, 1] } else { [side, merge] };
         let config = Self {
             projector,
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: keys.required("image_size", MAX_SIDE)?,
-            patch_size: keys.required("patch_size", MAX_SIDE)?,
-            merge: projector.merge(keys)?,
+            patch_size,
+            merge,
             activation: activation(keys)?,
             mean,
             deviation,
@@ -207,7 +212,7 @@ impl EncoderConfig {
     /// of each.
     pub(super) fn check_heads(&self, keys: &Keys, heads: usize, head_dim: usize) -> Result<()> {
         let name = keys.name("attention.head_count");
-        if heads == 0 {
+        if heads == 0 && !self.projector.is_bare {
             return Err(Error::bad_file(format!("metadata `{name}`: expected at least 1 head, found 0")));
         }
         if !self.projector.is_rotated || head_dim.is_multiple_of(4) {
@@ -238,6 +243,11 @@ impl EncoderConfig {
 }
 
 impl ModelConfig {
+    /// Whether it reads patches or frames by convolutions; see [`rounded_kernel`].
+    pub fn rounds_kernels(&self) -> bool {
+        self.encoder.as_ref().is_some_and(|encoder| !encoder.projector.is_bare)
+    }
+
     /// Whether it is of the file's other encoder, which reads sounds where this one reads images.
     pub(in crate::model) fn is_of_another_encoder(&self, tensor: &str) -> bool {
         let is_sounds = tensor.starts_with("a.") || tensor.starts_with("mm.a.");
@@ -275,9 +285,11 @@ fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()
 }
 
-/// The bytes of a tensor as they are used: kernels of convolutions are rounded to f16, as llama.cpp rounds them.
-pub fn rounded_kernel<'b>(tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-    if tensor.ty != GgmlType::F32 || !(is_kernel(&tensor.name) && tensor.name.contains(".weight")) {
+/// The bytes of a tensor as they are used: where a model `rounds` kernels of convolutions, they are rounded to f16, as
+/// llama.cpp rounds them.
+pub fn rounded_kernel<'b>(rounds: bool, tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    let is_rounded = rounds && tensor.ty == GgmlType::F32 && is_kernel(&tensor.name);
+    if !(is_rounded && tensor.name.contains(".weight")) {
         return bytes.into();
     }
     let round = |value: &[u8]| {

@@ -253,7 +253,8 @@ impl ModelConfig {
         let metadata = &gguf.metadata;
         let keys = Keys { metadata, architecture: architecture.name };
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
-        let blocks = keys.required("block_count", MAX_LAYERS)?;
+        let is_bare = architecture.projector.is_some_and(|projector| projector.is_bare);
+        let blocks = if is_bare { 0 } else { keys.required("block_count", MAX_LAYERS)? };
         let encoder = architecture.projector.map(|of| EncoderConfig::read(&keys, gguf, of, blocks)).transpose()?;
         let context_length = match &encoder {
             Some(encoder) => encoder.most_rows(),

@@ -168,7 +168,7 @@ impl<'a> GpuModelBuilder<'a> {
     /// `bad_file` where the bytes are not those of such a tensor.
     pub fn put(&mut self, index: usize, slice: &TensorSlice, bytes: &[u8]) -> Result<()> {
         let tensor = &self.tensors[index];
-        let bytes = &*rounded_kernel(tensor, bytes);
+        let bytes = &*rounded_kernel(self.model.config.rounds_kernels(), tensor, bytes);
         if let Check::Sampled(sampler) = &mut self.check {
             sampler.take(index, tensor, slice, bytes);
         }

@@ -6,7 +6,7 @@ use super::super::super::program::{Combining, Factor, Norm, NormKind, Op, Operan
 use super::vit::{Form, Vit, names, own};
 
 /// One table for columns, one for rows.
-const TAPS: usize = 2;
+pub const TAPS: usize = 2;
 
 /// E2B, E4B, 26B-A4B and 31B.
 pub fn gemma4v(config: &ModelConfig, encoder: &EncoderConfig) -> Program {

@@ -6,6 +6,7 @@
 
 mod conformer;
 mod gemma;
+mod gemma_unified;
 mod internvl;
 mod pixtral;
 mod qwen;
@@ -42,13 +43,14 @@ const MERGE: Option<&str> = Some("spatial_merge_size");
 const PATCHES: MostRows = MostRows::Fixed(4096);
 /// Of images: `merge` patches along a side become one row, where the file does not say another number.
 const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge, rows: MostRows) -> Encoder {
-    let projector = Projector { name, merge_key, merge, rows, is_rotated: false };
+    let projector = Projector { name, merge_key, merge, rows, is_rotated: false, is_bare: false };
     Encoder { projector, prefix: VISION, program }
 }
 
 /// Of sounds: `merge` of up to `rows` rows become one, where the file does not say another number.
 const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge, rows: usize) -> Encoder {
-    let projector = Projector { name, merge_key, merge, rows: MostRows::Fixed(rows), is_rotated: false };
+    let rows = MostRows::Fixed(rows);
+    let projector = Projector { name, merge_key, merge, rows, is_rotated: false, is_bare: false };
     Encoder { projector, prefix: AUDIO, program }
 }
 
@@ -56,6 +58,12 @@ impl Encoder {
     /// Queries and keys are rotated.
     const fn rotated(mut self) -> Self {
         self.projector.is_rotated = true;
+        self
+    }
+
+    /// There are no layers.
+    const fn bare(mut self) -> Self {
+        self.projector.is_bare = true;
         self
     }
 }
@@ -74,11 +82,13 @@ static ENCODERS: &[Encoder] = &[
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
     // As many rows as llama.cpp takes.
     encoder("gemma4v", gemma::gemma4v, (SCALE, 3), MostRows::Merged(1120)).rotated(),
+    encoder("gemma4uv", gemma_unified::gemma4uv, (SCALE, 3), MostRows::Merged(1120)).bare(),
     of_sounds("ultravox", whisper::ultravox, (Some("projector.stack_factor"), 1), whisper::ROWS),
     of_sounds("voxtral", whisper::voxtral, (Some("projector.stack_factor"), 4), whisper::ROWS),
     // Pairs of frames, whatever a file says.
     of_sounds("qwen2a", whisper::qwen2a, (None, 2), whisper::ROWS),
     of_sounds("gemma4a", conformer::gemma4a, (None, 1), conformer::ROWS),
+    of_sounds("gemma4ua", gemma_unified::gemma4ua, (None, gemma_unified::SAMPLES), conformer::ROWS).bare(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
 ];
 
