@@ -5,7 +5,7 @@ use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -25,6 +25,7 @@ const NAMES: [&str; 19] = [
     "gemma4v-bounded",
     "gemma4uv",
     "gemma4ua",
+    "glm4v",
 ];
 
 fn open(name: &str) -> Gguf {

@@ -16,6 +16,7 @@ const MARKS: Record<string, readonly [string, string]> = {
   gemma4ua: ['<|audio>', '<audio|>'],
   gemma4uv: ['<|image>', '<image|>'],
   gemma4v: ['<|image>', '<image|>'],
+  glm4v: ['<|begin_of_image|>', '<|end_of_image|>'],
   pixtral: ['', '[IMG_END]'],
   lfm2: ['<|image_start|>', '<|image_end|>'],
   internvl: ['<img>', '</img>'],

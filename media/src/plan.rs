@@ -3,7 +3,7 @@
 use crate::image::{Image, check_size};
 use crate::resample::Filter;
 use crate::sizes::{self, Bounds, LFM2_TILE, Size};
-use crate::tables::{Grid, Taps, antialiased, between_corners, round_f16};
+use crate::tables::{Grid, Taps, antialiased, between_corners, bicubic, round_f16};
 
 /// Pixels along a side of a window of Qwen2.5-VL.
 const WINDOW: usize = 112;
@@ -114,7 +114,7 @@ impl Encoder {
             "gemma3" => Tiles::one(fit(Size::square(self.image_size), Filter::Bilinear)),
             "gemma4v" | "gemma4uv" => Tiles::one(fit(within([70, 1120]), Filter::Bicubic)),
             "pixtral" => Tiles::one(fit(within([8, 1024]), Filter::Bicubic)),
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" => {
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => {
                 Tiles::one(fit(within([8, 4096]), Filter::Bicubic))
             }
             "idefics3" => self.idefics3(image),
@@ -263,6 +263,7 @@ impl Encoder {
             }
             "lfm2" => grid.resized(side, self.place_taps, antialiased),
             "qwen3vl_merger" => grid.resized(side, self.place_taps, between_corners),
+            "glm4v" if side > 0 => grid.resized(side, self.place_taps, bicubic),
             _ => Ok(Taps::default()),
         }
     }
@@ -273,7 +274,7 @@ impl Encoder {
             place as f64 * (theta.ln() * -2.0 * pair as f64 / (self.head_dim / 2) as f64).exp()
         };
         match self.projector.as_str() {
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" => {
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => {
                 grid.turns(self.head_dim, |[row, column], pair| match pair {
                     _ if pair < quarter => angle(10_000.0, row, pair),
                     _ if pair < 2 * quarter => angle(10_000.0, column, pair - quarter),

@@ -214,6 +214,22 @@ pub fn antialiased(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     (0..length).map(of).collect()
 }
 
+/// Of two by two neighbours, by cubic polynomials (Keys 1981, with its parameter −3/4).
+pub fn bicubic(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
+    const A: f32 = -0.75;
+    let near = |x: f32| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
+    let far = |x: f32| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
+    let scale = length as f32 / side as f32;
+    let of = |at: usize| {
+        let place = (at as f32 + 0.5) / scale - 0.5;
+        let (first, share) = (place.floor(), place - place.floor());
+        let weights = [far(share + 1.0), near(share), near(1.0 - share), far(2.0 - share)];
+        let row = |i: usize| (first + i as f32 - 1.0).clamp(0.0, (side - 1) as f32) as usize;
+        (0..4).map(|i| (row(i), weights[i])).collect()
+    };
+    (0..length).map(of).collect()
+}
+
 /// The nearest number that f16 can hold, of ties the even one.
 pub fn round_f16(value: f32) -> f32 {
     let magnitude = value.abs();
@@ -262,7 +278,7 @@ mod tests {
     #[test]
     fn weights_of_a_resized_table_add_up_to_one() {
         for (side, length) in [(8, 14), (8, 8), (16, 5), (16, 2), (4, 1), (1, 3)] {
-            for of_axis in [between_corners, antialiased] {
+            for of_axis in [between_corners, antialiased, bicubic] {
                 for taps in of_axis(side, length) {
                     let sum: f32 = taps.iter().map(|(_, weight)| weight).sum();
                     assert!((sum - 1.0).abs() < 1e-5, "{side} to {length}: {taps:?}");

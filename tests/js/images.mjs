@@ -19,6 +19,7 @@ export const NAMES = [
   'gemma4v',
   'gemma4v-bounded',
   'gemma4uv',
+  'glm4v',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

@@ -348,6 +348,23 @@ def encoders():
         e.linear(f"v.deepstack.{layer}.fc1", 144, 144)
         e.linear(f"v.deepstack.{layer}.fc2", 44, 144)
     yield e
+    # llama.cpp rounds what the merger reads to f16: its bias is most of what follows, so that rows can be compared
+    # closely.
+    e = Encoder("glm4v", "glm4v", "glm4-axes-f16", [(60, 40), (150, 90)], image_size=32, projection_dim=40)
+    e.keys |= SILU
+    e.only_some = True
+    e.start((64,), second=True)
+    e.norm("v.norm_embd", 36, False)
+    e.blocks(bias=False, gate=True, fused=True, half=True)
+    e.norm("v.post_ln", 36, False)
+    e.tensor("mm.patch_merger.weight", 28, 36, 2, 2, deviation=0.008, half=True)
+    e.tensor("mm.patch_merger.bias", 28, deviation=1.0)
+    e.tensor("mm.model.fc.weight", 30, 28)
+    e.norm("mm.post_norm", 30)
+    e.tensor("mm.gate.weight", 22, 30)
+    e.tensor("mm.up.weight", 22, 30)
+    e.tensor("mm.down.weight", 40, 22)
+    yield e
     for name, merges in [("pixtral", True), ("pixtral-single", False)]:
         e = Encoder(name, "pixtral", "mistral3-q8_0", [(60, 40), (70, 90)], image_size=64, projection_dim=64,
                     embedding_length=48, attention__layer_norm_epsilon=1e-5, **({"spatial_merge_size": 2} if merges else {}))

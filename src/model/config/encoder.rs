@@ -18,6 +18,9 @@ pub(in crate::model) const AUDIO: &str = "clip.audio";
 /// How names of kernels of convolutions begin.
 const KERNELS: [&str; 3] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d."];
 
+/// What makes one row of several patches, in some files as a kernel of a convolution.
+const MERGER: &str = "mm.patch_merger.weight";
+
 /// Pixels along a side of an image or a patch, at most.
 const MAX_SIDE: usize = 1 << 14;
 /// Patches along a side of what becomes one row, at most.
@@ -306,14 +309,14 @@ fn is_kernel(name: &str) -> bool {
 /// Kernels of convolutions over patches or frames as matrices, and tables of positions of several axes as one: a row
 /// per output.
 pub fn flatten(gguf: &mut Gguf) {
-    for tensor in gguf.tensors.iter_mut().filter(|tensor| tensor.name.starts_with(['v', 'a']) && tensor.dims.len() > 1)
-    {
+    let is_own = |name: &str| name.starts_with(['v', 'a']) || name == MERGER;
+    for tensor in gguf.tensors.iter_mut().filter(|tensor| is_own(&tensor.name) && tensor.dims.len() > 1) {
         let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
         let dims = &tensor.dims;
         let before = product(&dims[..dims.len() - 1]);
         tensor.dims = if is_kernel(&tensor.name) && before == 1 {
             vec![product(dims)]
-        } else if is_kernel(&tensor.name) && dims.len() > 2 {
+        } else if (is_kernel(&tensor.name) || tensor.name == MERGER) && dims.len() > 2 {
             vec![before, dims[dims.len() - 1]]
         } else if tensor.name == "v.position_embd.weight" {
             vec![dims[0], product(&dims[1..])]

@@ -7,6 +7,7 @@
 mod conformer;
 mod gemma;
 mod gemma_unified;
+mod glm;
 mod internvl;
 mod pixtral;
 mod qwen;
@@ -77,6 +78,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("qwen3vl_merger", qwen::qwen3vl, (MERGE, 2), PATCHES).rotated(),
     encoder("qwen2.5vl_merger", qwen::qwen25vl, (MERGE, 2), PATCHES).rotated(),
     encoder("qwen2vl_merger", qwen::qwen2vl, (MERGE, 2), PATCHES).rotated(),
+    encoder("glm4v", glm::glm4v, (MERGE, 2), PATCHES).rotated(),
     encoder("pixtral", pixtral::pixtral, (MERGE, 1), PATCHES).rotated(),
     // And a class token.
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),

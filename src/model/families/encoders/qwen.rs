@@ -28,7 +28,8 @@ pub fn qwen3vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     merged(vit)
 }
 
-fn rotated(config: &ModelConfig, norm: NormKind) -> Form {
+/// Norms of this kind, heads rotated as wholes.
+pub fn rotated(config: &ModelConfig, norm: NormKind) -> Form {
     Form { norm, apart: Some(config.head_dim / 2), ..Form::new(config) }
 }
 
