@@ -220,7 +220,14 @@ impl Transform {
     fn of(&self, samples: &[f64], first: usize, step: usize) -> Vec<Complex> {
         let length = self.turns.len() / step;
         if !length.is_multiple_of(2) {
-            return (0..length).map(|k| self.sum(samples, (first, step), k)).collect();
+            // Samples are real: a frequency from the end is the conjugate of the one from the start.
+            let mut found = vec![[0.0; 2]; length];
+            for k in 0..=length / 2 {
+                let [re, im] = self.sum(samples, (first, step), k);
+                found[(length - k) % length] = [re, -im];
+                found[k] = [re, im];
+            }
+            return found;
         }
         let [even, odd] = [first, first + step].map(|first| self.of(samples, first, 2 * step));
         let mut found = vec![[0.0; 2]; length];
@@ -235,8 +242,13 @@ impl Transform {
 
     fn sum(&self, samples: &[f64], (first, step): (usize, usize), k: usize) -> Complex {
         let length = self.turns.len();
+        let mut turn = 0; // that of sample `at`: k · at · step, modulo the length
         (0..length / step).fold([0.0; 2], |[re, im], at| {
-            let [cos, sin] = self.turns[k * at * step % length];
+            let [cos, sin] = self.turns[turn];
+            turn += k * step;
+            if turn >= length {
+                turn -= length;
+            }
             let x = samples[first + at * step];
             [re + x * cos, im + x * sin]
         })

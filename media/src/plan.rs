@@ -269,27 +269,27 @@ impl Encoder {
     }
 
     fn turns(&self, grid: &Grid) -> Vec<f32> {
+        const ROW: usize = 0;
+        const COLUMN: usize = 1;
         let quarter = self.head_dim / 4;
-        let angle = |theta: f64, place: usize, pair: usize| {
-            place as f64 * (theta.ln() * -2.0 * pair as f64 / (self.head_dim / 2) as f64).exp()
-        };
+        // The angle from one place to the next, of the pair number `pair` of those of an axis.
+        let power = |theta: f64, pair: f64| (theta.ln() * -2.0 * pair / (self.head_dim / 2) as f64).exp();
+        let step = |theta: f64, pair: usize| power(theta, pair as f64);
         match self.projector.as_str() {
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => {
-                grid.turns(self.head_dim, |[row, column], pair| match pair {
-                    _ if pair < quarter => angle(10_000.0, row, pair),
-                    _ if pair < 2 * quarter => angle(10_000.0, column, pair - quarter),
-                    _ => 0.0,
+                grid.turns(self.head_dim, |pair| match pair {
+                    _ if pair < quarter => (ROW, step(10_000.0, pair)),
+                    _ if pair < 2 * quarter => (COLUMN, step(10_000.0, pair - quarter)),
+                    _ => (ROW, 0.0),
                 })
             }
-            "pixtral" => grid.turns(self.head_dim, |[row, column], pair| match pair < quarter {
-                true => angle(10_000.0, row, pair),
-                false => {
-                    angle(10_000.0, column, pair - quarter) * (10_000_f64.ln() * -2.0 / self.head_dim as f64).exp()
-                }
+            "pixtral" => grid.turns(self.head_dim, |pair| match pair < quarter {
+                true => (ROW, step(10_000.0, pair)),
+                false => (COLUMN, step(10_000.0, pair - quarter) * power(10_000.0, 0.5)),
             }),
-            "gemma4v" => grid.turns(self.head_dim, |[row, column], pair| match pair < quarter {
-                true => angle(100.0, column, pair),
-                false => angle(100.0, row, pair - quarter),
+            "gemma4v" => grid.turns(self.head_dim, |pair| match pair < quarter {
+                true => (COLUMN, step(100.0, pair)),
+                false => (ROW, step(100.0, pair - quarter)),
             }),
             _ => Vec::new(),
         }

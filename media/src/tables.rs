@@ -168,12 +168,15 @@ impl Grid {
         Ok(taps)
     }
 
-    /// Cosines and sines `[patches, head_dim / 2, 2]` of the angles that `angle` gives for row, column and pair.
-    pub fn turns(&self, head_dim: usize, angle: impl Fn([usize; 2], usize) -> f64) -> Vec<f32> {
+    /// Cosines and sines `[patches, head_dim / 2, 2]`: `of_pair` gives the axis of a pair, 0 for rows, and its angle from
+    /// one place to the next.
+    pub fn turns(&self, head_dim: usize, of_pair: impl Fn(usize) -> (usize, f64)) -> Vec<f32> {
         let pairs = head_dim / 2;
-        let of_cell = |&cell: &[usize; 2]| (0..pairs).map(move |pair| (cell, pair));
-        let angles = self.cells.iter().flat_map(of_cell).map(|(cell, pair)| angle(cell, pair));
-        angles.flat_map(|angle| [angle.cos() as f32, angle.sin() as f32]).collect()
+        let places = self.patches.width.max(self.patches.height);
+        let turn = |angle: f64| [angle.cos() as f32, angle.sin() as f32];
+        let of_places = |(axis, step)| (axis, (0..places).map(|place| turn(place as f64 * step)).collect());
+        let tables: Vec<(usize, Vec<[f32; 2]>)> = (0..pairs).map(|pair| of_places(of_pair(pair))).collect();
+        self.cells.iter().flat_map(|cell| tables.iter().flat_map(|(axis, turns)| turns[cell[*axis]])).collect()
     }
 }
 
