@@ -36,6 +36,7 @@ struct Params {
 #import lowest
 #import soft_cap
 #import alibi
+#import rows_seen
 
 const KEYS: u32 = 32u;         // of a tile
 const MAX_EACH: u32 = 8u;      // queries of a thread
@@ -52,20 +53,6 @@ var<private> first_query: u32; // row of the workgroup's first query
 
 var<workgroup> q_tile: array<vec4<f32>, QUERIES * VECS>;
 var<workgroup> bounds: array<vec2<u32>, QUERIES>;   // what each query sees
-
-// First row that row i sees, and one past the last. Neither shrinks from one row to the next.
-fn seen(i: u32) -> vec2<u32> {
-    // mutant: inputs[this_pass.row[i].sequence] => vec2<u32>(0u, this_pass.rows)
-    let input = inputs[this_pass.row[i].sequence];
-    // mutant: params.window / 2u => params.window / 2u - 1u
-    let before = select(params.window / 2u, params.window - 1u, params.causal != 0u);
-    let after = select(params.window / 2u, 0u, params.causal != 0u);
-    let is_bounded = params.window != 0u;
-    // mutant: i - min(i, before), is_bounded => i - min(i, before), false
-    let first = max(input.x, select(0u, i - min(i, before), is_bounded));
-    // mutant: is_bounded || params.causal != 0u => is_bounded
-    return vec2<u32>(first, min(input.y, select(input.y, i + after + 1u, is_bounded || params.causal != 0u)));
-}
 
 fn load_queries(first: u32, head: u32, lane: u32) {
     for (var i = lane; i < QUERIES * VECS * 4u; i += WG_SIZE) {

@@ -2,7 +2,7 @@
 
 use super::fusion::{Attend, OfHeads};
 use super::{Buffers, Forward, Lowering};
-use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
+use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch, attention_of_inputs};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::rope_batch::{RopeBatch, rope_batch};
 use crate::kernels::rope_kv::{Qkv, Rope};
@@ -115,7 +115,12 @@ impl Lowering<'_> {
             Some(tables) if sight == Sight::Part => tables.parts,
             _ => [buffers.pass, buffers.inputs.spans],
         };
-        list.push(attention_batch(heads, rules, BatchBuffers { pass, inputs, qkv, y }));
+        let batch = BatchBuffers { pass, inputs, qkv, y };
+        // Texts may be short; images and sounds are long.
+        list.push(match buffers.tables {
+            Some(_) => attention_of_inputs(self.forward.caps, buffers.chunk as u32, heads, rules, batch),
+            None => attention_batch(heads, rules, batch),
+        });
         list
     }
 }

@@ -6,61 +6,6 @@ struct Rows {
     far: vec4<f32>,
 }
 
-// Row r of a thread's scores, at `position`: LOWEST for keys that it does not see. `key` is the first of the thread's.
-fn mask_row(s: ptr<function, Sums>, r: u32, position: u32, key: u32) {
-    let low = vec4<u32>(key) + vec4<u32>(0u, 1u, 2u, 3u);
-    let far = low + HALF;
-    let last = vec4<u32>(position);
-    // mutant (attention_tiled): low <= last => low < last
-    var is_low = low <= last;
-    // mutant (attention_tiled): far <= last => low <= last
-    var is_far = far <= last;
-    if WINDOW != 0u {
-        // mutant (attention_tiled): low + WINDOW > last => low + WINDOW >= last
-        is_low &= low + WINDOW > last;
-        is_far &= far + WINDOW > last;
-    }
-    (*s)[2u * r] = select(vec4<f32>(LOWEST), (*s)[2u * r], is_low);
-    (*s)[2u * r + 1u] = select(vec4<f32>(LOWEST), (*s)[2u * r + 1u], is_far);
-}
-
-fn cap_row(s: ptr<function, Sums>, r: u32) {
-    for (var i = 0u; i < 4u; i++) {
-        // mutant (attention_tiled): SOFT_CAP) * LOG2_E => SOFT_CAP)
-        (*s)[2u * r][i] = soft_cap((*s)[2u * r][i], SOFT_CAP) * LOG2_E;
-        (*s)[2u * r + 1u][i] = soft_cap((*s)[2u * r + 1u][i], SOFT_CAP) * LOG2_E;
-    }
-}
-
-// Products become scores in units of ln 2. `position` and `key` are the first of the thread's, `before` is the first
-// position of the tile.
-fn all_scores(s: ptr<function, Sums>, position: u32, key: u32, before: u32) {
-    if SOFT_CAP != 0.0 {
-        cap_row(s, 0u);
-        cap_row(s, 1u);
-        cap_row(s, 2u);
-        cap_row(s, 3u);
-        cap_row(s, 4u);
-        cap_row(s, 5u);
-        cap_row(s, 6u);
-        cap_row(s, 7u);
-    }
-    // Most tiles have no key that a row does not see.
-    // mutant (attention_tiled): key + HALF + 3u <= before => key <= before
-    // mutant (attention_tiled): before + TILE - 1u) => before)
-    if key + HALF + 3u <= before && (WINDOW == 0u || key + WINDOW > before + TILE - 1u) {
-        return;
-    }
-    mask_row(s, 0u, position, key);
-    mask_row(s, 1u, position + 1u, key);
-    mask_row(s, 2u, position + 2u, key);
-    mask_row(s, 3u, position + 3u, key);
-    mask_row(s, 4u, position + HALF, key);
-    mask_row(s, 5u, position + HALF + 1u, key);
-    mask_row(s, 6u, position + HALF + 2u, key);
-    mask_row(s, 7u, position + HALF + 3u, key);
-}
-
 fn weigh_row(s: ptr<function, Sums>, r: u32, highest: f32) {
     (*s)[2u * r] = exp2((*s)[2u * r] - highest);
     (*s)[2u * r + 1u] = exp2((*s)[2u * r + 1u] - highest);

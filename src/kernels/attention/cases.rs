@@ -429,7 +429,7 @@ pub(super) fn chunk_case_with(
     let expected = expected(heads, limits, position, (&q, sinks), &sequences[sequence as usize]);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
     let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
-    let can_tile = can_tile(&heads) && limits.alibi == 0.0 && limits.value_dim == 0;
+    let can_tile = can_tile(heads.head_dim) && limits.alibi == 0.0 && limits.value_dim == 0;
     let tiled = can_tile.then(|| attention_tiled(pass, groups, &problem, limits));
     let few = attention_few(pass, &problem, limits);
     let case = bench.case(name, vec![few], y, Expected::Close(expected, Tolerance::ATTENTION));

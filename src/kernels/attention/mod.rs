@@ -180,7 +180,7 @@ impl Limits {
 /// Causal attention of a chunk of up to `rows` rows: of one sequence, and their positions follow each other.
 pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
     let head_dim = problem.heads.head_dim;
-    match tiled::choose(caps, &problem.heads, rows) {
+    match tiled::choose(caps, (problem.heads.heads, head_dim), rows) {
         _ if limits.alibi != 0.0 || limits.value_dim(head_dim) != head_dim => attention_few(pass, problem, limits),
         Choice::Few => attention_few(pass, problem, limits),
         Choice::Tiled { groups } => attention_tiled(pass, groups, problem, limits),

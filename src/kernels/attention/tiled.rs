@@ -36,7 +36,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 };
 
 /// Queries, and keys, of a tile; threads of each.
-const TILE: u32 = 64;
+pub const TILE: u32 = 64;
 
 /// Parts of a workgroup, at most: 256 threads.
 const MAX_PARTS: u32 = 4;
@@ -75,21 +75,21 @@ pub static RULES: &[Rule] = &[
 ];
 
 /// Whether the kernel in tiles can take these heads.
-pub fn can_tile(heads: &Heads) -> bool {
-    heads.head_dim.is_multiple_of(8) && heads.head_dim <= MAX_PARTS * TILE
+pub fn can_tile(head_dim: u32) -> bool {
+    head_dim.is_multiple_of(8) && head_dim <= MAX_PARTS * TILE
 }
 
-/// How passes of up to `rows` rows are computed.
-pub fn choose(caps: &Caps, heads: &Heads, rows: u32) -> Choice {
-    let (tiles, subgroup) = (heads.heads * rows.div_ceil(TILE), caps.subgroup_sizes().0);
+/// How passes of up to `rows` rows of so many heads are computed.
+pub fn choose(caps: &Caps, (heads, head_dim): (u32, u32), rows: u32) -> Choice {
+    let (tiles, subgroup) = (heads * rows.div_ceil(TILE), caps.subgroup_sizes().0);
     let fits = |rule: &&Rule| rows >= rule.min_rows && tiles >= rule.min_tiles && subgroup >= rule.min_subgroup;
-    let rule = RULES.iter().find(fits).filter(|_| can_tile(heads));
+    let rule = RULES.iter().find(fits).filter(|_| can_tile(head_dim));
     rule.map_or(Choice::Few, |rule| rule.choice)
 }
 
 /// How a workgroup is divided.
 #[derive(Debug, Clone, Copy)]
-struct Parts {
+pub struct Parts {
     groups: u32,
     /// Parts of a group, each for 64 columns of y.
     columns: u32,
@@ -100,25 +100,31 @@ struct Parts {
 impl Parts {
     /// As many groups as were asked for, if that makes no more than 256 threads, and no fewer than 128: one part alone
     /// has too few to wait for memory.
-    fn of(head_dim: u32, groups: u32) -> Self {
+    pub fn of(head_dim: u32, groups: u32) -> Self {
         let columns = head_dim.div_ceil(TILE);
         let groups = groups.clamp(2u32.div_ceil(columns), (MAX_PARTS / columns).max(1));
         let buffers = if 2 * groups * (1 + columns) <= SLICES { 2 } else { 1 };
         Self { groups, columns, buffers }
+    }
+
+    /// As constants of a pipeline.
+    pub fn constants(self) -> [(&'static str, f64); 4] {
+        let Self { groups, columns, buffers } = self;
+        let parts = groups * columns;
+        [
+            ("PARTS", parts.into()),
+            ("COLUMN_PARTS", columns.into()),
+            ("BUFFERS", buffers.into()),
+            ("WG_SIZE", (TILE * parts).into()),
+        ]
     }
 }
 
 /// Causal attention of a chunk: rows of one sequence whose positions follow each other.
 pub fn attention_tiled(pass: Slice, groups: u32, problem: &Attention, limits: Limits) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
-    let Parts { groups, columns, buffers } = Parts::of(head_dim, groups);
-    let parts = groups * columns;
-    let constants = [
+    let own = [
         ("HEAD_DIM", head_dim.into()),
-        ("PARTS", parts.into()),
-        ("COLUMN_PARTS", columns.into()),
-        ("BUFFERS", buffers.into()),
-        ("WG_SIZE", (TILE * parts).into()),
         ("HEADS", heads.into()),
         ("GROUP", (heads / kv_heads).into()),
         ("CAPACITY", capacity.into()),
@@ -128,6 +134,7 @@ pub fn attention_tiled(pass: Slice, groups: u32, problem: &Attention, limits: Li
         ("SOFT_CAP", limits.soft_cap.into()),
         ("SINKS", bool_override(problem.sinks.is_some())),
     ];
+    let constants = [&Parts::of(head_dim, groups).constants(), own.as_slice()].concat();
     let sinks = problem.sinks.unwrap_or(problem.q);
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
     let grid = [Extent::Fixed(heads), Extent::PerRows(TILE), Extent::Fixed(1)];
@@ -141,7 +148,7 @@ mod tests {
 
     #[test]
     fn tiles_are_for_many_rows_of_heads_that_fit() {
-        let choice = |caps: &Caps, heads, head_dim, rows| choose(caps, &Heads::f16(heads, heads, head_dim, 4096), rows);
+        let choice = |caps: &Caps, heads, head_dim, rows| choose(caps, (heads, head_dim), rows);
         let gpu = Caps { subgroup_size: (32, 32), ..Caps::baseline() };
         for caps in [&Caps::baseline(), &gpu] {
             assert_eq!(choice(caps, 32, 64, 512), Choice::Tiled { groups: 1 });

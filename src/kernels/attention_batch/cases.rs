@@ -4,6 +4,7 @@ use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
 use crate::kernels::pass::Pass;
 use crate::kernels::reference::{self, Alibi, AttentionShape, Visible};
+use crate::kernels::spec::Dispatch;
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention_batch");
@@ -29,10 +30,20 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         (heads(3, 3, 18), BatchRules { causal: true, ..alibi }, &[30, 12]),
         (heads(4, 2, 64), BatchRules { window: 6, alibi: 5.0, ..full }, &[70, 2, 33]),
     ];
-    sets.into_iter().map(|(heads, rules, lengths)| case(random, heads, rules, lengths)).collect()
+    let each = |(of, rules, lengths): (BatchHeads, BatchRules, &[usize])| {
+        case(random, (of, rules), lengths, "", |buffers| attention_batch(of, rules, buffers))
+    };
+    sets.into_iter().map(each).collect()
 }
 
-fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[usize]) -> Case {
+/// Of inputs of these lengths, as `dispatch` computes them.
+pub(super) fn case(
+    random: &mut Random,
+    (heads, rules): (BatchHeads, BatchRules),
+    lengths: &[usize],
+    more: &str,
+    dispatch: impl Fn(BatchBuffers) -> Dispatch,
+) -> Case {
     let ids: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length]).collect();
     let inputs: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
     let mut bench = Bench::of(Pass::batch(&inputs));
@@ -50,14 +61,14 @@ fn case(random: &mut Random, heads: BatchHeads, rules: BatchRules, lengths: &[us
         qkv: bench.floats(&qkv).into(),
         y: y.into(),
     };
-    let dispatch = attention_batch(heads, rules, buffers);
+    let dispatch = dispatch(buffers);
     let expected = [expected(heads, rules, lengths, &qkv), after].concat();
     let expected = Expected::Close(expected, Tolerance::ATTENTION);
     let BatchHeads { heads, kv_heads, head_dim } = heads;
     let BatchRules { causal, window, soft_cap, alibi, .. } = rules;
     let name = format!(
         "{heads}/{kv_heads} heads of {head_dim}, inputs of {lengths:?}, causal {causal}, window {window}, \
-         cap {soft_cap}, ALiBi {alibi}"
+         cap {soft_cap}, ALiBi {alibi}{more}"
     );
     bench.case(name, vec![dispatch], y, expected)
 }

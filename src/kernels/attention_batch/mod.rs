@@ -2,8 +2,13 @@
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
+#[cfg(feature = "harness")]
+pub(crate) mod cases_tiled;
 pub mod reference;
+pub mod tiled;
 
+use super::attention::tiled::{Choice, choose};
+use super::caps::Caps;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
 
 params! {
@@ -86,7 +91,23 @@ pub struct BatchBuffers {
     pub y: Slice,
 }
 
-/// Attention of every row of the pass over the rows of its own input.
+pub use tiled::SPEC as TILED;
+
+/// Attention of every row of the pass, of up to `rows`, over the rows of its own input, which are many.
+pub fn attention_of_inputs(
+    caps: &Caps,
+    rows: u32,
+    of: BatchHeads,
+    rules: BatchRules,
+    buffers: BatchBuffers,
+) -> Dispatch {
+    match choose(caps, (of.heads, of.head_dim), rows) {
+        Choice::Tiled { groups } if tiled::can_take(rules) => tiled::attention_batch_tiled(groups, of, rules, buffers),
+        _ => attention_batch(of, rules, buffers),
+    }
+}
+
+/// The same of inputs that may be short.
 pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers) -> Dispatch {
     let BatchHeads { heads, kv_heads, head_dim } = of;
     let queries: u32 = if head_dim <= 128 { 16 } else { 8 };
