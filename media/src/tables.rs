@@ -168,8 +168,8 @@ impl Grid {
         Ok(taps)
     }
 
-    /// Cosines and sines `[patches, head_dim / 2, 2]`: `of_pair` gives the axis of a pair, 0 for rows, and its angle from
-    /// one place to the next.
+    /// Cosines and sines `[patches, head_dim / 2, 2]`: `of_pair` gives the axis of a pair, 0 for rows, and its angle
+    /// from one place to the next.
     pub fn turns(&self, head_dim: usize, of_pair: impl Fn(usize) -> (usize, f64)) -> Vec<f32> {
         let pairs = head_dim / 2;
         let places = self.patches.width.max(self.patches.height);
