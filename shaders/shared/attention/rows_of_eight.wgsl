@@ -3,12 +3,14 @@
 alias PackedEight = Eight; // as they are loaded
 
 fn load_k(row: u32, i: u32) -> PackedEight {
+    // mutant (attention_batch_tiled): (row + i) => row
     let at = 2u * (row + i);
     return Eight(k[at], k[at + 1u]);
 }
 
 fn load_v(row: u32, i: u32) -> PackedEight {
     let at = 2u * (row + i);
+    // mutant (attention_batch_tiled): v[at + 1u] => v[at]
     return Eight(v[at], v[at + 1u]);
 }
 

@@ -19,7 +19,7 @@ fn mask_row(s: ptr<function, Sums>, r: u32, row: u32, key: u32) {
 // Products, in units of ln 2, become scores. `own` is the first of the thread's rows, `key` the first of its keys.
 fn all_scores(s: ptr<function, Sums>, block: Block, own: u32, key: u32) {
     // Most tiles have no key that a row does not see.
-    // mutant (attention_batch_tiled): key >= seen_by_all.x && => 
+    // mutant (attention_batch_tiled): key >= seen_by_all.x => true
     // mutant (attention_batch_tiled): key + HALF + 3u < seen_by_all.y => key < seen_by_all.y
     if key >= seen_by_all.x && key + HALF + 3u < seen_by_all.y {
         return;
