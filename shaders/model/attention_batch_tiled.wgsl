@@ -47,7 +47,6 @@ fn q_row_of(block: Block, row: u32) -> u32 {
 
 // Element where the row of a key begins. Behind the last key, where all weights are 0, it is the last one's.
 fn k_row_of(block: Block, key: u32) -> u32 {
-    // mutant: min(key, block.end - 1u) => key
     return block.k_at + min(key, block.end - 1u) * params.stride;
 }
 
