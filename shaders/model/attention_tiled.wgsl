@@ -38,7 +38,6 @@ struct Params {
 #import score_tiles
 #import scores_causal
 #import score_rows
-
 #import walk_tiles
 
 fn q_row_of(block: Block, row: u32) -> u32 {

@@ -6,6 +6,18 @@ struct Rows {
     far: vec4<f32>,
 }
 
+// Masks all rows by the kernel's mask_row: `row` and `key` are the first of the thread's.
+fn mask_rows(s: ptr<function, Sums>, row: u32, key: u32) {
+    mask_row(s, 0u, row, key);
+    mask_row(s, 1u, row + 1u, key);
+    mask_row(s, 2u, row + 2u, key);
+    mask_row(s, 3u, row + 3u, key);
+    mask_row(s, 4u, row + HALF, key);
+    mask_row(s, 5u, row + HALF + 1u, key);
+    mask_row(s, 6u, row + HALF + 2u, key);
+    mask_row(s, 7u, row + HALF + 3u, key);
+}
+
 fn weigh_row(s: ptr<function, Sums>, r: u32, highest: f32) {
     (*s)[2u * r] = exp2((*s)[2u * r] - highest);
     (*s)[2u * r + 1u] = exp2((*s)[2u * r + 1u] - highest);

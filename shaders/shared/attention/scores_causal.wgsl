@@ -46,12 +46,5 @@ fn all_scores(s: ptr<function, Sums>, block: Block, own: u32, key: u32) {
     if key + HALF + 3u <= before && (WINDOW == 0u || key + WINDOW > before + TILE - 1u) {
         return;
     }
-    mask_row(s, 0u, position, key);
-    mask_row(s, 1u, position + 1u, key);
-    mask_row(s, 2u, position + 2u, key);
-    mask_row(s, 3u, position + 3u, key);
-    mask_row(s, 4u, position + HALF, key);
-    mask_row(s, 5u, position + HALF + 1u, key);
-    mask_row(s, 6u, position + HALF + 2u, key);
-    mask_row(s, 7u, position + HALF + 3u, key);
+    mask_rows(s, position, key);
 }

@@ -24,13 +24,5 @@ fn all_scores(s: ptr<function, Sums>, block: Block, own: u32, key: u32) {
     if key >= seen_by_all.x && key + HALF + 3u < seen_by_all.y {
         return;
     }
-    let row = block.first + own;
-    mask_row(s, 0u, row, key);
-    mask_row(s, 1u, row + 1u, key);
-    mask_row(s, 2u, row + 2u, key);
-    mask_row(s, 3u, row + 3u, key);
-    mask_row(s, 4u, row + HALF, key);
-    mask_row(s, 5u, row + HALF + 1u, key);
-    mask_row(s, 6u, row + HALF + 2u, key);
-    mask_row(s, 7u, row + HALF + 3u, key);
+    mask_rows(s, block.first + own, key);
 }

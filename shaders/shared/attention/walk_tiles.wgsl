@@ -93,7 +93,7 @@ fn write(block: Block, row: u32, element: u32, low: vec4<f32>, high: vec4<f32>) 
     }
 }
 
-// The rows of a block. `high` and `total` are what a thread's softmax begins with.
+// Computes the rows of a block. A thread's softmax begins with the maximum `high_0` and the sum `total_0`.
 fn attend(block: Block, high_0: f32, total_0: f32, lane: u32) {
     let part = lane / THREADS;
     let own = 4u * (lane % THREADS / SIDE);         // first row of the thread's
