@@ -93,7 +93,8 @@ pub struct BatchBuffers {
 
 pub use tiled::SPEC as TILED;
 
-/// Attention of every row of the pass, of up to `rows`, over the rows of its own input, which are many.
+/// Attention of every row of the pass over the rows of its own input, for inputs that usually have many rows, as images
+/// and sounds do. The pass has up to `rows` rows.
 pub fn attention_of_inputs(
     caps: &Caps,
     rows: u32,
@@ -107,7 +108,7 @@ pub fn attention_of_inputs(
     }
 }
 
-/// The same of inputs that may be short.
+/// Attention of every row of the pass over the rows of its own input, for inputs of any length.
 pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers) -> Dispatch {
     let BatchHeads { heads, kv_heads, head_dim } = of;
     let queries: u32 = if head_dim <= 128 { 16 } else { 8 };
