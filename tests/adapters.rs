@@ -30,8 +30,8 @@ fn numbers(value: &Value) -> Vec<f64> {
     serde_json::from_value(value.clone()).expect("numbers")
 }
 
-fn said() -> Value {
-    let text = std::fs::read_to_string(folder().join("expectations.json")).expect("expectations");
+fn said(file: &str) -> Value {
+    let text = std::fs::read_to_string(folder().join(file)).expect("expectations");
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -54,37 +54,43 @@ fn relative(found: &[f32], expected: &[f64]) -> f64 {
 
 #[test]
 fn models_with_adapters_say_what_llama_cpp_says() {
-    let said = said();
+    let said = said("expectations.json");
     for name in BASES {
         let said = &said[name];
         let ids: Vec<u32> = serde_json::from_value(said["ids"].clone()).expect("ids");
         let mut model = base(name);
         let plain = model.forward(&ids, 0, Logits::Last).unwrap();
         assert!(relative(&plain, &numbers(&said["plain"])) < 2e-5, "{name} without adapters");
-        for case in said["cases"].as_array().expect("cases") {
-            let files: Vec<String> = serde_json::from_value(case["adapters"].clone()).expect("names");
-            let adapters = files.iter().zip(numbers(&case["scales"])).map(|(file, scale)| {
-                let adapter = read(&model, file);
-                let invocation = &adapter.invocation;
-                let from = ids.windows(invocation.len().max(1)).rposition(|window| window == invocation).unwrap_or(0);
-                assert_eq!(from as u64, if file.contains("invoked") { said["start"].as_u64().unwrap() } else { 0 });
-                ActiveAdapter { adapter: adapter.into(), scale: scale as f32, from }
-            });
-            let adapters: Vec<_> = adapters.collect();
-            model.set_adapters(adapters);
-            let expected = numbers(&case["logits"]);
-            let whole = model.forward(&ids, 0, Logits::Last).unwrap();
-            let error = relative(&whole, &expected);
-            // In two passes, the last of one token.
-            let (last, before) = ids.split_last().unwrap();
-            model.forward(before, 0, Logits::None).unwrap();
-            let stepped = model.forward(&[*last], before.len(), Logits::Last).unwrap();
-            println!("{name} {} {}: {error:.1e}", case["adapters"], case["scales"]);
-            assert!(error < 5e-5, "{name} {files:?}: {error}");
-            assert!(relative(&stepped, &expected) < 5e-5, "{name} {files:?} token by token");
-        }
+        check_cases(&mut model, said);
         model.set_adapters(Vec::new());
         assert_eq!(model.forward(&ids, 0, Logits::Last).unwrap(), plain, "{name}: nothing of them stays");
+    }
+}
+
+/// What a model says with the adapters of each case.
+fn check_cases(model: &mut CpuModel, said: &Value) {
+    let ids: Vec<u32> = serde_json::from_value(said["ids"].clone()).expect("ids");
+    for case in said["cases"].as_array().expect("cases") {
+        let files: Vec<String> = serde_json::from_value(case["adapters"].clone()).expect("names");
+        let adapters = files.iter().zip(numbers(&case["scales"])).map(|(file, scale)| {
+            let adapter = read(model, file);
+            let invocation = &adapter.invocation;
+            let from = ids.windows(invocation.len().max(1)).rposition(|window| window == invocation).unwrap_or(0);
+            assert_eq!(from as u64, if file.contains("invoked") { said["start"].as_u64().unwrap() } else { 0 });
+            ActiveAdapter { adapter: adapter.into(), scale: scale as f32, from }
+        });
+        let adapters: Vec<_> = adapters.collect();
+        model.set_adapters(adapters);
+        let expected = numbers(&case["logits"]);
+        let whole = model.forward(&ids, 0, Logits::Last).unwrap();
+        let error = relative(&whole, &expected);
+        // In two passes, the last of one token.
+        let (last, before) = ids.split_last().unwrap();
+        model.forward(before, 0, Logits::None).unwrap();
+        let stepped = model.forward(&[*last], before.len(), Logits::Last).unwrap();
+        println!("{files:?} {}: {error:.1e}", case["scales"]);
+        assert!(error < 5e-5, "{files:?}: {error}");
+        assert!(relative(&stepped, &expected) < 5e-5, "{files:?} token by token");
     }
 }
 
@@ -169,7 +175,7 @@ fn dispatches(name: &str, adapter: &str) -> [[usize; 2]; 2] {
     let buffers = Buffers::alloc(program, config.vocab, Room::one(256), &mut plan);
     let plain = Forward::new(program, &caps, &weights, &buffers);
 
-    let groups = adapter_groups(program, &read(&model, adapter)).expect("no experts");
+    let groups = adapter_groups(program, &read(&model, adapter));
     let program = adapted(program, &groups.iter().map(|group| group.of).collect::<Vec<_>>());
     let here = plan.words("an adapter", 1);
     let place = |group: AdapterGroup| {
@@ -188,6 +194,8 @@ fn dispatches(name: &str, adapter: &str) -> [[usize; 2]; 2] {
 #[test]
 fn an_adapter_adds_few_dispatches() {
     assert_eq!(dispatches("llama-f32", "llama-f32.all.gguf"), [[8, 10], [8 + 4, 10 + 8]]);
+    // Of experts one more for each of gate, up and down.
+    assert_eq!(dispatches("olmoe-f16", "olmoe-f16.all.gguf"), [[13, 15], [13 + 9, 15 + 11]]);
 }
 
 #[test]

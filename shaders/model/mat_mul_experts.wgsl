@@ -20,6 +20,7 @@ override PAIRED: bool;    // rows r and ROWS + r of an expert are gate and up of
 override GATE: u32;       // with PAIRED or UP the activation, see gated.wgsl
 override UP: bool;        // y holds the gate of what is computed here
 override BIAS: bool;      // [EXPERTS, ROWS]; with PAIRED those of the gates, then those of the ups
+override BIAS_OF_ENTRIES: u32 = 0; // not 0: the bias is [so many, ROWS] of entries, not of experts
 
 override TILE_ROWS: u32 = 4u * TX;
 override TILE_ENTRIES: u32 = 4u * TY;
@@ -28,6 +29,7 @@ override X_TILE: u32 = 8u * TILE_ENTRIES;
 override BLOCKS: u32 = (COLS + 31u) / 32u;
 override OUTPUTS: u32 = select(TILE_ROWS, TILE_ROWS / 2u, PAIRED); // rows of y of a workgroup
 override MATRIX_ROWS: u32 = select(ROWS, 2u * ROWS, PAIRED);
+override BIASES: u32 = select(EXPERTS, BIAS_OF_ENTRIES, BIAS_OF_ENTRIES > 0u);
 
 struct Params {
     first_expert: u32, // of the shard
@@ -97,13 +99,15 @@ fn write(tile: Tile, i: u32, r: u32, sum: f32, up: f32) {
     }
     let at = entries[i] * Y_STRIDE + r;
     var value = sum;
+    // mutant: select(tile.expert, entries[i], BIAS_OF_ENTRIES > 0u) => tile.expert
+    let owner = select(tile.expert, entries[i], BIAS_OF_ENTRIES > 0u);
     if BIAS {
-        // mutant: value += bias[tile.expert * ROWS + r] => value += bias[r]
-        value += bias[tile.expert * ROWS + r];
+        // mutant: value += bias[owner * ROWS + r] => value += bias[r]
+        value += bias[owner * ROWS + r];
     }
     if PAIRED {
-        // mutant: (EXPERTS + tile.expert) * ROWS + r => tile.expert * ROWS + r
-        let of_up = bias[select(0u, (EXPERTS + tile.expert) * ROWS + r, BIAS)];
+        // mutant: (BIASES + owner) * ROWS + r => owner * ROWS + r
+        let of_up = bias[select(0u, (BIASES + owner) * ROWS + r, BIAS)];
         value = gated(value, up + select(0.0, of_up, BIAS));
     } else if UP {
         // mutant: gated(y[at], value) => gated(value, y[at])

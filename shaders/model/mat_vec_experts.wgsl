@@ -20,6 +20,7 @@ override PAIRED: bool;        // rows r and ROWS + r of an expert are gate and u
 override GATE: u32;           // with PAIRED or UP the activation, see gated.wgsl
 override UP: bool;            // y holds the gate of what is computed here
 override BIAS: bool;          // [EXPERTS, ROWS]; with PAIRED those of the gates, then those of the ups
+override BIAS_OF_ENTRIES: u32 = 0; // not 0: the bias is [so many, ROWS] of entries, not of experts: t · TOP + s
 override ADD: bool;           // add to y
 override HEADS: bool;         // choice s of every token is expert s: routes are not read
 override X_STEP: u32;         // elements from the x of a choice to that of the next, where they lie in the token's row
@@ -32,6 +33,7 @@ override CHOICES: u32 = select(1u, TOP, SUM);             // that a workgroup wo
 override STEPS_OF_ROW: u32 = (4u * BLOCKS * CHOICES + WG_SIZE - 1u) / WG_SIZE; // pairs of quads for each thread
 override PARTS: u32 = SUMS * ((WG_SIZE + 3u) / 4u);
 override MATRIX_ROWS: u32 = select(ROWS, 2u * ROWS, PAIRED);
+override BIASES: u32 = select(EXPERTS, BIAS_OF_ENTRIES, BIAS_OF_ENTRIES > 0u);
 
 const MAX_SUMS = 4u;
 
@@ -132,9 +134,11 @@ fn biases(token: u32, choice: u32, r: u32) -> vec2<f32> {
         let expert = expert_of(token, s);
         if is_here(expert) {
             let weight = select(1.0, weight_of(token, s), SUM);
-            // mutant: EXPERTS * ROWS + expert * ROWS + r => expert * ROWS + r
-            let up = select(0u, EXPERTS * ROWS + expert * ROWS + r, PAIRED);
-            found += weight * vec2<f32>(bias[expert * ROWS + r], bias[up]);
+            // mutant: select(expert, token * TOP + s, BIAS_OF_ENTRIES > 0u) => expert
+            let owner = select(expert, token * TOP + s, BIAS_OF_ENTRIES > 0u);
+            // mutant: (BIASES + owner) * ROWS + r => owner * ROWS + r
+            let up = select(0u, (BIASES + owner) * ROWS + r, PAIRED);
+            found += weight * vec2<f32>(bias[owner * ROWS + r], bias[up]);
         }
     }
     return found;

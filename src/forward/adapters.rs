@@ -10,13 +10,13 @@
 use std::rc::Rc;
 
 use super::Lowering;
+use super::expert_adapters::push_experts;
 use super::fusion::is_dead;
 use crate::kernels::lora::{self, Lora, OfRows, RowOfA, Segment, Terms};
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Op, Program};
 use crate::model::{Adapter, WeightKey};
-use crate::{Error, ErrorCode, Result};
 
 /// What an adapter has for the products of one activation, or for a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,24 +34,15 @@ pub struct AdapterGroup {
 }
 
 /// The groups of an adapter.
-///
-/// # Errors
-/// `unsupported_architecture` where it changes a weight that lists on the GPU have no adapters for.
-pub fn adapter_groups(program: &Program, adapter: &Adapter) -> Result<Vec<AdapterGroup>> {
+pub fn adapter_groups(program: &Program, adapter: &Adapter) -> Vec<AdapterGroup> {
     let mut groups: Vec<AdapterGroup> = Vec::new();
-    let mut known = Vec::new();
     for run in runs(program) {
-        known.extend(run.iter().map(|(key, _)| *key));
         // Layers may run again.
         if !groups.iter().any(|group| group.of == run[0].0) {
             groups.extend(Some(group(&run, adapter)).filter(|group| !group.plan.is_empty()));
         }
     }
-    if let Some((key, _)) = adapter.pairs.iter().find(|(key, _)| !known.contains(key)) {
-        let message = format!("adapter of {}: the GPU has none for experts, load it with backend 'cpu'", key.name());
-        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
-    }
-    Ok(groups)
+    groups
 }
 
 /// Weight and width of the products of each run, and of each table alone.
@@ -61,28 +52,31 @@ fn runs(program: &Program) -> Vec<Vec<(WeightKey, usize)>> {
         let mut at = 0;
         while at < ops.len() {
             let run = run_at(&ops[at..]);
-            at += run.len().max(1);
-            let of = |op: &Op| match *op {
-                Op::Linear { weight: key, y, .. } | Op::Embed { table: key, y, .. } => Some((key, program.width(y))),
-                _ => None,
-            };
-            let run: Vec<_> = run.iter().filter_map(of).collect();
-            if !run.is_empty() {
-                found.push(run);
+            at += run.len();
+            let mut products = Vec::new();
+            for op in run {
+                match *op {
+                    Op::Linear { weight: key, y, .. } | Op::Embed { table: key, y, .. } => {
+                        products.push((key, program.width(y)));
+                    }
+                    ref other => push_experts(program, other, &mut products),
+                }
+            }
+            if !products.is_empty() {
+                found.push(products);
             }
         }
     }
     found
 }
 
-/// The products of one activation that operations start with, or a table.
+/// The products of one activation that operations start with, or one operation.
 fn run_at(ops: &[Op]) -> &[Op] {
     let count = match ops[0] {
         Op::Linear { x: input, .. } => {
             ops.iter().take_while(|op| matches!(op, Op::Linear { x, .. } if *x == input)).count()
         }
-        Op::Embed { .. } => 1,
-        _ => 0,
+        _ => 1,
     };
     &ops[..count]
 }
@@ -120,9 +114,8 @@ pub fn adapted(program: &Program, groups: &[WeightKey]) -> Program {
         let mut at = 0;
         while at < ops.len() {
             let run = run_at(&ops[at..]);
-            let count = run.len().max(1);
-            made.extend_from_slice(&ops[at..at + count]);
-            at += count;
+            made.extend_from_slice(run);
+            at += run.len();
             let (x, of, factor) = match run.first() {
                 Some(Op::Linear { x, weight, .. }) => (Some(*x), *weight, 1.0),
                 Some(Op::Embed { table, scale, .. }) => (None, *table, *scale),
@@ -196,7 +189,7 @@ impl AdapterPlaces {
 pub struct Adapters<'a> {
     /// They are added one after the other.
     pub all: &'a [AdapterPlaces],
-    /// `[rows, ranks]` f32, for the largest group.
+    /// `[rows, ranks]` f32, for the largest group; of experts see [`bytes_of_experts`](super::bytes_of_experts).
     pub t: Slice,
     /// The program without the adapters.
     pub base: &'a Program,

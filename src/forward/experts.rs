@@ -57,20 +57,22 @@ fn counts_of_heads(heads: usize) -> Counts {
     Counts { experts: heads as u32, used: heads as u32 }
 }
 
-fn counts_of(experts: Experts) -> Counts {
+pub(super) fn counts_of(experts: Experts) -> Counts {
     Counts { experts: experts.count as u32, used: experts.used as u32 }
 }
 
 /// The gate or the down operation of experts, as both lowerings take it.
-struct Product<'a> {
+pub(super) struct Product<'a> {
     part: &'a ExpertPart,
-    experts: Experts,
+    pub experts: Experts,
     epilogue: Epilogue,
     routes: Activation,
     /// Whether a row of x has one for each expert of the token.
-    per_choice: bool,
+    pub per_choice: bool,
     x: Activation,
     y: Activation,
+    /// `[parts, entries, rows]`, in the place of biases, and how many entries these are.
+    pub added: Option<(Slice, u32)>,
 }
 
 impl Lowering<'_> {
@@ -117,13 +119,15 @@ impl Lowering<'_> {
             let fixed = (forward.buffers.pass, forward.buffers.dummy);
             mat_vec_experts(forward.caps, fixed, rows, &self.problem(&product))
         };
-        match *op {
-            Op::ExpertDown { x, routes, weight, experts, y, .. } => {
-                let (epilogue, y) = (Epilogue::Sum { add: to.is_some() }, to.unwrap_or(y));
-                run(Product { part: &self.parts(weight)[0], experts, epilogue, routes, per_choice: true, x, y })
+        let (of, mut products) = match *op {
+            Op::ExpertDown { weight, y, .. } => {
+                (weight, self.down(op, Epilogue::Sum { add: to.is_some() }, to.unwrap_or(y)))
             }
-            _ => self.gates(op).into_iter().flat_map(run).collect(),
-        }
+            _ => self.gates(op),
+        };
+        let mut list = self.adapt_experts(of, &mut products, Some(self.rows));
+        list.extend(products.into_iter().flat_map(run));
+        list
     }
 
     /// Many rows: the same, in tiles of rows with one expert.
@@ -132,12 +136,12 @@ impl Lowering<'_> {
         let Some(scratch) = buffers.scratch.experts else { return Vec::new() };
         let tiles = |experts| Tiles::new(self.forward.caps, counts_of(experts), self.rows, scratch.plan);
         match *op {
-            Op::ExpertDown { x, routes, weight, experts, y, .. } => {
+            Op::ExpertDown { weight, experts, y, .. } => {
                 let (width, results) = (self.forward.width(y), scratch.results);
-                let part = &self.parts(weight)[0];
-                let product = Product { part, experts, epilogue: Epilogue::Store, routes, per_choice: true, x, y };
-                let problem = ExpertProduct { y: results, y_stride: width, ..self.problem(&product) };
-                let mut list = mat_mul_experts(buffers.dummy, true, &tiles(experts), &problem);
+                let mut products = self.down(op, Epilogue::Store, y);
+                let mut list = self.adapt_experts(weight, &mut products, None);
+                let problem = ExpertProduct { y: results, y_stride: width, ..self.problem(&products[0]) };
+                list.extend(mat_mul_experts(buffers.dummy, true, &tiles(experts), &problem));
                 let to_place = self.places.of(to.unwrap_or(y));
                 debug_assert_eq!(to_place.offset, 0, "sums of experts have a buffer to themselves");
                 let sum = (to_place.slice, to_place.stride as u32);
@@ -147,8 +151,11 @@ impl Lowering<'_> {
             Op::ExpertGate { routes, experts, .. } => {
                 let tiles = tiles(experts);
                 let product = |product| mat_mul_experts(buffers.dummy, false, &tiles, &self.problem(&product));
-                let plan = expert_tiles(buffers.pass, self.places.of(routes).slice, &tiles);
-                [plan].into_iter().chain(self.gates(op).into_iter().flat_map(product)).collect()
+                let (of, mut products) = self.gates(op);
+                let mut list = vec![expert_tiles(buffers.pass, self.places.of(routes).slice, &tiles)];
+                list.extend(self.adapt_experts(of, &mut products, None));
+                list.extend(products.into_iter().flat_map(product));
+                list
             }
             _ => Vec::new(),
         }
@@ -165,6 +172,7 @@ impl Lowering<'_> {
             counts: counts_of_heads(heads),
             weights: &self.parts(weight)[0].matrix,
             bias: None,
+            bias_of_entries: 0,
             epilogue: Epilogue::Store,
             routes: buffers.dummy,
             of_heads: Some(x_width),
@@ -217,14 +225,22 @@ impl Lowering<'_> {
     }
 
     /// The products of gate and up: one where they are in one matrix, or the gate and then the up.
-    fn gates(&self, op: &Op) -> Vec<Product<'_>> {
-        let Op::ExpertGate { x, routes, ref gate_up, kind, experts, y } = *op else { return Vec::new() };
+    fn gates(&self, op: &Op) -> (WeightKey, Vec<Product<'_>>) {
+        let Op::ExpertGate { x, routes, ref gate_up, kind, experts, y } = *op else { unreachable!("not of experts") };
         let parts = self.parts(gate_up.key());
-        let product = |(part, epilogue)| Product { part, experts, epilogue, routes, per_choice: false, x, y };
-        parts.iter().zip(epilogues(gate_up, parts.len(), kind)).map(product).collect()
+        let product =
+            |(part, epilogue)| Product { part, experts, epilogue, routes, per_choice: false, x, y, added: None };
+        (gate_up.key(), parts.iter().zip(epilogues(gate_up, parts.len(), kind)).map(product).collect())
     }
 
-    fn problem<'p>(&self, product: &Product<'p>) -> ExpertProduct<'p> {
+    /// The product of down, to y.
+    fn down(&self, op: &Op, epilogue: Epilogue, y: Activation) -> Vec<Product<'_>> {
+        let Op::ExpertDown { x, routes, weight, experts, .. } = *op else { return Vec::new() };
+        let part = &self.parts(weight)[0];
+        vec![Product { part, experts, epilogue, routes, per_choice: true, x, y, added: None }]
+    }
+
+    pub(super) fn problem<'p>(&self, product: &Product<'p>) -> ExpertProduct<'p> {
         let [routes, x, y] = [product.routes, product.x, product.y].map(|of| self.places.of(of));
         debug_assert!(x.offset == 0 && y.offset == 0, "activations of experts have buffers to themselves");
         let [x_width, y_width] = [product.x, product.y].map(|of| self.forward.width(of));
@@ -233,7 +249,8 @@ impl Lowering<'_> {
         ExpertProduct {
             counts: counts_of(product.experts),
             weights: &product.part.matrix,
-            bias: product.part.bias,
+            bias: product.added.map(|(added, _)| added).or(product.part.bias),
+            bias_of_entries: product.added.map_or(0, |(_, entries)| entries),
             epilogue: product.epilogue,
             routes: routes.slice,
             of_heads: None,

@@ -12,6 +12,7 @@ mod buffers;
 mod decode;
 mod embedder;
 mod encoder;
+mod expert_adapters;
 mod experts;
 mod export;
 mod fusion;
@@ -33,6 +34,7 @@ pub use buffers::{
 };
 pub use embedder::BatchLists;
 pub use encoder::Tables;
+pub use expert_adapters::bytes_of_experts;
 pub use experts::{ExpertPart, ExpertScratch};
 pub use export::{Export, export};
 pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};

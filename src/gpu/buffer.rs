@@ -42,6 +42,20 @@ impl Device {
         self.buffer(label, size, STORAGE)
     }
 
+    /// The same for one that is bound as a whole.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where it is too large for a buffer or a binding of the device.
+    pub fn bound_buffer(&self, label: &str, size: u64) -> Result<Buffer> {
+        // The device's own limit: `caps` may hold a smaller one, by which matrices are cut.
+        let most = self.raw.limits().max_storage_buffer_binding_size;
+        if size > most {
+            let message = format!("{label} takes {size} bytes, a binding of this device holds {most}");
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
+        self.storage_buffer(label, size)
+    }
+
     /// A zeroed buffer of at least `size` bytes (a multiple of 4, at least 16).
     ///
     /// # Errors
@@ -73,15 +87,8 @@ impl BufferTable {
     /// # Errors
     /// `limit_exceeded` where one is too large for a buffer or a binding of the device.
     pub fn make(&mut self, device: &Device, specs: &[BufferSpec]) -> Result<()> {
-        // The device's own limit: `caps` may hold a smaller one, by which matrices are cut.
-        let most = device.raw.limits().max_storage_buffer_binding_size;
         for spec in specs {
-            if spec.bytes > most {
-                let (label, bytes) = (&spec.label, spec.bytes);
-                let message = format!("{label} takes {bytes} bytes, a binding of this device holds {most}");
-                return Err(Error::new(ErrorCode::LimitExceeded, message));
-            }
-            self.insert(spec.id, device.storage_buffer(&spec.label, spec.bytes)?);
+            self.insert(spec.id, device.bound_buffer(&spec.label, spec.bytes)?);
         }
         Ok(())
     }

@@ -75,10 +75,19 @@ struct Kind {
     rows: u32,
     epilogue: Epilogue,
     bias: bool,
+    /// Entries have a bias each, not experts.
+    of_entries: bool,
     /// Cuts the matrix after a third of the experts.
     shards: bool,
     /// Every other token's sequence is done.
     done: bool,
+}
+
+impl Kind {
+    /// Who has a bias: experts, or entries, of which there may be more than the pass has.
+    fn biases(&self) -> u32 {
+        if self.of_entries { self.tokens * self.counts.used + 3 } else { self.counts.experts }
+    }
 }
 
 const PLAIN: Kind = Kind {
@@ -87,6 +96,7 @@ const PLAIN: Kind = Kind {
     rows: 33,
     epilogue: Epilogue::Store,
     bias: false,
+    of_entries: false,
     shards: false,
     done: false,
 };
@@ -107,6 +117,8 @@ const DECODE: &[Kind] = &[
     Kind { epilogue: ADD, tokens: 4, done: true, ..PLAIN },
     Kind { counts: counts(5, 1), bias: true, shards: true, ..PLAIN },
     Kind { epilogue: REGLU, rows: 34, ..PLAIN },
+    Kind { epilogue: SWIGLU, bias: true, of_entries: true, tokens: 2, ..PLAIN },
+    Kind { counts: counts(9, 4), epilogue: SUM, bias: true, of_entries: true, shards: true, tokens: 2, ..PLAIN },
 ];
 
 const PREFILL: &[Kind] = &[
@@ -117,6 +129,7 @@ const PREFILL: &[Kind] = &[
     Kind { counts: counts(2, 1), epilogue: Epilogue::Up(ExpertActivation::GeGlu), tokens: 70, bias: true, ..PLAIN },
     Kind { counts: counts(3, 3), tokens: 1, rows: 31, bias: true, ..PLAIN },
     Kind { epilogue: REGLU, tokens: 9, rows: 35, ..PLAIN },
+    Kind { epilogue: SWIGLU, tokens: 10, bias: true, of_entries: true, ..PLAIN },
 ];
 
 const HEADS: &[Kind] = &[
@@ -221,7 +234,7 @@ impl Inputs {
             }
         }
         let x_rows = if per_choice { tokens * used } else { tokens };
-        let bias = kind.bias.then(|| random.floats((experts * matrix_rows) as usize));
+        let bias = kind.bias.then(|| random.floats((kind.biases() * matrix_rows) as usize));
         // Clamped activations want values past their limits.
         let size = if kind.epilogue == CLAMPED { 8.0 } else { 1.0 };
         let x = random.floats((x_rows * cols) as usize).iter().map(|x| size * x).collect();
@@ -245,7 +258,8 @@ impl Inputs {
         for (token, chosen) in self.chosen.iter().enumerate().filter(|(token, _)| !(kind.done && token % 2 == 0)) {
             for (s, &(expert, weight)) in chosen.iter().enumerate() {
                 let x = if per_choice { token * used + s } else { token };
-                let sums = self.sums(kind, expert, &self.x[x * cols..][..cols]);
+                let of = if kind.of_entries { token * used + s } else { expert };
+                let sums = self.sums(kind, [expert, of], &self.x[x * cols..][..cols]);
                 let summed = matches!(kind.epilogue, Epilogue::Sum { .. });
                 let y = &mut y[stride * if summed { token } else { token * used + s }..][..rows];
                 for (r, y) in y.iter_mut().enumerate() {
@@ -262,8 +276,8 @@ impl Inputs {
         y
     }
 
-    /// An expert's matrix times x, plus its bias.
-    fn sums(&self, kind: &Kind, expert: usize, x: &[f32]) -> Vec<f32> {
+    /// An expert's matrix times x, plus a bias.
+    fn sums(&self, kind: &Kind, [expert, of]: [usize; 2], x: &[f32]) -> Vec<f32> {
         let rows = self.tensor.rows as usize / kind.counts.experts as usize;
         let matrix = self.tensor.reference().rows(expert * rows..(expert + 1) * rows);
         let mut sums = vec![0.0; rows];
@@ -271,7 +285,7 @@ impl Inputs {
         let half = kind.rows as usize;
         for (r, sum) in sums.iter_mut().enumerate() {
             // Of gate and up the biases of all gates come first.
-            let at = r / half * kind.counts.experts as usize * half + expert * half + r % half;
+            let at = r / half * kind.biases() as usize * half + of * half + r % half;
             *sum += self.bias.as_ref().map_or(0.0, |bias| bias[at]);
         }
         sums
@@ -284,6 +298,7 @@ impl Inputs {
             counts: kind.counts,
             weights,
             bias: self.bias.as_ref().map(|bias| bench.floats(bias).into()),
+            bias_of_entries: if kind.of_entries { kind.biases() } else { 0 },
             epilogue: kind.epilogue,
             routes: bench.bytes(bytemuck::cast_slice(&self.routes())).into(),
             x: bench.floats(&self.x).into(),

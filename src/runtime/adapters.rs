@@ -29,8 +29,8 @@ impl<S: Session> Engine<S> {
     /// Registers an adapter under this number, which no other may have had.
     ///
     /// # Errors
-    /// The errors of [`Adapter::read`]; `limit_exceeded` for one adapter too many, `unsupported_architecture` for one
-    /// that changes experts; `out_of_memory`, `device_lost`.
+    /// The errors of [`Adapter::read`]; `limit_exceeded` for one adapter too many, or one that is too large for the
+    /// device; `out_of_memory`, `device_lost`.
     pub async fn add_adapter(&mut self, id: u32, file: &[u8]) -> Result<()> {
         let adapter = Adapter::read(self.session.config(), file)?;
         self.session.add_adapter(id, adapter).await

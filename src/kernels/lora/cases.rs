@@ -8,7 +8,7 @@ use crate::kernels::pass::{Pass, Row};
 use crate::kernels::reference::{lora_a, lora_b};
 
 /// The slot of the adapter at hand.
-const SLOT: usize = 3;
+pub(super) const SLOT: usize = 3;
 
 /// A name, a pass and which of its rows are computed; values of x, or a table; outputs and rank of each product.
 type Kind<'a> = (&'a str, &'a Pass, OfRows, Option<usize>, &'a [(usize, usize)]);
@@ -48,13 +48,13 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 }
 
 /// The scales of three sequences: 0 has no adapter, 1 has it from position 6 on, 2 from the start.
-fn scales() -> Vec<u32> {
+pub(super) fn scales() -> Vec<u32> {
     let uses = [vec![], vec![(SLOT, 0.5, 6)], vec![(SLOT, -2.0, 0), (SLOT + 1, 9.0, 0)]];
     uses.into_iter().flat_map(scale_words).chain(std::iter::repeat(0)).take(WORDS).collect()
 }
 
 /// The scale of a row by [`scales`].
-fn scale_of(row: &Row) -> f32 {
+pub(super) fn scale_of(row: &Row) -> f32 {
     [0.0, if row.position >= 6 { 0.5 } else { 0.0 }, -2.0][row.sequence as usize]
 }
 
@@ -91,7 +91,7 @@ fn row_of_a(random: &mut Random, pass: &Pass, (cols, ranks): (usize, usize), nor
     bench.case(name, vec![dispatch], before, Expected::Close(t, tolerance))
 }
 
-fn row(sequence: u32, position: u32) -> Row {
+pub(super) fn row(sequence: u32, position: u32) -> Row {
     Row { token: (3 * position + sequence) % 11, position, sequence, flags: 0 }
 }
 

@@ -5,7 +5,12 @@
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
+#[cfg(feature = "harness")]
+pub(crate) mod cases_experts;
+pub mod experts;
 pub mod reference;
+
+pub use experts::EXPERTS;
 
 use super::norm::Rows;
 use super::pass::MAX_SEQUENCES;

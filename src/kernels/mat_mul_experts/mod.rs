@@ -47,6 +47,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "GATE",
         "UP",
         "BIAS",
+        "BIAS_OF_ENTRIES",
     ],
 };
 
@@ -187,6 +188,7 @@ fn dispatch(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &ExpertProdu
         ("UP", bool_override(matches!(epilogue, Epilogue::Up(_)))),
         ("BIAS", bool_override(bias.is_some())),
     ];
+    constants.extend(problem.bias_of_entries());
     constants.extend(weights.layout(shard).constants());
     let kernel = Kernel::new(&SPEC, &constants)
         .named(weights.ty.key())

@@ -49,6 +49,7 @@ pub static SPEC: KernelSpec = KernelSpec {
         "GATE",
         "UP",
         "BIAS",
+        "BIAS_OF_ENTRIES",
         "ADD",
         "HEADS",
         "X_STEP",
@@ -92,6 +93,8 @@ pub struct ExpertProduct<'a> {
     pub weights: &'a Matrix,
     /// `[experts, rows]` f32; of gates and ups those of all gates, then those of all ups.
     pub bias: Option<Slice>,
+    /// Not 0: the bias is `[this many, rows]` of entries, choices of tokens, not of experts.
+    pub bias_of_entries: u32,
     /// What is done with the sums.
     pub epilogue: Epilogue,
     /// `[tokens, 2 · used]`, see [`route`](super::route::route).
@@ -123,6 +126,11 @@ impl ExpertProduct<'_> {
     /// Rows of y for an expert.
     pub fn rows(&self) -> u32 {
         self.matrix_rows() / (1 + u32::from(self.epilogue.is_paired()))
+    }
+
+    /// The constant for biases of entries, where there are some.
+    pub fn bias_of_entries(&self) -> Option<(&'static str, f64)> {
+        (self.bias_of_entries > 0).then_some(("BIAS_OF_ENTRIES", self.bias_of_entries.into()))
     }
 
     /// The experts of a shard: the first, and how many.
@@ -224,6 +232,7 @@ pub fn dispatch(
         ("HEADS", bool_override(problem.of_heads.is_some())),
         ("X_STEP", problem.of_heads.unwrap_or(0).into()),
     ];
+    constants.extend(problem.bias_of_entries());
     constants.extend(weights.layout(shard).constants());
     let mut kernel =
         Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights);

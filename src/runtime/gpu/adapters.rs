@@ -10,7 +10,9 @@ use super::evaluation::Evaluation;
 use super::lists::Lists;
 use super::model::GpuModel;
 use super::session::GpuSession;
-use crate::forward::{AdapterGroup, AdapterPlaces, Adapters, Buffers, Forward, GroupPlace, adapted, adapter_groups};
+use crate::forward::{
+    AdapterGroup, AdapterPlaces, Adapters, Buffers, Forward, GroupPlace, adapted, adapter_groups, bytes_of_experts,
+};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::lora::{SEQUENCE_BYTES, SLOTS, Terms, scale_words};
@@ -61,7 +63,7 @@ impl Group {
             (bytes.len() - part.len(), part.len())
         });
         let made = |name, bytes: &[u8]| {
-            let buffer = device.storage_buffer(name, bytes.len() as u64)?;
+            let buffer = device.bound_buffer(name, bytes.len() as u64)?;
             device.write(&buffer, 0, bytes);
             Result::Ok(Rc::new(buffer))
         };
@@ -109,10 +111,10 @@ impl GpuModel {
     /// Puts an adapter on the GPU.
     ///
     /// # Errors
-    /// `limit_exceeded` where all [`SLOTS`] scales of a sequence are taken, `unsupported_architecture` for an adapter
-    /// that changes experts; `out_of_memory`, `device_lost`.
+    /// `limit_exceeded` where all [`SLOTS`] scales of a sequence are taken, and for matrices that are too large for the
+    /// device; `out_of_memory`, `device_lost`.
     pub(in crate::runtime) async fn add_adapter(&self, id: u32, adapter: Adapter) -> Result<()> {
-        let groups = adapter_groups(&self.program, &adapter)?;
+        let groups = adapter_groups(&self.program, &adapter);
         let free = self.adapters.slots.borrow().iter().position(|slot| slot.strong_count() == 0);
         let Some(slot) = free else {
             return Err(Error::new(ErrorCode::LimitExceeded, format!("a model has at most {SLOTS} adapters")));
@@ -147,7 +149,8 @@ impl Adapted {
         let groups = || all.iter().flat_map(|adapter| &adapter.groups);
         let touched: Vec<WeightKey> = groups().map(|group| group.of).collect();
         let ranks = groups().map(|group| group.place.ranks as usize).max().unwrap_or(1);
-        let t = table.add(model.device.storage_buffer("ranks of adapters", (buffers.chunk * ranks * 4) as u64)?);
+        let bytes = bytes_of_experts(&model.program, buffers.chunk, &touched).max(buffers.chunk * ranks * 4);
+        let t = table.add(model.device.bound_buffer("ranks of adapters", bytes as u64)?);
         let mut numbers = vec![t];
         let places = all.iter().map(|adapter| {
             let groups = adapter.groups.iter().map(|group| {
