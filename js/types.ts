@@ -602,7 +602,7 @@ export interface AdapterOptions extends SourceOptions {
 
 /** An adapter that {@link WasmModel.load} adds. */
 export interface AdapterSource {
-  /** A GGUF file with an adapter (LoRA), or PEFT's safetensors. */
+  /** A GGUF file with an adapter (LoRA) or a control vector, or PEFT's safetensors. */
   readonly source: Source;
   /** As {@link AdapterOptions.config}. */
   readonly config?: Source | undefined;

@@ -47,8 +47,11 @@ macro_rules! base {
 }
 
 fn said(base: &Base) -> serde_json::Value {
-    let all: serde_json::Value =
-        serde_json::from_str(include_str!("fixtures/adapters/expectations.json")).expect("JSON");
+    let text = match base.adapters[0].0 {
+        "vector" => include_str!("fixtures/adapters/vectors.json"),
+        _ => include_str!("fixtures/adapters/expectations.json"),
+    };
+    let all: serde_json::Value = serde_json::from_str(text).expect("JSON");
     all[base.name].clone()
 }
 
@@ -222,6 +225,12 @@ async fn other_models_with_experts() {
         let greedy = options(&[(1, 1.5)], 6);
         assert_eq!(generate(&mut gpu, &ids, &greedy).await, generate(&mut cpu, &ids, &greedy).await, "{name}: text");
     }
+}
+
+#[wasm_bindgen_test]
+async fn models_with_control_vectors() {
+    compare(base!("gemma2-bf16", "vector", "all")).await;
+    compare(base!("lfm2moe-q4_0", "vector")).await;
 }
 
 #[wasm_bindgen_test]

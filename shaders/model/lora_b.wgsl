@@ -1,11 +1,12 @@
 // y[row, output + o] += factor · Σ_r b[o, r] t[row, first + r] for each segment: the second half of what an adapter
-// adds to products of one x, whose results lie side by side in the rows of y.
+// adds to products of one x, whose results lie side by side in the rows of y; or what a control vector adds to them.
 // One thread computes one value; the grid's z axis counts the segments. A row whose sequence has not the adapter at
 // work is left as it is.
 
 override WG_SIZE: u32 = 64;
 override SLOTS: u32;               // adapters that a sequence has scales for
 override OF_OUTPUTS: bool = false; // row 0 is the first of those with logits
+override DIRECTION: bool = false;  // t is the scale of the row: a control vector, with b of rank 1
 
 struct Params {
     slot: u32,
@@ -45,7 +46,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sum = 0.0;
     for (var r = 0u; r < segment.rank; r += 1u) {
         // mutant: segment.first + r => r
-        sum += b[segment.at + output * segment.rank + r] * t[group.y * params.ranks + segment.first + r];
+        // mutant: bitcast<f32>(own.x), DIRECTION => bitcast<f32>(own.x), false
+        let t_of = select(t[group.y * params.ranks + segment.first + r], bitcast<f32>(own.x), DIRECTION);
+        sum += b[segment.at + output * segment.rank + r] * t_of;
     }
     // mutant: segment.output + output => output
     // mutant: params.factor * sum => sum

@@ -56,6 +56,17 @@ impl Interpreter<'_> {
         self.run.put(y, out);
     }
 
+    /// Adds to what a layer has given what control vectors have for it.
+    pub(super) fn steer(&mut self, layer: usize, y: Activation) {
+        for ActiveAdapter { adapter, scale, from } in self.adapters {
+            for (_, direction) in adapter.directions.iter().filter(|(of, _)| *of == layer) {
+                let rows = self.run.values[y.0].chunks_exact_mut(direction.len()).zip(self.position..);
+                let rows = rows.filter(|(_, position)| position >= from);
+                rows.flat_map(|(row, _)| row.iter_mut().zip(direction)).for_each(|(y, own)| *y += scale * own);
+            }
+        }
+    }
+
     fn pairs(&self, weight: WeightKey) -> impl Iterator<Item = (&Pair, f32, usize)> {
         self.adapters.iter().filter_map(move |active| Some((active.adapter.pair(weight)?, active.scale, active.from)))
     }

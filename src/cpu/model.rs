@@ -365,6 +365,7 @@ impl Pass<'_> {
         for op in &program.layers[self.layer] {
             interpreter.run(op, yield_now).await?;
         }
+        interpreter.steer(self.layer, program.residual());
         Ok(())
     }
 

@@ -16,20 +16,20 @@ use crate::kernels::lora::{self, Lora, OfRows, RowOfA, Segment, Terms};
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Op, Program};
-use crate::model::{Adapter, WeightKey};
+use crate::model::{Adapter, WeightKey, direction_key};
 
 /// What an adapter has for the products of one activation, or for a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdapterGroup {
-    /// The first weight of the run of products, or the table.
+    /// The first weight of the run of products, or the table; of a direction see [`direction_key`].
     pub of: WeightKey,
-    /// `[ranks, cols]`, or of a table `[its rows, ranks]`.
+    /// `[ranks, cols]`, or of a table `[its rows, ranks]`; empty of a direction, which is the only B.
     pub a: Vec<f32>,
     /// The values of all B.
     pub b: Vec<f32>,
     /// Where these are, and where their results go.
     pub plan: Vec<Segment>,
-    /// Ranks of all products.
+    /// Ranks of all products; 0 of a direction.
     pub ranks: u32,
 }
 
@@ -41,6 +41,11 @@ pub fn adapter_groups(program: &Program, adapter: &Adapter) -> Vec<AdapterGroup>
         if !groups.iter().any(|group| group.of == run[0].0) {
             groups.extend(Some(group(&run, adapter)).filter(|group| !group.plan.is_empty()));
         }
+    }
+    for (layer, direction) in &adapter.directions {
+        let plan = vec![Segment { output: 0, outputs: direction.len() as u32, first: 0, rank: 1, at: 0 }];
+        let (of, b) = (direction_key(*layer), direction.clone());
+        groups.push(AdapterGroup { of, a: Vec::new(), b, plan, ranks: 0 });
     }
     groups
 }
@@ -106,7 +111,7 @@ fn group(run: &[(WeightKey, usize)], adapter: &Adapter) -> AdapterGroup {
     made
 }
 
-/// The program with an [`Op::Adapt`] for each of these groups, by their first weights.
+/// The program with an [`Op::Adapt`] for each of these groups, by their first weights; for directions behind layers.
 pub fn adapted(program: &Program, groups: &[WeightKey]) -> Program {
     let lasting = program.lasting();
     let part = |ops: &[Op]| {
@@ -143,9 +148,16 @@ pub fn adapted(program: &Program, groups: &[WeightKey]) -> Program {
         }
         made
     };
+    let layer = |(layer, ops): (usize, &Vec<Op>)| {
+        let (mut made, of) = (part(ops), direction_key(layer));
+        if groups.contains(&of) {
+            made.push(Op::Adapt { x: None, of, ys: vec![program.residual()], factor: 1.0 });
+        }
+        made
+    };
     Program {
         embed: part(&program.embed),
-        layers: program.layers.iter().map(|ops| part(ops)).collect(),
+        layers: program.layers.iter().enumerate().map(layer).collect(),
         head: part(&program.head),
         ..program.clone()
     }
@@ -162,7 +174,7 @@ pub struct GroupPlace {
     pub segments: Slice,
     /// ... which are these.
     pub plan: Vec<Segment>,
-    /// Ranks of all.
+    /// Ranks of all; 0 of a direction.
     pub ranks: u32,
     /// What the products add themselves in passes of one row, where they can.
     pub terms: Option<Terms>,

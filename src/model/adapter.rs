@@ -1,6 +1,6 @@
 //! Low-rank adapters (Hu et al. 2021, <https://arxiv.org/abs/2106.09685>): what is added to products of a model,
-//! `y += scale · alpha / rank · B · A · x`. Read from GGUF files as llama.cpp writes them; such a file is hostile
-//! input.
+//! `y += scale · alpha / rank · B · A · x`; and control vectors (Zou et al. 2023, <https://arxiv.org/abs/2310.01405>):
+//! what is added to what layers give. Read from GGUF files as llama.cpp writes them; such a file is hostile input.
 
 use std::rc::Rc;
 
@@ -26,10 +26,12 @@ pub struct Pair {
 }
 
 /// An adapter of a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Adapter {
     /// With the weights whose products they change.
     pub pairs: Vec<(WeightKey, Pair)>,
+    /// Layers, and what is added to what they give.
+    pub directions: Vec<(usize, Vec<f32>)>,
     /// The tokens from whose last occurrence in a prompt on the adapter is at work (activated LoRA, Greenewald et al.
     /// 2025, <https://arxiv.org/abs/2504.12397>); none for one that is always at work.
     pub invocation: Vec<u32>,
@@ -41,10 +43,14 @@ impl Adapter {
     /// # Errors
     /// `bad_file` for a file that is no adapter, or one of another model: names what differs and says both;
     /// `unsupported_quant` for tensors of other types than F32, F16, BF16 and Q8_0; `unsupported_architecture` for a
-    /// change of a table that is the head, too.
+    /// change of a table that is the head, too, and for a control vector of a model with several streams.
     pub fn read(config: &ModelConfig, file: &[u8]) -> Result<Self> {
         let mut reader = HeaderReader::new(Some(file.len() as u64));
         let Some(Gguf { metadata, tensors, .. }) = reader.push(file)? else { return Err(reader.finish()) };
+        if metadata.str("general.architecture")? == Some("controlvector") {
+            let directions = directions(config, &tensors, file)?;
+            return Ok(Self { directions, ..Self::default() });
+        }
         check_kind(config, &metadata)?;
         let weights = Weights {
             program: super::program(config),
@@ -68,13 +74,43 @@ impl Adapter {
             return Err(Error::bad_file("the adapter has no tensors"));
         }
         let invocation = metadata.i32s("adapter.alora.invocation_tokens")?.unwrap_or_default();
-        Ok(Self { pairs, invocation: invocation.into_iter().map(|id| id as u32).collect() })
+        Ok(Self { pairs, directions: Vec::new(), invocation: invocation.into_iter().map(|id| id as u32).collect() })
     }
 
     /// What it changes of the product with a weight.
     pub fn pair(&self, weight: WeightKey) -> Option<&Pair> {
         self.pairs.iter().find(|(key, _)| *key == weight).map(|(_, pair)| pair)
     }
+}
+
+/// What a control vector adds: `direction.N` to what layer N gives, counted from 0. As with llama.cpp there is none for
+/// layer 0.
+fn directions(config: &ModelConfig, tensors: &[TensorInfo], file: &[u8]) -> Result<Vec<(usize, Vec<f32>)>> {
+    let program = super::program(config);
+    let (layers, residual) = (program.layers.len(), program.residual());
+    if program.layers.iter().any(|ops| ops.last().map(Op::writes) != Some(residual)) {
+        let message = "control vector: this model has other streams beside the residual stream";
+        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    }
+    let width = program.width(residual);
+    let mut found = Vec::new();
+    for tensor in tensors {
+        let TensorInfo { name, dims, .. } = tensor;
+        match (1..layers).find(|layer| *name == format!("direction.{layer}")) {
+            Some(layer) if dims[..] == [width as u64] => found.push((layer, values(tensor, file)?)),
+            _ => {
+                let expected = format!("direction.1 to direction.{} of {width} values", layers - 1);
+                let message = format!("control vector: expected {expected} for this model, found {name} of {dims:?}");
+                return Err(Error::bad_file(message));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The key that lists know the direction of a layer by: no tensor has it.
+pub fn direction_key(layer: usize) -> WeightKey {
+    WeightKey { role: Role::TokenEmbedding, layer: Some(layer) }
 }
 
 fn check_kind(config: &ModelConfig, metadata: &Metadata) -> Result<()> {

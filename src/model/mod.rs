@@ -19,7 +19,7 @@ mod roles;
 mod streams;
 mod tensors;
 
-pub use adapter::{Adapter, Pair};
+pub use adapter::{Adapter, Pair, direction_key};
 pub use config::{
     EmbedderConfig, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector, RopeScaling,
     RopeSections, Ssm, WholeImages, YarnRamp, flatten, rounded_kernel,

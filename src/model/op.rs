@@ -208,7 +208,8 @@ pub enum Op {
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
     /// `y += factor · scale · B · A · x` for each of `ys`, where adapters change the products of `x`, the first of
-    /// which is with the weight `of`; or without x the embedding by the table `of`. Lists on the GPU alone have it.
+    /// which is with the weight `of`; or without x the embedding by the table `of`, or what a layer gives, whose
+    /// direction `of` is. Lists on the GPU alone have it.
     Adapt { x: Option<Activation>, of: WeightKey, ys: Vec<Activation>, factor: f32 },
 }
 

@@ -5,7 +5,7 @@
 Every base is its F32 twin (see f32_twin.py) with an f32 KV cache, the text the start of that of its own expectations.
 `all` changes all products with F32 values of rank 4 and has an alpha; `some` has no alpha and F16, BF16 and Q8_0.
 `invoked` is `all` with invocation tokens, which llama.cpp's library only reads: what is expected is a text whose first
-part was run without the adapter.
+part was run without the adapter. `vector` is a control vector with a direction for each layer but the first.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ from random_model import FIXTURES
 
 # A tied head; rows of one tensor for q, k and v, and a head of its own; experts; norms after blocks.
 BASES = ["llama-f32", "phi3-q8_0", "olmoe-f16", "gemma2-bf16"]
+# With the adapters beside a control vector, and their scales. Norms after blocks; three layers, with experts.
+VECTORS = {"gemma2-bf16": [("vector", -1.5), ("all", 0.5)], "lfm2moe-q4_0": [("vector", 2.0)]}
 TARGET = FIXTURES.parent / "adapters"
 IDS, INVOKED_AT, RANK, ALPHA = 40, 17, 4, 6.0
 SCALES = [1.0, 0.0, 0.5, 2.0]
 INVOCATION = 2
+VECTOR_IDS = 12
 
 
 def products(base: Path) -> list[tuple[str, list[int]]]:
@@ -154,13 +157,56 @@ def ask(name: str, scratch: Path) -> dict:
     return {"ids": text, "start": start, "plain": rounded(plain, 4), "cases": cases}
 
 
+def write_vector(base: Path, target: Path) -> np.ndarray:
+    """A control vector; what it adds to what each layer gives, without the first (layers - 1, width)."""
+    fields = GGUFReader(base).fields
+    architecture = fields["general.architecture"].contents()
+    layers, width = (fields[f"{architecture}.{key}"].contents() for key in ("block_count", "embedding_length"))
+    rng = np.random.default_rng(sum(target.name.encode()))
+    directions = rng.normal(0, 0.3, (layers - 1, width)).astype(np.float32)
+    writer = GGUFWriter(target, "controlvector")
+    writer.add_string("controlvector.model_hint", architecture)
+    writer.add_uint32("controlvector.layer_count", layers - 1)
+    for layer, direction in enumerate(directions, 1):
+        writer.add_tensor(f"direction.{layer}", direction)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return directions
+
+
+def ask_with_vector(name: str, uses: list, scratch: Path) -> dict:
+    base, twin = FIXTURES / f"{name}.gguf", scratch / f"{name}.gguf"
+    write_twin([base], twin)
+    oracle = Oracle(twin, GGML_TYPE_F32)
+    ids = [at * 37 % 256 for at in range(1, 1 + VECTOR_IDS)]
+    plain = oracle.logits(ids)[-1]
+    directions = write_vector(base, TARGET / f"{name}.vector.gguf") * np.float32(uses[0][1])
+    values = directions.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+    layers, width = directions.shape
+    if llama_cpp.llama_set_adapter_cvec(oracle.llama._ctx.ctx, values, directions.size, width, 1, layers + 1) != 0:
+        raise SystemExit("llama.cpp takes no such control vector")
+    path = lambda kind: str(TARGET / f"{name}.{kind}.gguf").encode()
+    adapters = [llama_cpp.llama_adapter_lora_init(oracle.llama._model.model, path(kind)) for kind, _ in uses[1:]]
+    use(oracle, adapters, [scale for _, scale in uses[1:]])
+    logits = oracle.logits(ids)[-1]
+    print(name, uses, f"logits moved by {np.abs(logits - plain).max():.3f}")
+    use(oracle, [], [])
+    files = [f"{name}.{kind}.gguf" for kind, _ in uses]
+    cases = [{"adapters": files, "scales": [scale for _, scale in uses], "logits": rounded(logits, 3)}]
+    return {"ids": ids, "cases": cases}
+
+
 def main() -> None:
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         said = {name: ask(name, Path(folder)) for name in BASES}
+        vectors = {name: ask_with_vector(name, uses, Path(folder)) for name, uses in VECTORS.items()}
     heads = GGUFReader(FIXTURES / "llama-f32.gguf").fields["llama.attention.head_count"].contents()
     write_peft(TARGET / "llama-f32.all.gguf", TARGET / "peft", 64 // heads)
     (TARGET / "expectations.json").write_text(json.dumps(said) + "\n")
+    (TARGET / "vectors.json").write_text(json.dumps(vectors) + "\n")
 
 
 if __name__ == "__main__":

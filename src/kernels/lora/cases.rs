@@ -43,8 +43,32 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         row_of_a(random, &begun, (1028, 3), true),
         row_of_a(random, &not_begun, (64, 3), true),
         row_of_a(random, &last, (260, 2), true),
+        direction(random, &decode),
     ]);
     cases
+}
+
+/// A control vector, added to rows behind three other values.
+fn direction(random: &mut Random, pass: &Pass) -> Case {
+    let (before, width, factor) = (3, 70, 0.75);
+    let values = random.floats(width);
+    let mut y = random.floats(pass.rows.len() * (before + width));
+    let mut bench = Bench::of(pass.clone());
+    let (pass_slice, dummy) = bench.fixed();
+    let y_buffer = bench.floats(&y);
+    let plan = [Segment { output: before as u32, outputs: width as u32, first: 0, rank: 1, at: 0 }];
+    let segments = bench.bytes(bytemuck::cast_slice(&plan)).into();
+    let lora = Lora { slot: SLOT, a: dummy, b: bench.floats(&values).into(), segments, plan: &plan, ranks: 0 };
+    let scales = bench.bytes(bytemuck::cast_slice(&scales())).into();
+    let t = bench.floats(&[f32::NAN; 4]).into();
+    let output = Rows { slice: y_buffer.into(), stride: (before + width) as u32, offset: 0 };
+    let rows = OfRows::First(pass.rows.len() as u32);
+    let dispatches = lora.dispatches(Places { pass: pass_slice, scales, t }, rows, None, (output, factor));
+    for (y, row) in y.chunks_exact_mut(before + width).zip(&pass.rows) {
+        lora_b(factor, &values, &[scale_of(row)], &mut y[before..]);
+    }
+    let expected = Expected::Close(y, Tolerance::PLAIN);
+    bench.case(format!("a direction, dispatches: {}", dispatches.len()), dispatches, y_buffer, expected)
 }
 
 /// The scales of three sequences: 0 has no adapter, 1 has it from position 6 on, 2 from the start.

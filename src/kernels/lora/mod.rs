@@ -103,7 +103,7 @@ pub static B: KernelSpec = KernelSpec {
     kernel_name: "lora_b",
     bindings: &[PARAMS, read("this_pass"), read("scales"), read("segments"), read("b"), read("t"), write("y")],
     params: ParamsB::LAYOUT,
-    overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS"],
+    overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS", "DIRECTION"],
 };
 
 params! {
@@ -291,7 +291,7 @@ pub struct Lora<'a> {
     pub segments: Slice,
     /// ... and what is in it.
     pub plan: &'a [Segment],
-    /// Ranks of all segments; some may have the same ones.
+    /// Ranks of all segments; some may have the same ones. 0: there is no A, and B, of rank 1, is added as it is.
     pub ranks: u32,
 }
 
@@ -341,7 +341,7 @@ impl Lora<'_> {
         Dispatch::new(kernel, &params, &[pass, scales, self.segments, self.a, self.b, x.slice, y.slice], grid)
     }
 
-    /// The same in two dispatches.
+    /// The same in two dispatches, or without an A in one.
     pub fn in_two(
         &self,
         places: Places,
@@ -359,10 +359,11 @@ impl Lora<'_> {
         let first = Dispatch::new(a, &params, &[pass, scales, self.a, x.slice, t], grid);
         const OUTPUTS: u32 = 64;
         let widest = self.most(|segment| segment.outputs);
-        let b = Kernel::new(&B, &rows.constants(OUTPUTS));
+        let direction = ("DIRECTION", bool_override(ranks == 0));
+        let b = Kernel::new(&B, &[&rows.constants(OUTPUTS)[..], &[direction]].concat());
         let params = ParamsB { slot, ranks, y_stride: y.stride, factor };
         let grid = [Extent::Fixed(widest.div_ceil(OUTPUTS)), rows.extent(), Extent::Fixed(self.plan.len() as u32)];
         let second = Dispatch::new(b, &params, &[pass, scales, self.segments, self.b, t, y.slice], grid);
-        vec![first, second]
+        if ranks == 0 { vec![second] } else { vec![first, second] }
     }
 }

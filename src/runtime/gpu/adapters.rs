@@ -67,7 +67,7 @@ impl Group {
             device.write(&buffer, 0, bytes);
             Result::Ok(Rc::new(buffer))
         };
-        let cols = a.len() / ranks as usize;
+        let cols = a.len() / ranks.max(1) as usize;
         let [a, rest] = [made("A of an adapter", bytemuck::cast_slice(&a))?, made("B of an adapter", &bytes)?];
         let nowhere = Slice::from(BufferId(0));
         let place = GroupPlace { a: nowhere, b: nowhere, segments: nowhere, plan, ranks, terms: None };
@@ -79,7 +79,8 @@ impl Group {
         let [b, segments] =
             self.parts.map(|(offset, size)| Slice { buffer: rest, offset: offset as u64, size: Some(size as u64) });
         let b_at = (self.parts[0].0 / size_of::<f32>()) as u32;
-        let terms = Terms::new(rest.into(), &self.place.plan, b_at).filter(|_| self.cols.is_multiple_of(4));
+        let terms = Terms::new(rest.into(), &self.place.plan, b_at);
+        let terms = terms.filter(|_| self.place.ranks > 0 && self.cols.is_multiple_of(4));
         GroupPlace { a: a.into(), b, segments, terms, ..self.place.clone() }
     }
 }
