@@ -39,18 +39,23 @@ var<workgroup> shared_sequence: u32;
 
 fn draw(sequence: u32, output: u32, highest: f32, lane: u32) -> PartialArgmax {
     var limit = DEEPEST - 1u;
-    let has_top_k = options[sequence].top_k > 0u;
-    let is_typical = options[sequence].typical_p < 1.0;
-    if has_top_k {
-        limit = min(limit, cut(sequence, limit, TOP_K, true, highest, lane));
-    }
-    if is_typical {
-        find_mean_depth(limit, highest, lane);
-        typical_limit = cut(sequence, limit, TYPICAL_P, false, highest, lane);
-    }
-    if options[sequence].top_p < 1.0 {
-        // mutant: TOP_P, !has_top_k && !is_typical, => TOP_P, true,
-        limit = min(limit, cut(sequence, limit, TOP_P, !has_top_k && !is_typical, highest, lane));
+    // The first filter that is not typical-p starts from the histogram of all logits.
+    var is_first = true;
+    for (var filter_by = TOP_K; filter_by <= TOP_P; filter_by++) {
+        if !has_filter(sequence, filter_by) {
+            continue;
+        }
+        if filter_by == TYPICAL_P {
+            find_mean_depth(limit, highest, lane);
+        }
+        // mutant: is_first && filter_by != TYPICAL_P, => filter_by != TYPICAL_P,
+        let found = cut(sequence, limit, filter_by, is_first && filter_by != TYPICAL_P, highest, lane);
+        if filter_by == TYPICAL_P {
+            typical_limit = found;
+        } else {
+            limit = min(limit, found);
+        }
+        is_first = false;
     }
     let above = highest - highest_kept(sequence, limit, highest, lane);
     // mutant: limit = min(limit, least_key(sequence, above)); =>

@@ -21,6 +21,14 @@ const TOP_K = 0u;
 const TYPICAL_P = 1u;
 const TOP_P = 2u;
 
+fn has_filter(sequence: u32, filter_by: u32) -> bool {
+    switch filter_by {
+        case TOP_K { return options[sequence].top_k > 0u; }
+        case TYPICAL_P { return options[sequence].typical_p < 1.0; }
+        default { return options[sequence].top_p < 1.0; }
+    }
+}
+
 fn goal_of(filter_by: u32, sequence: u32) -> f32 {
     switch filter_by {
         // mutant (sample): top_k); => top_k) + 1.0;
