@@ -40,7 +40,7 @@ const fn rule(min_rows: u32, min_blocks: u32, [wg_size, lanes]: [u32; 2]) -> Rul
 /// for every matrix.
 pub static RULES: [Rule; 5] = [
     rule(65_536, 0, [128, 16]),
-    rule(8192, 32, [256, 16]),
+    rule(8192, 32, [128, 32]),
     rule(0, 128, [128, 128]),
     rule(0, 32, [128, 64]),
     rule(0, 0, [64, 8]),
