@@ -5,14 +5,14 @@
 // One workgroup computes up to 4 · WG_SIZE values of an entry. t is computed for WG_SIZE / LANES ranks at a time, by
 // LANES threads each. A row whose sequence has not the adapter at work takes the biases alone.
 
-override WG_SIZE: u32 = 256;
+override WG_SIZE: u32;
 override SLOTS: u32;      // adapters that a sequence has scales for
 override EXPERTS: u32;
 override TOP: u32;        // experts of a token
 override SHARE: u32;      // entries that share a row of x
 override BIAS: bool;      // [EXPERTS, outputs], from bias_at on
 override ADD: bool;       // add to y, in the place of biases
-override LANES: u32 = 16; // threads that add up one value of t
+override LANES: u32;      // threads that add up one value of t
 
 override RANKS: u32 = WG_SIZE / LANES;
 

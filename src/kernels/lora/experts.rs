@@ -47,8 +47,12 @@ pub static EXPERTS: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "SLOTS", "EXPERTS", "TOP", "SHARE", "BIAS", "ADD", "LANES"],
 };
 
+/// Threads of a workgroup.
+const WG_SIZE: u32 = 256;
+/// Threads that add up one value of A · x.
+const LANES: u32 = 16;
 /// Values that a workgroup computes.
-const OUTPUTS: u32 = 1024;
+const OUTPUTS: u32 = 4 * WG_SIZE;
 
 /// An adapter's change of products with experts' matrices.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +78,8 @@ impl LoraOfExperts {
         let kernel = Kernel::new(
             &EXPERTS,
             &[
+                ("WG_SIZE", WG_SIZE.into()),
+                ("LANES", LANES.into()),
                 ("SLOTS", SLOTS as f64),
                 ("EXPERTS", experts.into()),
                 ("TOP", used.into()),

@@ -187,8 +187,8 @@ fn dispatch(dummy: Slice, per_choice: bool, tiles: &Tiles, problem: &ExpertProdu
         ("GATE", epilogue.gate().into()),
         ("UP", bool_override(matches!(epilogue, Epilogue::Up(_)))),
         ("BIAS", bool_override(bias.is_some())),
+        ("BIAS_OF_ENTRIES", problem.bias_of_entries.into()),
     ];
-    constants.extend(problem.bias_of_entries());
     constants.extend(weights.layout(shard).constants());
     let kernel = Kernel::new(&SPEC, &constants)
         .named(weights.ty.key())

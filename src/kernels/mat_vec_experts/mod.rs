@@ -128,11 +128,6 @@ impl ExpertProduct<'_> {
         self.matrix_rows() / (1 + u32::from(self.epilogue.is_paired()))
     }
 
-    /// The constant for biases of entries, where there are some.
-    pub fn bias_of_entries(&self) -> Option<(&'static str, f64)> {
-        (self.bias_of_entries > 0).then_some(("BIAS_OF_ENTRIES", self.bias_of_entries.into()))
-    }
-
     /// The experts of a shard: the first, and how many.
     pub fn experts_of(&self, shard: &Shard) -> [u32; 2] {
         [shard.first_row / self.matrix_rows(), shard.rows / self.matrix_rows()]
@@ -231,8 +226,8 @@ pub fn dispatch(
         ("ADD", bool_override(epilogue == Epilogue::Sum { add: true })),
         ("HEADS", bool_override(problem.of_heads.is_some())),
         ("X_STEP", problem.of_heads.unwrap_or(0).into()),
+        ("BIAS_OF_ENTRIES", problem.bias_of_entries.into()),
     ];
-    constants.extend(problem.bias_of_entries());
     constants.extend(weights.layout(shard).constants());
     let mut kernel =
         Kernel::new(&SPEC, &constants).named(weights.ty.key()).import("weights", weights.ty.format().weights);
