@@ -29,8 +29,10 @@ const WAYS = {
 };
 
 /** Texts with and without drafts of the model `draft`, and what is said of it. */
-const BOTH_WAYS = async ({ WasmModel }, { url, draft, ways, prompt, load }) => {
-  const model = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256, draft, ...load });
+const BOTH_WAYS = async ({ Gpu, WasmModel }, { url, draft, ways, prompt }) => {
+  // All on one device: what equal kernels need is compiled once.
+  globalThis.gpu ??= await Gpu.create();
+  const model = await WasmModel.load(url, { backend: 'webgpu', gpu, contextLength: 256, draft });
   const found = { info: model.info, pairs: {} };
   let reads = 0;
   const { mapAsync } = GPUBuffer.prototype;
@@ -98,7 +100,8 @@ test('a model of other weights drafts badly: the text is the same, and it pauses
 
 test('stop strings, grammars, sessions and requests together are what they are without drafts', async (t) => {
   const found = await api(
-    async ({ WasmModel }, { url, prompts }) => {
+    async ({ Gpu, WasmModel }, { url, prompts }) => {
+      globalThis.gpu ??= await Gpu.create();
       const write = async (options, draft) => {
         const model = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256, ...options });
         const accepted = [];
@@ -126,8 +129,8 @@ test('stop strings, grammars, sessions and requests together are what they are w
         await model.free();
         return { texts, accepted, info };
       };
-      const without = await write({}, false);
-      const alone = await write({ draft: url }, 'model');
+      const without = await write({ gpu }, false);
+      const alone = await write({ gpu, draft: url }, 'model');
       return { without, alone, together: await write({ draft: url, parallel: 2, worker: true }, 'model') };
     },
     { url: LLAMA, prompts: [PROMPT, PROMPT.slice(9), PROMPT.slice(0, 12)] },

@@ -19,8 +19,10 @@ const inPage = (work) =>
       const api = await import('/dist/index.js');
       const bytes = await (await fetch(url)).arrayBuffer();
       const prompt = Array.from({ length: 40 }, (_, i) => 5 + ((i * 37) % 320));
+      // All on one device: what equal kernels need is compiled once.
+      globalThis.gpu ??= await api.Gpu.create();
       const load = (from, where = rows) =>
-        api.WasmModel.load(from, { backend: 'webgpu', contextLength: 256, perLayerEmbeddings: where });
+        api.WasmModel.load(from, { backend: 'webgpu', gpu, contextLength: 256, perLayerEmbeddings: where });
       const write = async (model, ids = prompt) => {
         const { ids: found } = await model.generate(ids, { maxTokens: 48, ignoreEos: true, temperature: 1.2, seed: 4 });
         return [...found];
