@@ -6,6 +6,7 @@ mod in_memory;
 
 mod forward_drafts;
 mod forward_lanes;
+mod forward_models;
 mod forward_rows;
 
 use std::cell::{Cell, RefCell};
@@ -177,11 +178,7 @@ fn ids(count: usize, vocab: usize) -> Vec<u32> {
     (0..count).map(|i| ((i * i * 31 + i * 7 + 3) % vocab) as u32).collect()
 }
 
-async fn compare(name: &str, file: &[u8]) {
-    compare_both(name, both(file).await).await;
-}
-
-async fn compare_both(name: &str, [mut gpu, mut cpu]: [Engine; 2]) {
+async fn compare(name: &str, [mut gpu, mut cpu]: [Engine; 2]) {
     let vocab = cpu.session.config().vocab;
     // Longer than 256, and over the borders of chunks of both sides.
     let text = ids(300, vocab);
@@ -201,29 +198,12 @@ async fn compare_both(name: &str, [mut gpu, mut cpu]: [Engine; 2]) {
     console_log!("{name}: relative error of logits at most {worst:.1e} over {} positions", text.len());
 }
 
-/// A test per model; `models.rs` is written with the expectations, and names of files are relative to it.
-macro_rules! model {
-    ($test:ident, $name:literal) => {
-        #[wasm_bindgen_test]
-        async fn $test() {
-            compare($name, include_bytes!(concat!($name, ".gguf"))).await;
-        }
-    };
-}
-
-/// The same model in another wrapping, which is nothing to a GPU.
-macro_rules! copy {
-    ($test:ident, $name:literal) => {};
-}
-
-include!("fixtures/models/models.rs");
-
 #[wasm_bindgen_test]
 async fn matrices_larger_than_a_binding_are_split() {
     let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");
     // Small enough that most matrices are cut, gate and up lie apart, and q, k and v too.
     let both = both_with(file, CONTEXT, |caps| Caps { max_binding: 24 << 10, ..caps }).await;
-    compare_both("split llama", both).await;
+    compare("split llama", both).await;
 }
 
 /// The ids that llama.cpp was made to follow on a fixture with these expectations.
@@ -900,7 +880,7 @@ async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
         let reads = watch.reads.borrow().len() - before;
         assert!(reads > 8, "16 tokens in 16 slots: {reads} reads");
     }
-    compare_both("rows on the host", both_with(PER_LAYER, CONTEXT, with_slots(200)).await).await;
+    compare("rows on the host", both_with(PER_LAYER, CONTEXT, with_slots(200)).await).await;
 }
 
 #[wasm_bindgen_test]

@@ -6,7 +6,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { findBrowser, findDriver } from './browser.mjs';
+import { browserTests } from './browser-tests.mjs';
 import {
   ARITHMETIC_BUDGET,
   BARE,
@@ -29,14 +29,12 @@ import {
   cargoHome,
   filesUnder,
   isMain,
-  readJson,
   ROOT,
   run,
   runMain,
   seconds,
   Stop,
   which,
-  writeJson,
 } from './common.mjs';
 import { inLanes } from './lanes.mjs';
 import { prepare } from './prepare.mjs';
@@ -44,7 +42,7 @@ import { option } from './serve.mjs';
 import { driverEnv, findDriverManifest } from './firefox.mjs';
 import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
 import { style } from './style.mjs';
-import { findBindgen, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
+import { rustEnv } from './toolchain.mjs';
 
 const SUITE_MS = 80 * 60_000;
 /** What the slowest file of tests, the one of mutants, takes four times. */
@@ -125,36 +123,8 @@ async function grammars() {
   return { passed: both('passed'), failed: both('failed'), skipped: both('skipped'), told: both('told') };
 }
 
-/** The programs in tests/ that have tests in a browser: all others would be built for it in vain. */
-export function browserPrograms() {
-  const root = /^tests\/(\w+)(?:\/main)?\.rs$/;
-  const has = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8').includes('wasm_bindgen_test_configure!');
-  const programs = filesUnder('tests').filter((file) => root.test(file) && has(file));
-  return programs.map((file) => root.exec(file)[1]);
-}
-
 async function browser() {
-  const { bin } = await findToolchain();
-  const settings = readJson(path.join(ROOT, 'webdriver.json'));
-  settings['goog:chromeOptions'].binary = findBrowser();
-  const settingsFile = path.join(CACHE, 'webdriver.json');
-  writeJson(settingsFile, settings);
-  const env = { ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile };
-  const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
-  const programs = browserPrograms().flatMap((name) => ['--test', name]);
-  if (pack) {
-    const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...programs];
-    return countCargo(await run(pack, args, { env, timeoutMs: SUITE_MS }));
-  }
-  // What wasm-pack runs.
-  const behind = {
-    ...env,
-    CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: path.join(path.dirname(findBindgen()), 'wasm-bindgen-test-runner'),
-    CHROMEDRIVER: findDriver(),
-    WASM_BINDGEN_TEST_ONLY_WEB: '1',
-  };
-  const args = ['test', '--no-fail-fast', '--target', TARGET, ...programs];
-  return countCargo(await run(path.join(bin, 'cargo'), args, { env: behind, timeoutMs: SUITE_MS }));
+  return countCargo(await browserTests({ timeoutMs: SUITE_MS }));
 }
 
 async function nodeTests(folder) {

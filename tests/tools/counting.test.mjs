@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import path from 'node:path';
 import { filesUnder, ROOT } from '../../tools/common.mjs';
-import { browserPrograms, countCargo, countNode } from '../../tools/test.mjs';
+import { browserPrograms } from '../../tools/browser-tests.mjs';
+import { countCargo, countNode } from '../../tools/test.mjs';
 
 const CARGO = `
 running 3 tests
@@ -65,7 +66,7 @@ test('every program with tests in a browser is built for it', () => {
     fs.readFileSync(path.join(ROOT, file), 'utf8').includes('wasm_bindgen_test]'),
   );
   const programOf = (file) => path.basename(file.split('/')[1], '.rs');
-  const modules = { forward_drafts: 'forward', forward_lanes: 'forward', forward_rows: 'forward' };
+  const modules = { forward_drafts: 'forward', forward_lanes: 'forward', forward_models: 'forward', forward_rows: 'forward' };
   const expected = new Set(withTests.map((file) => modules[programOf(file)] ?? programOf(file)));
   assert.deepEqual(new Set(browserPrograms()), expected);
 });
