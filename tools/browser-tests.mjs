@@ -1,4 +1,4 @@
-// The Rust tests that run in Chromium: `cargo test` with a runner that opens a browser, by wasm-pack where there is one.
+// The Rust tests that run in Chromium: `cargo test` with a runner that opens a browser, by wasm-pack if it is there.
 
 import fs from 'node:fs';
 import path from 'node:path';

@@ -24,18 +24,7 @@ import {
   sizes,
   sum,
 } from './build.mjs';
-import {
-  CACHE,
-  cargoHome,
-  filesUnder,
-  isMain,
-  ROOT,
-  run,
-  runMain,
-  seconds,
-  Stop,
-  which,
-} from './common.mjs';
+import { CACHE, cargoHome, filesUnder, isMain, ROOT, run, runMain, seconds, Stop, which } from './common.mjs';
 import { inLanes } from './lanes.mjs';
 import { prepare } from './prepare.mjs';
 import { option } from './serve.mjs';

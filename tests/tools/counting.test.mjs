@@ -66,7 +66,12 @@ test('every program with tests in a browser is built for it', () => {
     fs.readFileSync(path.join(ROOT, file), 'utf8').includes('wasm_bindgen_test]'),
   );
   const programOf = (file) => path.basename(file.split('/')[1], '.rs');
-  const modules = { forward_drafts: 'forward', forward_lanes: 'forward', forward_models: 'forward', forward_rows: 'forward' };
+  const modules = {
+    forward_drafts: 'forward',
+    forward_lanes: 'forward',
+    forward_models: 'forward',
+    forward_rows: 'forward',
+  };
   const expected = new Set(withTests.map((file) => modules[programOf(file)] ?? programOf(file)));
   assert.deepEqual(new Set(browserPrograms()), expected);
 });
