@@ -23,32 +23,30 @@ function settingsFile() {
   return file;
 }
 
+/** What both ways of running programs need: cargo's folder, its environment, and its arguments. */
+async function prepared(programs) {
+  const { bin } = await findToolchain();
+  const env = { ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile() };
+  return { bin, env, tests: programs.flatMap((name) => ['--test', name]) };
+}
+
 /** Runs all of them; what `run` gives. */
 export async function browserTests(options) {
   const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
-  const programs = browserPrograms();
-  if (!pack) return chosenBrowserTests(programs, [], options);
-  const { bin } = await findToolchain();
-  const env = { ...rustEnv(bin), WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile() };
-  const tests = programs.flatMap((name) => ['--test', name]);
-  return run(pack, ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...tests], {
-    env,
-    ...options,
-  });
+  if (!pack) return chosenBrowserTests(browserPrograms(), [], options);
+  const { env, tests } = await prepared(browserPrograms());
+  const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...tests];
+  return run(pack, args, { env, ...options });
 }
 
-/** Runs some programs as wasm-pack does, with arguments for their runner. */
+/** Runs some programs as wasm-pack does, with arguments for their runner, and `env` beside what that needs. */
 export async function chosenBrowserTests(programs, runnerArgs, { env = {}, ...options }) {
-  const { bin } = await findToolchain();
-  const all = {
-    ...rustEnv(bin),
-    WASM_BINDGEN_TEST_WEBDRIVER_JSON: settingsFile(),
+  const { bin, env: needed, tests } = await prepared(programs);
+  const runner = {
     CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: path.join(path.dirname(findBindgen()), 'wasm-bindgen-test-runner'),
     CHROMEDRIVER: findDriver(),
     WASM_BINDGEN_TEST_ONLY_WEB: '1',
-    ...env,
   };
-  const tests = programs.flatMap((name) => ['--test', name]);
   const args = ['test', '--no-fail-fast', '--target', TARGET, ...tests, '--', ...runnerArgs];
-  return run(path.join(bin, 'cargo'), args, { env: all, ...options });
+  return run(path.join(bin, 'cargo'), args, { env: { ...needed, ...runner, ...env }, ...options });
 }

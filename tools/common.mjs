@@ -33,6 +33,13 @@ export function isMain(url) {
   return Boolean(process.argv[1]) && fs.realpathSync(process.argv[1]) === fileURLToPath(url);
 }
 
+/** What the command line of a script asks for that runs everything, or only what has changed. */
+export function allOrChanged() {
+  const [which = 'all'] = process.argv.slice(2);
+  if (which !== 'all' && which !== 'changed') throw new Stop(`unknown: ${which}`, "give nothing, 'all' or 'changed'");
+  return which;
+}
+
 export function seconds(since) {
   return `${((performance.now() - since) / 1000).toFixed(1)} s`;
 }

@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { chosenBrowserTests } from './browser-tests.mjs';
-import { isMain, ROOT, runMain, Stop } from './common.mjs';
+import { allOrChanged, isMain, ROOT, runMain } from './common.mjs';
 import { prepare } from './prepare.mjs';
 
 const FOLDER = path.join(ROOT, 'tests', 'fixtures', 'models');
@@ -20,8 +20,7 @@ export function merged(before, output, names) {
 }
 
 async function main() {
-  const [which = 'all'] = process.argv.slice(2);
-  if (which !== 'all' && which !== 'changed') throw new Stop(`unknown: ${which}`, "give nothing, 'all' or 'changed'");
+  const which = allOrChanged();
   await prepare({ quiet: true });
   const env = which === 'all' ? { WEBGGUF_MODELS: 'all' } : {};
   const runnerArgs = ['forward_models', '--nocapture'];

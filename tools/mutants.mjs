@@ -4,12 +4,11 @@
 
 import path from 'node:path';
 import { buildHarness } from './build.mjs';
-import { isMain, ROOT, run, runMain, Stop } from './common.mjs';
+import { allOrChanged, isMain, ROOT, run, runMain } from './common.mjs';
 import { prepare } from './prepare.mjs';
 
 async function main() {
-  const [which = 'all'] = process.argv.slice(2);
-  if (which !== 'all' && which !== 'changed') throw new Stop(`unknown: ${which}`, "give nothing, 'all' or 'changed'");
+  const which = allOrChanged();
   await prepare({ quiet: true });
   await buildHarness();
   const file = path.join(ROOT, 'tests', 'page', 'mutants.test.mjs');
