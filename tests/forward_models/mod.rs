@@ -1,6 +1,7 @@
-//! Every committed model on the GPU against the CPU reference, which is compared with llama.cpp elsewhere. What has not
-//! changed since it agreed is not run again: `agreed.txt` has a digest of each model's file and of all that it makes
-//! the GPU do. `npm run models` runs all of them and writes the digests, `npm run models -- changed` what has changed.
+//! Every committed model on the GPU against the CPU reference, which is compared with llama.cpp elsewhere. A model
+//! that has not changed since it agreed is not run again: `agreed.txt` has a digest of each model's file and of all
+//! that the model makes the GPU do. `npm run models` runs all models and writes the digests,
+//! `npm run models -- changed` those that have changed.
 
 use std::hash::{Hash, Hasher};
 
