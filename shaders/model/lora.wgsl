@@ -27,6 +27,7 @@ struct Segment {
 }
 
 #import pass
+#import lane_sums
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
@@ -37,7 +38,6 @@ struct Segment {
 @group(0) @binding(6) var<storage, read> x: array<vec4<f32>>;      // [rows, x_stride]
 @group(0) @binding(7) var<storage, read_write> y: array<f32>;      // [rows, y_stride]
 
-var<workgroup> sums: array<f32, WG_SIZE>;
 var<workgroup> t: array<f32, WG_SIZE>;
 
 // Products of quad i of a row of a and of x, 0 past the last.
@@ -86,15 +86,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         own_sum = dot(quad, vec4<f32>(1.0));
     }
-    sums[lane] = own_sum;
-    workgroupBarrier();
-    // mutant: half > 0u; half /= 2u => half > 1u; half /= 2u
-    for (var half = LANES / 2u; half > 0u; half /= 2u) {
-        if part < half {
-            sums[lane] += sums[lane + half];
-        }
-        workgroupBarrier();
-    }
+    sum_lanes(own_sum, lane);
     if part == 0u && r < segment.rank {
         t[r] = scale * sums[lane];
     }

@@ -29,6 +29,7 @@ struct Params {
 }
 
 #import pass
+#import lane_sums
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
@@ -40,7 +41,6 @@ struct Params {
 @group(0) @binding(7) var<storage, read> bias: array<f32>;
 @group(0) @binding(8) var<storage, read_write> y: array<f32>;      // [entries, outputs]
 
-var<workgroup> sums: array<f32, WG_SIZE>;
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -68,15 +68,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                 sum += a[(a_row + own_rank) * params.cols + i] * x[x_row + i];
             }
         }
-        sums[lane] = sum;
-        workgroupBarrier();
-        // mutant: half > 0u; half /= 2u => half > 1u; half /= 2u
-        for (var half = LANES / 2u; half > 0u; half /= 2u) {
-            if part < half {
-                sums[lane] += sums[lane + half];
-            }
-            workgroupBarrier();
-        }
+        sum_lanes(sum, lane);
         for (var k = 0u; k < min(RANKS, params.rank - r); k += 1u) {
             let t = sums[k * LANES];
             for (var j = 0u; j < 4u; j += 1u) {
