@@ -647,38 +647,33 @@ const watchThoughts = (page) =>
     }).observe(document.querySelector('#log'), { childList: true, subtree: true, characterData: true });
   });
 
-for (const colorScheme of ['light', 'dark']) {
-  test(`thoughts are folded above the answer, in ${colorScheme} mode`, async () => {
-    await withScripted(
-      async (page) => {
-        await loadThinker(page);
-        await watchThoughts(page);
-        await script(page, { text: '<think>\nFirst, **one**.\n\n- two\n</think>\n\nThe *answer*.', size: 3 });
-        assert.equal(await say(page, 'How many?'), 'The answer.');
-        const seen = await page.evaluate(() => globalThis.seen);
-        assert.ok(seen.length > 3, 'it says that the model thinks');
-        for (const { says, answer } of seen) {
-          assert.match(says, /^Thinking · \d+ tokens$/);
-          assert.equal(answer, '', 'no thought is in the answer');
-        }
-        const summary = page.locator('.thoughts > summary');
-        assert.match(await summary.innerText(), /^Thought for \d+ tokens, \d+\.\d s$/);
-        assert.equal(await page.locator('.thought strong').isVisible(), false, 'folded');
-        await summary.focus();
-        await page.keyboard.press('Enter');
-        assert.equal(await page.locator('.thought strong').innerText(), 'one');
-        assert.equal(await page.locator('.thought li').innerText(), 'two');
-        assert.deepEqual(await page.evaluate(() => globalThis.asked.showSpecial), ['<think>', '</think>']);
-        await screenshot(page, `demo-thoughts-${colorScheme}`);
-        assert.deepEqual(await violations(page), []);
-        await visitAgain(page);
-        assert.match(await summary.innerText(), /^Thought for/, 'thoughts are kept');
-        assert.equal(await page.innerText('.assistant'), 'The answer.');
-      },
-      { colorScheme },
-    );
+test('thoughts are folded above the answer', async () => {
+  await withScripted(async (page) => {
+    await loadThinker(page);
+    await watchThoughts(page);
+    await script(page, { text: '<think>\nFirst, **one**.\n\n- two\n</think>\n\nThe *answer*.', size: 3 });
+    assert.equal(await say(page, 'How many?'), 'The answer.');
+    const seen = await page.evaluate(() => globalThis.seen);
+    assert.ok(seen.length > 3, 'it says that the model thinks');
+    for (const { says, answer } of seen) {
+      assert.match(says, /^Thinking · \d+ tokens$/);
+      assert.equal(answer, '', 'no thought is in the answer');
+    }
+    const summary = page.locator('.thoughts > summary');
+    assert.match(await summary.innerText(), /^Thought for \d+ tokens, \d+\.\d s$/);
+    assert.equal(await page.locator('.thought strong').isVisible(), false, 'folded');
+    await summary.focus();
+    await page.keyboard.press('Enter');
+    assert.equal(await page.locator('.thought strong').innerText(), 'one');
+    assert.equal(await page.locator('.thought li').innerText(), 'two');
+    assert.deepEqual(await page.evaluate(() => globalThis.asked.showSpecial), ['<think>', '</think>']);
+    await screenshot(page, 'demo-thoughts');
+    assert.deepEqual(await violations(page), []);
+    await visitAgain(page);
+    assert.match(await summary.innerText(), /^Thought for/, 'thoughts are kept');
+    assert.equal(await page.innerText('.assistant'), 'The answer.');
   });
-}
+});
 
 test('a prompt that ends within a thought, an answer without one, and a stop while the model thinks', async () => {
   await withScripted(async (page) => {
@@ -1058,41 +1053,43 @@ test('after the first visit the page works without a network', async () => {
 
 // ---- accessibility --------------------------------------------------------------------------------------------------
 
-const SIZES = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
+/** Layout depends on the size, contrast on the colours, and neither on the other. */
+const LOOKS = [
+  ['desk', 'dark', { width: 1280, height: 800 }],
+  ['phone', 'light', { width: 390, height: 844 }],
+];
 
-for (const [size, viewport] of Object.entries(SIZES)) {
-  for (const colorScheme of ['light', 'dark']) {
-    test(`axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
-      await withScripted(
-        async (page) => {
-          const check = async (what) => {
-            await screenshot(page, `demo-${size}-${colorScheme}-${what}`);
-            assert.deepEqual(await violations(page), [], what);
-          };
-          await check('welcome');
-          await script(page, { text: MARKDOWN, wait: 10 });
-          await say(page, 'How do I sort?');
-          await check('chat');
-          await page.click('#json-mode');
-          await page.fill('#schema', '{');
-          await check('json');
-          await page.click('#json-mode');
-          await page.click('#open-models');
-          await page.locator('#catalogue .verdict[data-level]').last().waitFor();
-          await check('models');
-          await page.keyboard.press('Escape');
-          if (size === 'phone') await page.click('#toggle-panel');
-          await page.click('#settings > summary');
-          await check('settings');
-          if (size === 'phone') await page.click('#toggle-chats');
-          await page.click('#chats .delete');
-          await check('chats');
-        },
-        // The policy of the page forbids what axe-core needs.
-        { colorScheme, viewport, bypassCSP: true },
-      );
-    });
-  }
+for (const [size, colorScheme, viewport] of LOOKS) {
+  test(`axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
+    await withScripted(
+      async (page) => {
+        const check = async (what) => {
+          await screenshot(page, `demo-${size}-${colorScheme}-${what}`);
+          assert.deepEqual(await violations(page), [], what);
+        };
+        await check('welcome');
+        await script(page, { text: MARKDOWN, wait: 10 });
+        await say(page, 'How do I sort?');
+        await check('chat');
+        await page.click('#json-mode');
+        await page.fill('#schema', '{');
+        await check('json');
+        await page.click('#json-mode');
+        await page.click('#open-models');
+        await page.locator('#catalogue .verdict[data-level]').last().waitFor();
+        await check('models');
+        await page.keyboard.press('Escape');
+        if (size === 'phone') await page.click('#toggle-panel');
+        await page.click('#settings > summary');
+        await check('settings');
+        if (size === 'phone') await page.click('#toggle-chats');
+        await page.click('#chats .delete');
+        await check('chats');
+      },
+      // The policy of the page forbids what axe-core needs.
+      { colorScheme, viewport, bypassCSP: true },
+    );
+  });
 }
 
 // ---- looks ----------------------------------------------------------------------------------------------------------

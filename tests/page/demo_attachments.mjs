@@ -6,6 +6,12 @@ import { screenshot, violations } from './site.mjs';
 
 export const SIZES = { phone: { width: 320, height: 640 }, desk: { width: 1280, height: 800 } };
 
+/** What is looked at: layout depends on the size, contrast on the colours, and neither on the other. */
+export const LOOKS = [
+  { size: 'phone', colorScheme: 'dark' },
+  { size: 'desk', colorScheme: 'light' },
+];
+
 /**
  * Opens the demo with the small model of `model` for `work`, on the CPU; `options` are those of a browser context, and
  * `query` takes the place of `model`.

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
 import { say, send, waitForState } from '../../tools/demo.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { checkLook, demoWith, give, note, SIZES } from './demo_attachments.mjs';
+import { checkLook, demoWith, give, LOOKS, note, SIZES } from './demo_attachments.mjs';
 import { openSite, screenshot, SMALL } from './site.mjs';
 
 const site = await openSite({ args: FAKE_CAMERA });
@@ -307,32 +307,30 @@ test('a camera that is refused or missing is said, and the chat goes on', async 
   });
 });
 
-for (const [size, viewport] of Object.entries(SIZES)) {
-  for (const colorScheme of ['light', 'dark']) {
-    test(`pictures fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
-      await withDemo(
-        async (page) => {
-          const check = (what) => checkLook(page, `demo-images-${size}-${colorScheme}-${what}`);
-          await check('welcome');
-          await give(page, 'drop', { 'one.png': SMALL_PICTURE, 'two.png': OTHER_PICTURE, 'x.txt': 'x' });
-          await expectAttached(page, 2);
-          await note(page);
-          await check('composer');
-          await say(page, 'What is the difference?');
-          await give(page, 'drop', { 'large.png': picture('picture-200x121.png') });
-          await expectAttached(page, 1);
-          await say(page, 'And this one?');
-          await check('chat');
-          await page.click('.picture >> nth=-1');
-          await check('viewer');
-          await page.keyboard.press('Escape');
-          await page.click('#open-models');
-          await page.locator('#catalogue .verdict[data-level]').last().waitFor();
-          await check('models');
-        },
-        // The policy of the page forbids what axe-core needs.
-        { colorScheme, viewport, bypassCSP: true },
-      );
-    });
-  }
+for (const { size, colorScheme } of LOOKS) {
+  test(`pictures fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
+    await withDemo(
+      async (page) => {
+        const check = (what) => checkLook(page, `demo-images-${size}-${colorScheme}-${what}`);
+        await check('welcome');
+        await give(page, 'drop', { 'one.png': SMALL_PICTURE, 'two.png': OTHER_PICTURE, 'x.txt': 'x' });
+        await expectAttached(page, 2);
+        await note(page);
+        await check('composer');
+        await say(page, 'What is the difference?');
+        await give(page, 'drop', { 'large.png': picture('picture-200x121.png') });
+        await expectAttached(page, 1);
+        await say(page, 'And this one?');
+        await check('chat');
+        await page.click('.picture >> nth=-1');
+        await check('viewer');
+        await page.keyboard.press('Escape');
+        await page.click('#open-models');
+        await page.locator('#catalogue .verdict[data-level]').last().waitFor();
+        await check('models');
+      },
+      // The policy of the page forbids what axe-core needs.
+      { colorScheme, viewport: SIZES[size], bypassCSP: true },
+    );
+  });
 }

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
 import { say, waitForState } from '../../tools/demo.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { checkLook, demoWith, give, note, SIZES } from './demo_attachments.mjs';
+import { checkLook, demoWith, give, LOOKS, note, SIZES } from './demo_attachments.mjs';
 import { openSite, SMALL } from './site.mjs';
 
 const site = await openSite({ args: FAKE_CAMERA });
@@ -128,26 +128,24 @@ test('a microphone that is refused, a file that is no sound, a model that hears 
   );
 });
 
-for (const [size, viewport] of Object.entries(SIZES)) {
-  for (const colorScheme of ['light', 'dark']) {
-    test(`sounds fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
-      await withDemo(
-        async (page) => {
-          const check = (what) => checkLook(page, `demo-sounds-${size}-${colorScheme}-${what}`);
-          await page.click('#open-microphone');
-          await page.waitForFunction(() => document.querySelector('#microphone-time').textContent.startsWith('0:02'));
-          await check('microphone');
-          await page.click('#microphone-done');
-          await give(page, 'drop', { 'a rather long name of a recording.wav': LONG });
-          await expectAttached(page, 2);
-          await check('composer');
-          await page.click('#attached .remove'); // two sounds do not fit the small model's context
-          await say(page, 'What is said?');
-          await check('chat');
-        },
-        // The policy of the page forbids what axe-core needs.
-        { colorScheme, viewport, bypassCSP: true, permissions: ['microphone'] },
-      );
-    });
-  }
+for (const { size, colorScheme } of LOOKS) {
+  test(`sounds fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
+    await withDemo(
+      async (page) => {
+        const check = (what) => checkLook(page, `demo-sounds-${size}-${colorScheme}-${what}`);
+        await page.click('#open-microphone');
+        await page.waitForFunction(() => document.querySelector('#microphone-time').textContent.startsWith('0:02'));
+        await check('microphone');
+        await page.click('#microphone-done');
+        await give(page, 'drop', { 'a rather long name of a recording.wav': LONG });
+        await expectAttached(page, 2);
+        await check('composer');
+        await page.click('#attached .remove'); // two sounds do not fit the small model's context
+        await say(page, 'What is said?');
+        await check('chat');
+      },
+      // The policy of the page forbids what axe-core needs.
+      { colorScheme, viewport: SIZES[size], bypassCSP: true, permissions: ['microphone'] },
+    );
+  });
 }
