@@ -259,11 +259,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// A layer with a window needs fewer splits.
+    /// A layer with a window needs fewer splits, and so does a program in place of a GPU, whose workgroups cost much
+    /// even where they find no keys.
     fn splits(&self, limits: Limits) -> Splits {
         let splits = self.forward.buffers.scratch.splits;
         let most = if limits.window > 0 { split_count(limits.window) } else { splits.count };
-        Splits { count: splits.count.min(most), ..splits }
+        let count = splits.count.min(most);
+        let share = if self.forward.caps.software { 4 } else { 1 };
+        Splits { count: count.div_ceil(share), ..splits }
     }
 
     fn mat_vec(&self, problem: &MatVec) -> Vec<Dispatch> {

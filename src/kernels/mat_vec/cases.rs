@@ -120,7 +120,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     // (with subgroups, split, limbs) → shapes of the table
     let shapes = |wanted: (bool, bool, bool)| -> Vec<Shape> {
         let of = |shape: &Shape| (shape.lanes == 0, shape.split, shape.limbs) == wanted;
-        RULES.iter().map(|rule| rule.shape).filter(of).collect()
+        RULES.iter().filter(|rule| caps.software || !rule.software).map(|rule| rule.shape).filter(of).collect()
     };
     let mut topologies = vec![(false, false, false), (false, true, false)];
     if caps.subgroups {

@@ -101,6 +101,8 @@ pub struct Shape {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
+    /// Only for adapters that are programs.
+    pub software: bool,
     /// Needs subgroups as thread groups; with limbs also quantised W, and a GPU on which limbs are faster.
     pub subgroups: bool,
     /// For matrices of at least this many rows.
@@ -116,30 +118,38 @@ pub struct Rule {
 impl Rule {
     /// Whether a device can run it for a matrix of this type. The other conditions are about speed.
     fn can_run(&self, caps: &Caps, ty: GgmlType) -> bool {
-        (!self.shape.limbs || caps.dot4 && ty.is_quantised())
+        (!self.software || caps.software)
+            && (!self.shape.limbs || caps.dot4 && ty.is_quantised())
             && (!self.subgroups || has_subgroups(caps, self.shape.wg_size))
     }
 }
 
 const fn tall(subgroups: bool, min_rows: u32, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
     let shape = Shape { split: false, limbs: false, wg_size, lanes, rows_per_group, row_passes: 1 };
-    Rule { subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
+    Rule { software: false, subgroups, min_rows, min_blocks, max_blocks: STAGED, shape }
 }
 
 const fn limbs(min_rows: u32, min_blocks: u32, [wg_size, rows_per_group, row_passes]: [u32; 3]) -> Rule {
     let shape = Shape { split: false, limbs: true, wg_size, lanes: 0, rows_per_group, row_passes };
-    Rule { subgroups: true, min_rows, min_blocks, max_blocks: u32::MAX, shape }
+    Rule { software: false, subgroups: true, min_rows, min_blocks, max_blocks: u32::MAX, shape }
 }
 
 const fn split(subgroups: bool, min_blocks: u32, [wg_size, lanes, rows_per_group]: [u32; 3]) -> Rule {
     let shape = Shape { split: true, limbs: false, wg_size, lanes, rows_per_group, row_passes: 1 };
-    Rule { subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
+    Rule { software: false, subgroups, min_rows: 0, min_blocks, max_blocks: u32::MAX, shape }
+}
+
+/// As few threads as there are that wait for each other: see [`Caps::software`].
+const fn software(subgroups: bool, lanes: u32) -> Rule {
+    Rule { software: true, ..split(subgroups, 0, [16, lanes, 4]) }
 }
 
 /// Which shape runs a matrix: enough workgroups first, then as few loads of x as possible; and every thread should
 /// have work. A row with subgroups is taken only where the largest of the device fits into its workgroup. The last row
 /// holds for every device and matrix.
 pub static RULES: &[Rule] = &[
+    software(true, 0),
+    software(false, 16),
     limbs(65_536, 32, [256, 4, 8]),
     limbs(8192, 32, [256, 4, 1]),
     limbs(4096, 32, [256, 2, 1]),
@@ -352,6 +362,18 @@ mod tests {
                         assert!(shape.wg_size >= largest, "{shape:?} with {:?}", caps.subgroup_size);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_in_place_of_a_gpu_gets_few_threads() {
+        for (subgroups, size, lanes) in [(true, 4, 0), (true, 32, 16), (false, 0, 16)] {
+            let subgroup_size = (size, size);
+            let caps = Caps { software: true, subgroups, subgroup_size, ..Caps::baseline() };
+            for (rows, cols) in [(100, 32), (8192, 1024), (512, 100_000)] {
+                let shape = choose(&caps, GgmlType::Q4_0, rows, cols);
+                assert_eq!((shape.wg_size, shape.lanes), (16, lanes), "{rows} x {cols}");
             }
         }
     }
