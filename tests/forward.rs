@@ -1,6 +1,10 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+#[path = "common/agreed.rs"]
+mod agreed;
+#[path = "common/device.rs"]
+mod device;
 #[path = "common/in_memory.rs"]
 mod in_memory;
 
@@ -34,27 +38,12 @@ use webgguf::time_slice::{now, yield_now};
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{Error, ErrorCode};
 
+use device::device;
 use in_memory::{cpu_model, engine_of, header, put_weights, together};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
 const CONTEXT: usize = 512;
-
-thread_local! {
-    static DEVICE: RefCell<Option<Rc<Device>>> = const { RefCell::new(None) };
-}
-
-/// The device of the tests that need none of their own: each shader is compiled once on it, which takes longer than to
-/// run it. After an error, such as a test that failed may leave, it is another one.
-async fn device() -> Rc<Device> {
-    if let Some(open) = DEVICE.take().filter(|device| device.check().is_ok()) {
-        DEVICE.set(Some(open.clone()));
-        return open;
-    }
-    let opened = Rc::new(Device::open().await.expect("a WebGPU device"));
-    DEVICE.set(Some(opened.clone()));
-    opened
-}
 
 /// A model with full layers only, one with windows, and one with recurrent states.
 const FILES: [&[u8]; 3] = [

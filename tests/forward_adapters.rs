@@ -1,22 +1,22 @@
 //! Models with adapters on a WebGPU device: against llama.cpp and the CPU path, one request and several together.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
 
+#[path = "common/device.rs"]
+mod device;
 #[path = "common/gguf_writer.rs"]
 mod gguf_writer;
 #[path = "common/in_memory.rs"]
 mod in_memory;
 
-use std::rc::Rc;
-
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::cpu::CacheFormat;
 use webgguf::forward::Room;
 use webgguf::gguf::{GgmlType, Value as Meta};
-use webgguf::gpu::Device;
 use webgguf::model::match_tensors;
 use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH};
 use webgguf::sampler::SamplingOptions;
 
+use device::device;
 use gguf_writer::GgufWriter;
 use in_memory::{cpu_model, engine_of, header, put_weights, together};
 
@@ -57,7 +57,7 @@ fn said(base: &Base) -> serde_json::Value {
 
 /// The model on the GPU, with room for so many requests at once.
 async fn on_gpu(file: &[u8], requests: usize) -> Vec<Engine> {
-    let device = Rc::new(Device::open().await.expect("a WebGPU device"));
+    let device = device().await;
     let gguf = header(file);
     let config = webgguf::model::config(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");

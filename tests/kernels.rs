@@ -1,5 +1,9 @@
-//! Every kernel case on a WebGPU device: `npm test -- --only browser`.
+//! Every kernel case on a WebGPU device: `npm test -- --only browser`. A kernel whose cases have not changed since they
+//! agreed is not run again: its digest is of its shaders, of all buffers, and of what is expected.
 #![cfg(all(target_arch = "wasm32", feature = "harness"))]
+
+#[path = "common/agreed.rs"]
+mod agreed;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,9 +11,13 @@ use std::rc::Rc;
 
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gpu::{CaseRun, Device};
-use webgguf::harness::{Case, Draws, cases, chi_square};
+use webgguf::harness::{Case, Digest, Draws, Expected, cases, chi_square};
 use webgguf::kernels;
 use webgguf::sampler::SamplingOptions;
+
+use agreed::{is_known, tell};
+
+const AGREED: &str = include_str!("fixtures/agreed/kernels.txt");
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -55,6 +63,10 @@ async fn run(kernel_names: &[&str]) {
     let mut failures = Vec::new();
     let own = kernel_names.iter().filter_map(|&name| shared.cases.borrow_mut().remove(name));
     let own: Vec<Case> = own.flatten().filter(|case| case.needs.is_none()).collect();
+    let (name, digest) = (kernel_names.join("+"), Digest::of_cases(gpu, &own));
+    if is_known(&name, &digest, AGREED) {
+        return;
+    }
     for case in own {
         let outcome = case.check(&output(gpu, &case, [1, 1]).await);
         let (count, worst) = seen.entry(case.variant.clone()).or_insert((0u32, 0f32));
@@ -67,6 +79,7 @@ async fn run(kernel_names: &[&str]) {
     }
     console_log!("{kernel_names:?}: {:.1} s", (js_sys::Date::now() - start) / 1e3);
     assert!(failures.is_empty(), "{} cases failed:\n{}", failures.len(), failures.join("\n"));
+    tell(&name, &digest);
 }
 
 /// A test for each kernel that cases are about. Some run in the cases of others, such as `mat_vec_split` in those of
@@ -129,4 +142,29 @@ async fn draws_follow_the_softmax() {
 async fn draws_follow_what_top_k_and_top_p_keep() {
     // Fewer draws: the filters take their time without a GPU.
     draw(SamplingOptions { temperature: 0.7, top_k: 40, top_p: 0.8, seed: 12, ..Default::default() }, 2_000).await;
+}
+
+#[wasm_bindgen_test]
+async fn a_digest_is_of_all_that_a_case_gives_and_expects() {
+    let gpu = &shared().await.gpu;
+    let Draws { case, .. } = Draws::new(&SamplingOptions::default(), 500);
+    let of = |change: fn(&mut Case)| {
+        let mut case = case.clone();
+        change(&mut case);
+        Digest::of_cases(gpu, &[case]).text()
+    };
+    let before = of(|_| ());
+    assert_eq!(of(|_| ()), before, "the same again");
+    let changed = [
+        of(|case| case.name.push('x')),
+        of(|case| case.dispatches[0].kernel.text = Some("fn main() {}")),
+        of(|case| case.buffers[0].1[0] ^= 1),
+        of(|case| case.output.0 += 1),
+        of(|case| case.pass.rows[0].token += 1),
+        of(|case| case.expected = Expected::Exact(vec![0])),
+        Digest::of_cases(gpu, &[]).text(),
+    ];
+    for (n, other) in changed.iter().enumerate() {
+        assert_ne!(*other, before, "change {n}");
+    }
 }

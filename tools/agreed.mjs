@@ -1,36 +1,68 @@
-// `npm run models`: runs every committed model on the GPU against the CPU (twenty minutes without a GPU), `npm run
-// models -- changed` those whose file or dispatches have changed. Writes the digests by which `npm test` knows that
-// they agreed (tests/forward_models/mod.rs).
+// `npm run agreed`: runs every kernel case and every committed model on the GPU against the CPU (half an hour without
+// a GPU), and cases of every kernel in Firefox; `npm run agreed -- changed` what has changed. Writes the digests by
+// which `npm test` knows that they agreed (tests/common/agreed.rs).
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { chosenBrowserTests } from './browser-tests.mjs';
-import { allOrChanged, isMain, ROOT, runMain } from './common.mjs';
+import { buildHarness } from './build.mjs';
+import { allOrChanged, isMain, ROOT, run, runMain } from './common.mjs';
+import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
 import { prepare } from './prepare.mjs';
 
-const FOLDER = path.join(ROOT, 'tests', 'fixtures', 'models');
-const AGREED = path.join(FOLDER, 'agreed.txt');
+const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const TIMEOUT_MS = 2 * 3600_000;
 
-/** The lines of `before` for models that there are, with those that the run found in their place. */
-export function merged(before, output, names) {
-  const digests = new Map(before.split('\n').map((line) => line.split(' ')));
-  for (const [, name, digest] of output.matchAll(/agreed: (\S+) ([0-9a-f]{16})/g)) digests.set(name, digest);
-  return names.filter((name) => digests.has(name)).map((name) => `${name} ${digests.get(name)}\n`);
+/** Programs of tests with the file of their digests; the runner's filter names their tests. */
+const PROGRAMS = [
+  { program: 'kernels', filter: '', file: 'kernels.txt' },
+  { program: 'forward', filter: 'forward_models', file: 'models.txt' },
+];
+
+/**
+ * The lines of a file of digests after a run: those of before but for what the run found, by name. A run that came to
+ * its end saw all that there is: what it did not see is gone.
+ */
+export function merged(before, output, isWhole) {
+  const lines = (text) => text.split('\n').filter(Boolean);
+  const digests = new Map(lines(before).map((line) => line.split(' ')));
+  const seen = new Set();
+  for (const [, name, digest] of output.matchAll(/agreed: (\S+) ([0-9a-f]{16})/g)) {
+    digests.set(name, digest);
+    seen.add(name);
+  }
+  for (const [, name] of output.matchAll(/(\S+): as it was when it agreed/g)) seen.add(name);
+  const names = [...digests.keys()].filter((name) => seen.has(name) || !isWhole).sort();
+  return names.map((name) => `${name} ${digests.get(name)}\n`);
 }
 
 async function main() {
   const which = allOrChanged();
-  await prepare({ quiet: true });
-  const env = which === 'all' ? { WEBGGUF_MODELS: 'all' } : {};
-  const runnerArgs = ['forward_models', '--nocapture'];
-  const { code, output } = await chosenBrowserTests(['forward'], runnerArgs, { env, timeoutMs: TIMEOUT_MS });
-  const read = (file) => fs.readFileSync(file, 'utf8');
-  const names = read(path.join(FOLDER, 'models.txt')).split('\n').filter(Boolean);
-  const lines = merged(read(AGREED), output, names);
-  fs.writeFileSync(AGREED, lines.join(''));
-  console.log(`${lines.length} of ${names.length} models have a digest`);
-  process.exitCode = code;
+  await prepare({ quiet: true, tests: true });
+  const env = which === 'all' ? { WEBGGUF_AGREED: 'all' } : {};
+  for (const { program, filter, file } of PROGRAMS) {
+    const agreed = path.join(FIXTURES, 'agreed', file);
+    const runnerArgs = [...(filter ? [filter] : []), '--nocapture'];
+    const { code, output } = await chosenBrowserTests([program], runnerArgs, { env, timeoutMs: TIMEOUT_MS });
+    const lines = merged(fs.readFileSync(agreed, 'utf8'), output, code === 0);
+    fs.writeFileSync(agreed, lines.join(''));
+    console.log(`${file}: ${lines.length} agreed`);
+    if (code !== 0) process.exitCode = code;
+  }
+  await inFirefox(which);
 }
 
-if (isMain(import.meta.url)) runMain(main);
+/** Kernels in Firefox: their test writes its digests itself. */
+async function inFirefox(which) {
+  if (!firefoxDone()) {
+    console.log(`Firefox: ${firefoxSkipped() ?? 'missing; run `npm run setup`'}`);
+    return;
+  }
+  await buildHarness();
+  const file = path.join(ROOT, 'tests', 'firefox', 'firefox.test.mjs');
+  const args = ['--test', '--test-reporter=spec', '--test-name-pattern=^kernels', file];
+  const { code } = await run(process.execPath, args, { env: { ...process.env, WEBGGUF_AGREED: which } });
+  if (code !== 0) process.exitCode = code;
+}
+
+if (isMain(import.meta.url)) await runMain(main);

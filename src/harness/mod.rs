@@ -6,6 +6,8 @@
 
 pub(crate) mod cache;
 pub(crate) mod data;
+#[cfg(any(target_arch = "wasm32", feature = "tensors"))]
+mod digest;
 mod draws;
 mod experts;
 mod fused;
@@ -14,11 +16,12 @@ mod large;
 pub(crate) mod op_bench;
 pub(crate) mod product;
 mod quantised;
-
 mod rules;
 mod tolerance;
 
 pub use data::Random;
+#[cfg(any(target_arch = "wasm32", feature = "tensors"))]
+pub use digest::Digest;
 pub use draws::{Draws, chi_square};
 pub use grid_2d::folded;
 pub use large::{Large, large};

@@ -1,13 +1,15 @@
 //! The class behind `www/kernels.html`, which runs kernel cases one at a time. Only in builds with the feature
 //! `harness`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use super::errors::{to_js, to_value};
 use super::tensor::DeviceFacts;
 use crate::gpu::{CaseRun, Device};
-use crate::harness::{Case, Outcome, cases, choices};
+use crate::harness::{Case, Digest, Outcome, cases, choices};
 use crate::time_slice::now;
 use crate::{Error, Result};
 
@@ -48,6 +50,13 @@ struct Report {
 struct Limit {
     abs: f32,
     rel: f32,
+}
+
+/// All cases of a kernel.
+#[derive(Serialize)]
+struct KernelDigest<'a> {
+    kernel: &'a str,
+    digest: String,
 }
 
 /// The choice of a rule table on this device.
@@ -101,6 +110,16 @@ impl Harness {
         let entries = self.cases.iter().map(|c| Entry { kernel: c.kernel_name, variant: &c.variant, case: &c.name });
         let entries: Vec<Entry> = entries.collect();
         to_value(&entries)
+    }
+
+    /// A digest of all cases of each kernel.
+    pub fn digests(&self) -> std::result::Result<JsValue, JsValue> {
+        let mut by_kernel: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
+        for case in &self.cases {
+            by_kernel.entry(case.kernel_name).or_default().push(case);
+        }
+        let of = |(kernel, cases)| KernelDigest { kernel, digest: Digest::of_cases(&self.device, cases).text() };
+        to_value(&by_kernel.into_iter().map(of).collect::<Vec<_>>())
     }
 
     /// Runs case `index`; with `timed`, measures it, too.
