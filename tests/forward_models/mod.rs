@@ -1,5 +1,6 @@
 //! Every committed model on the GPU against the CPU reference, which is compared with llama.cpp elsewhere. A model
-//! that has not changed since it agreed is not run again: its digest is of its file and of all that it makes the GPU do.
+//! that has not changed since it agreed is not run again: its digest is of its file and of all that it makes the GPU
+//! do.
 
 use std::hash::Hasher;
 
