@@ -13,10 +13,10 @@ import { prepare } from './prepare.mjs';
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const TIMEOUT_MS = 2 * 3600_000;
 
-/** Programs of tests with the file of their digests; the runner's filter names their tests. */
+/** Programs of tests, the part of a test's name that the runner looks for, and the file of the digests. */
 const PROGRAMS = [
-  { program: 'kernels', filter: '', file: 'kernels.txt' },
-  { program: 'forward', filter: 'forward_models', file: 'models.txt' },
+  { program: 'kernels', filters: [], file: 'kernels.txt' },
+  { program: 'forward', filters: ['forward_models'], file: 'models.txt' },
 ];
 
 /**
@@ -40,9 +40,9 @@ async function main() {
   const which = allOrChanged();
   await prepare({ quiet: true, tests: true });
   const env = which === 'all' ? { WEBGGUF_AGREED: 'all' } : {};
-  for (const { program, filter, file } of PROGRAMS) {
+  for (const { program, filters, file } of PROGRAMS) {
     const agreed = path.join(FIXTURES, 'agreed', file);
-    const runnerArgs = [...(filter ? [filter] : []), '--nocapture'];
+    const runnerArgs = [...filters, '--nocapture'];
     const { code, output } = await chosenBrowserTests([program], runnerArgs, { env, timeoutMs: TIMEOUT_MS });
     const lines = merged(fs.readFileSync(agreed, 'utf8'), output, code === 0);
     fs.writeFileSync(agreed, lines.join(''));

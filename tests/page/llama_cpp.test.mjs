@@ -36,7 +36,7 @@ async function ask({ url, backend, prompt, forced, text, maxTokens }) {
 
 const models = expectations();
 
-/** What is loaded in different ways; small_devices.test.mjs has seven more. */
+/** Models that are loaded in different ways; small_devices.test.mjs has seven more. */
 const ON_GPU = [
   'llama-q4_1-split',
   'gemma4-e-q8_0',
