@@ -1,5 +1,6 @@
 // `npm test`: prepares, builds, runs every suite, and counts. The last line is `N passed, N failed`, with
-// `, N skipped` where tests were skipped. `npm test -- --only host,page` runs some suites, `--list` names them.
+// `, N skipped` where tests were skipped. `npm test -- --only host,page` runs some suites, `--list` names them, and
+// `--all` runs what takes long, too (tests/long.mjs).
 // Two suites run at a time, unless the machine is small or `--lanes 1` says otherwise; each prints its output in one
 // block when it is over.
 
@@ -291,6 +292,7 @@ async function main() {
     return;
   }
   const start = performance.now();
+  if (process.argv.includes('--all')) process.env.WEBGGUF_ALL = '1';
   const chosen = chooseSuites();
   fs.mkdirSync(CACHE, { recursive: true });
   await prepare({ tests: true });

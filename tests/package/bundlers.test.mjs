@@ -9,6 +9,7 @@ import { after, test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
 import { must } from '../../tools/common.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { longTest, testIf } from '../long.mjs';
 import { APPS, INSTALLED, installPackage, tool } from './install.mjs';
 import { outcomeOf, withServer } from './page.mjs';
 
@@ -61,21 +62,23 @@ function copyWasm(folder) {
 const wasmFiles = (folder) => fs.readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.wasm'));
 
 for (const version of [5, 6, 7, 8]) {
+  // The oldest and the newest.
+  const viteTest = testIf(version === 5 || version === 8);
   const vite = tool(`vite${version}`, 'bin/vite.js');
   const server = [vite, '--host', '127.0.0.1', '--port', '0'];
 
-  test(`Vite ${version}, dev: without configuration`, async () => {
+  viteTest(`Vite ${version}, dev: without configuration`, async () => {
     fs.rmSync(path.join(APPS, 'node_modules', '.vite'), { recursive: true, force: true });
     await withServer(server, APPS, (url) => checkStory(`${url}/`));
   });
 
-  test(`Vite ${version}, dev: in a monorepo with hoisted packages`, async () => {
+  viteTest(`Vite ${version}, dev: in a monorepo with hoisted packages`, async () => {
     const app = path.join(APPS, 'hoisted');
     fs.rmSync(path.join(app, 'node_modules', '.vite'), { recursive: true, force: true });
     await withServer(server, app, (url) => checkStory(`${url}/`));
   });
 
-  test(`Vite ${version}, build and preview`, async () => {
+  viteTest(`Vite ${version}, build and preview`, async () => {
     const out = path.join(APPS, 'dist');
     await must(process.execPath, [vite, 'build'], { cwd: APPS, quiet: true });
     const names = wasmFiles(out).map((name) => /(webgguf_\w+)-[\w-]+\.wasm$/.exec(name)?.[1]);
@@ -99,7 +102,8 @@ test('webpack 5: without configuration', async () => {
   await withFolder(folder, (url) => checkStory(url));
 });
 
-test('Next.js 16, build and start: without configuration', async () => {
+// What `npm test` builds with Next.js is the example.
+longTest('Next.js 16, build and start: without configuration', async () => {
   const next = tool('next', 'dist/bin/next');
   const app = path.join(APPS, 'next');
   const env = { NEXT_TELEMETRY_DISABLED: '1' };

@@ -10,6 +10,7 @@ import { browserFlags, FAKE_CAMERA, findBrowser, openBrowser, patient } from '..
 import { CACHE, must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { longTest } from '../long.mjs';
 import { APPS, installPackage, tool } from './install.mjs';
 
 await installPackage();
@@ -114,7 +115,7 @@ test('extract: what comes follows the schema, whatever the model is', () =>
     assert.equal(await page.locator('#table tr').count(), 6);
   }));
 
-test('digits: the loss falls, and the network reads most of what it has not seen', () =>
+longTest('digits: the loss falls, and the network reads most of what it has not seen', () =>
   withExample('digits', '?steps=20', async (page) => {
     await page.getByRole('button', { name: 'Train' }).click();
     const text = await textOf(page, '#status', /^20 steps/);
@@ -123,7 +124,8 @@ test('digits: the loss falls, and the network reads most of what it has not seen
     assert.ok(Number(loss) < 1.8 && Number(share) >= 30, text);
     assert.equal(await page.locator('#digits li').count(), 20);
     assert.equal(await page.locator('#error').innerText(), '');
-  }));
+  }),
+);
 
 /** One second of a tone as a file of 16-bit samples. */
 function wav(hertz, sampleRate = 44_100) {
@@ -142,7 +144,7 @@ function wav(hertz, sampleRate = 44_100) {
   return data;
 }
 
-test('spectrum: peaks are where the tones of a recording are', () =>
+longTest('spectrum: peaks are where the tones of a recording are', () =>
   withExample('spectrum', '', async (page) => {
     const peaks = async () => (await page.locator('#peaks li').allInnerTexts()).map((text) => Number.parseFloat(text));
     const near = (found, tones, bin) =>
@@ -163,7 +165,8 @@ test('spectrum: peaks are where the tones of a recording are', () =>
     await page.getByRole('button', { name: 'Generated recording' }).click();
     await textOf(page, '#status', /^four notes.* computed in/);
     assert.equal(await page.locator('#error').innerText(), '');
-  }));
+  }),
+);
 
 test('dictate: words of a recording, and of the microphone', async () => {
   // Chromium's own microphone beeps.

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
+import { longTest } from '../long.mjs';
 import { MODELS, openSite, reportOf, screenshot } from './site.mjs';
 
 const MODEL = 'qwen3-q4_0';
@@ -64,7 +65,7 @@ test('a model agrees with llama.cpp, rounded and exact', async () => {
   assert.ok(result.models[1].top1 >= 0.99 && result.models[1].logprob_off < 0.01);
 });
 
-test('other answers, and a model that is not there, fail and are told', async () => {
+longTest('other answers, and a model that is not there, fail and are told', async () => {
   const result = await reported(elsewhere, { precision: 'exact' }, async (page) => {
     assert.match(await page.innerText('#rows'), /40 of 64[^]*absent\.gguf[^]*404/);
     assert.equal(await page.locator('tr[data-status="failed"]').count(), 2);

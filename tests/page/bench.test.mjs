@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { markdown } from '../../www/bench/report.js';
+import { longTest } from '../long.mjs';
 import { openSite, reportOf, screenshot } from './site.mjs';
 
 const MODEL = '/fixtures/models/qwen3-q4_0.gguf';
@@ -36,7 +37,7 @@ async function bench(parameters, look = () => {}) {
 
 const positive = (value, name) => assert.ok(Number.isFinite(value) && value > 0, `${name} is ${value}`);
 
-test('an embedder: texts and tokens per second of many inputs in one call', async () => {
+longTest('an embedder: texts and tokens per second of many inputs in one call', async () => {
   const asked = { model: '/fixtures/embedders/bert-f16.gguf', texts: 40, prompt: 9, runs: 2, backend: 'webgpu' };
   const { result, shown } = await bench(asked, (page) => screenshot(page, 'bench-embedder'));
   assert.equal(result.error, undefined, JSON.stringify(result.error));
@@ -95,7 +96,7 @@ test('a run on the GPU: every field is there, and generating keeps to the rules'
   assert.match(markdown(result), /^## .*decode [\d.,]+ tok\/s/);
 });
 
-test('kernels are timed by leaving them out, but for those that choose the token', async () => {
+longTest('kernels are timed by leaving them out, but for those that choose the token', async () => {
   const { result } = await bench({ ...SMALL_RUN, prompt: 8, predict: 4, kernels: 1 });
   assert.equal(result.error, undefined, JSON.stringify(result.error));
   const { rows } = result.kernels;

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import { parseRange, serve } from '../../tools/serve.mjs';
+import { longTest } from '../long.mjs';
 import { largeModel, WIDE } from './large_model.mjs';
 import { MODELS, openSite } from './site.mjs';
 
@@ -438,7 +439,7 @@ test("Hugging Face's hub, across origins: listing, redirect, the cache, and a ga
 
 // ---- large files ----------------------------------------------------------------------------------------------------
 
-test('a reload in the middle, then a second tab whose first is closed: each byte is asked for once', async (t) => {
+longTest('a reload in the middle, then a second tab whose first is closed: each byte is asked for once', async (t) => {
   // More than a segment of 32 MB beyond what is waited for: how segments are cut depends on how fast bytes come.
   Object.assign(largeServed, { requests: [], stopAt: 144 * MB });
   const page = await open();

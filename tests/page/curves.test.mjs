@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
+import { ALL } from '../long.mjs';
 import { openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>curves</title>';
@@ -84,7 +85,7 @@ const after = (ids) => ` ${ids.join(' ')}`;
 const ofSteps = (steps, key, list) => steps.map((step, at) => [step[key], list[at]]);
 
 for (const [name, { learningRate, examples, ...expected }] of Object.entries(FIXTURE.models)) {
-  const skip = !isAsked && name !== HERE;
+  const skip = !isAsked && (!ALL || name !== HERE);
   test(`${name}: 100 steps are those of PyTorch and PEFT`, { skip }, async (context) => {
     const { recipe, run } = FIXTURE;
     const texts = examples.map(({ ids, prompt }) => ({

@@ -8,6 +8,7 @@ import { ROOT } from '../../tools/common.mjs';
 import { openDemo, openPage, say, send, waitForState } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { explain } from '../../www/demo/words.js';
+import { longTest, testIf } from '../long.mjs';
 import { badRoutes, MODELS, screenshot, SMALL, openSite, violations } from './site.mjs';
 
 const GGUF = path.join(MODELS, path.basename(SMALL));
@@ -263,7 +264,7 @@ test('a load that cannot begin leaves the model and the chat as they were', asyn
   });
 });
 
-test('a load that fails after the header says what became of the old model', async () => {
+longTest('a load that fails after the header says what became of the old model', async () => {
   await withDemo(async (page) => {
     await limit(page, 12);
     const story = await say(page, 'Tell me a story about a duck.');
@@ -349,7 +350,7 @@ async function expectCard(page, what) {
 
 for (const viewport of VIEWPORTS) {
   const size = `${viewport.width} × ${viewport.height}`;
-  test(`errors and questions are in sight above the composer: ${size}`, async () => {
+  testIf(viewport.width === 320)(`errors and questions are in sight above the composer: ${size}`, async () => {
     await withDemo(async (page) => {
       await page.setViewportSize(viewport);
       const shot = (what) => screenshot(page, `demo-card-${viewport.width}-${what}`);

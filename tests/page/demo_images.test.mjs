@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
 import { say, send, waitForState } from '../../tools/demo.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
+import { testIf } from '../long.mjs';
 import { checkLook, demoWith, give, LOOKS, note, SIZES } from './demo_attachments.mjs';
 import { openSite, screenshot, SMALL } from './site.mjs';
 
@@ -308,7 +309,7 @@ test('a camera that is refused or missing is said, and the chat goes on', async 
 });
 
 for (const { size, colorScheme } of LOOKS) {
-  test(`pictures fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
+  testIf(size === 'phone')(`pictures fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
     await withDemo(
       async (page) => {
         const check = (what) => checkLook(page, `demo-images-${size}-${colorScheme}-${what}`);

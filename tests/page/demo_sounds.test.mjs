@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
 import { say, waitForState } from '../../tools/demo.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
+import { testIf } from '../long.mjs';
 import { checkLook, demoWith, give, LOOKS, note, SIZES } from './demo_attachments.mjs';
 import { openSite, SMALL } from './site.mjs';
 
@@ -129,7 +130,7 @@ test('a microphone that is refused, a file that is no sound, a model that hears 
 });
 
 for (const { size, colorScheme } of LOOKS) {
-  test(`sounds fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
+  testIf(size === 'phone')(`sounds fit and axe finds nothing wrong: ${size}, ${colorScheme}`, async () => {
     await withDemo(
       async (page) => {
         const check = (what) => checkLook(page, `demo-sounds-${size}-${colorScheme}-${what}`);

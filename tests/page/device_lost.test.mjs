@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { SMALL, STORYTELLER, openSite } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -94,7 +95,7 @@ test('lost idle, before the first token and between tokens: the text is the same
   assert.match(warnings[0].message, /^the GPU device was lost: .*; the model is loaded again$/);
 });
 
-test('lost while several requests run: the model is loaded once, and all texts are the same', async () => {
+longTest('lost while several requests run: the model is loaded once, and all texts are the same', async () => {
   const { expected, found, warnings } = await withDevices(async ({ load, greedy, lose, ...others }) => {
     const prompts = [5, 17, 40].map((length) => Array.from({ length }, (_, i) => (i * 37 + length) % 200));
     const model = await load({ parallel: 3 });
@@ -127,7 +128,7 @@ test('lost while several requests run: the model is loaded once, and all texts a
   );
 });
 
-test('lost with images in the conversation: their rows are given again, and new images are encoded', async () => {
+longTest('lost with images in the conversation: their rows are given again, and new images are encoded', async () => {
   const { texts, warnings } = await withDevices(async ({ WasmModel, greedy, devices, later, onWarning, warnings }) => {
     const mmproj = '/fixtures/encoders/lfm2.gguf';
     const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', { backend: 'webgpu', mmproj, onWarning });
@@ -165,7 +166,7 @@ test('lost with images in the conversation: their rows are given again, and new 
   assert.deepEqual(warnings, ['device_lost', 'device_lost', 'device_lost']);
 });
 
-test('lost a second time within a minute: device_lost, and a minute later the model works', async () => {
+longTest('lost a second time within a minute: device_lost, and a minute later the model works', async () => {
   const result = await withDevices(async ({ load, greedy, failure, devices, lose, later }) => {
     const options = { ...greedy, maxTokens: 200 };
     const model = await load();
@@ -217,7 +218,7 @@ test('lost while loading: the load starts again, once', async () => {
   assert.equal(result.devices, 4);
 });
 
-test('what else a model does goes on: sessions and forks, grammars, evaluation', async () => {
+longTest('what else a model does goes on: sessions and forks, grammars, evaluation', async () => {
   const { expected, found } = await withDevices(async ({ WasmModel, large, greedy, lose, later, onWarning }) => {
     const model = await WasmModel.load(large, { backend: 'webgpu', contextLength: 256, onWarning });
     const options = { ...greedy, maxTokens: 8 };

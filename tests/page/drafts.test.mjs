@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { openSite, SMALL } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -88,7 +89,7 @@ test('a model that drafts for itself is right, greedily', async (t) => {
   assert.ok(count > 0 && count < 30, `${count} drafts once it is known what a token takes`);
 });
 
-test('a model of other weights drafts badly: the text is the same, and it pauses', async (t) => {
+longTest('a model of other weights drafts badly: the text is the same, and it pauses', async (t) => {
   const argument = { url: LLAMA, draft: OTHER, ways: { warm: WARM }, prompt: PROMPT };
   const { pairs } = await api(BOTH_WAYS, argument);
   assert.ok(shareOf(pairs, t) < 0.3);
@@ -211,7 +212,7 @@ test('what drafts for no model is refused, and takes no memory', async () => {
   assert.ok(gpuBytes >= planned && gpuBytes < 1.1 * planned, `${planned} bytes planned, ${gpuBytes} held`);
 });
 
-test('a lost device: both models are loaded again, and the text is the same', async () => {
+longTest('a lost device: both models are loaded again, and the text is the same', async () => {
   const found = await api(
     async ({ WasmModel }, { url, prompt }) => {
       const devices = [];

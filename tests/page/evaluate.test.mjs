@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
+import { longTest, testIf } from '../long.mjs';
 import {
   agree,
   expectations,
@@ -49,9 +50,13 @@ async function succeed(parameters) {
   return result;
 }
 
+/** On the GPU. */
+const QUICK = 'qwen3-q4_0';
+
 for (const backend of ['webgpu', 'cpu']) {
   for (const model of expectations().filter(({ name }) => MODELS_HERE.includes(name))) {
-    test(`${model.name} on ${backend}: the page reports what llama.cpp says`, async () => {
+    const declare = testIf(backend === 'cpu' || model.name === QUICK);
+    declare(`${model.name} on ${backend}: the page reports what llama.cpp says`, async () => {
       const greedy = await succeed({ model: model.url, ids: model.prompt, predict: PREDICT, backend });
       assert.deepEqual(greedy.ids, model.prompt);
       assert.equal(greedy.info.backend, backend);
@@ -67,7 +72,7 @@ for (const backend of ['webgpu', 'cpu']) {
 const adapterUrl = (name) => `/fixtures/adapters/${name}`;
 
 for (const backend of ['webgpu', 'cpu']) {
-  test(`adapters on ${backend}: the next token is llama.cpp's`, async () => {
+  testIf(backend === 'cpu')(`adapters on ${backend}: the next token is llama.cpp's`, async () => {
     const said = readJson(path.join(MODELS, '../adapters/expectations.json'));
     for (const name of ['llama-f32', 'phi3-q8_0']) {
       const { url } = expectations().find((model) => model.name === name);
@@ -99,7 +104,7 @@ test("PEFT's safetensors say what the GGUF of the same adapter says", async () =
   assert.deepEqual(found[1].generated, [logits.indexOf(Math.max(...logits))]);
 });
 
-test('text is tokenized like llama.cpp does', async () => {
+longTest('text is tokenized like llama.cpp does', async () => {
   // The page adds no BOS, llama.cpp's ids have one where the file asks for it: the Qwens do not.
   for (const { name, url, text, text_ids: ids } of expectations().filter((model) => model.name.startsWith('qwen'))) {
     const { tokenized } = await succeed({ model: url, tokenize: jsonUrl([text, '']) });
@@ -107,7 +112,7 @@ test('text is tokenized like llama.cpp does', async () => {
   }
 });
 
-test('the golden story of the built-in model is the same on GPU and CPU', async (t) => {
+longTest('the golden story of the built-in model is the same on GPU and CPU', async (t) => {
   const { prompt, exact } = readJson(path.join(MODELS, 'storyteller.json'), {});
   if (!prompt) return t.skip('tests/fixtures/models/storyteller.json is not there');
   const query = { model: STORYTELLER, ids: prompt, predict: PREDICT };

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { openPage } from '../../tools/demo.mjs';
 import { ROOT } from '../../tools/common.mjs';
+import { longTest } from '../long.mjs';
 import { openSite, reportOf, screenshot } from './site.mjs';
 
 const script = (text) => (_, response) => response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(text);
@@ -283,7 +284,7 @@ test('on a software adapter the card says why it measures nothing', async () => 
   return assert.ok(reading.rows.every(({ gbps, reason }) => gbps > 0 || reason));
 });
 
-test('products of small matrices can be timed on any adapter, and leave no buffers behind', async () => {
+longTest('products of small matrices can be timed on any adapter, and leave no buffers behind', async () => {
   // Another page: kernels.html has a harness of its own, whose cases take seconds to make.
   const page = await real.open('/evaluate.html');
   try {
@@ -325,7 +326,7 @@ test('products of small matrices can be timed on any adapter, and leave no buffe
   }
 });
 
-test('a mistake in a reference shows as a red row with the first difference', async () => {
+longTest('a mistake in a reference shows as a red row with the first difference', async () => {
   const query = { only: 'elementwise', variant: 'tensor api' };
   const result = await reported(mistaken, query, async (page) => {
     const red = page.locator('tr.more.failed-row');

@@ -9,6 +9,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testIf } from '../long.mjs';
 import { agree, expectations, openSite, PREDICT, sameGreedy } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -45,12 +46,15 @@ const ON_GPU = [
   'falcon-h1-q8_0',
   'qwen2vl-f16',
 ];
+/** Those of them that `npm test` tries. */
+const QUICK = ['llama-q4_1-split', 'gpt-oss-mxfp4', 'falcon-h1-q8_0'];
 const onGpu = models.filter(({ name }) => ON_GPU.includes(name));
 assert.equal(onGpu.length, ON_GPU.length);
 
 for (const [backend, chosen] of Object.entries({ webgpu: onGpu, cpu: models })) {
   for (const { name, url, prompt, forced, text, text_ids: textIds, exact } of chosen) {
-    test(`${name} on ${backend} writes and weighs like llama.cpp`, async () => {
+    const declare = testIf(backend === 'cpu' || QUICK.includes(name));
+    declare(`${name} on ${backend} writes and weighs like llama.cpp`, async () => {
       const answer = await page.evaluate(ask, { url, backend, prompt, forced, text, maxTokens: PREDICT });
       assert.equal(answer.ran, backend);
       assert.deepEqual(answer.textIds, textIds);

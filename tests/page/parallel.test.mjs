@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { openSite, SMALL, STORYTELLER } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -60,7 +61,7 @@ test('four requests at once write what each writes alone, with the passes of one
   assert.deepEqual(inWorker.texts, alone.texts);
 });
 
-test('inspect counts the caches of all requests', async () => {
+longTest('inspect counts the caches of all requests', async () => {
   const found = await api(async ({ WasmModel }, url) => {
     const sizes = [];
     for (const parallel of [1, 4]) {
@@ -124,7 +125,7 @@ test('one of four is stopped, another begins, and sessions go on where they were
   assert.ok(together >= alone - 1, `${together} tokens were cached, ${alone} of a session with its own cache`);
 });
 
-test('requests to models with recurrent states run at the same time', async () => {
+longTest('requests to models with recurrent states run at the same time', async () => {
   const url = '/fixtures/models/qwen35-f32.gguf';
   const argument = { url, prompts: IDS.map((ids) => ids.map((id) => id % 90)), maxTokens: 8 };
   const alone = await api(WRITE, { ...argument, parallel: 1 });

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { openSite } from './site.mjs';
 
 /** A table of 335 rows, of which the tests keep few on the GPU. */
@@ -32,7 +33,7 @@ const inPage = (work) =>
     [work.toString(), MODEL, ROWS],
   );
 
-test('every kind of source gives the text of a table on the GPU', async () => {
+longTest('every kind of source gives the text of a table on the GPU', async () => {
   const found = await inPage(async ({ bytes, url, load, write }) => {
     const sources = {
       Blob: () => new Blob([bytes]),

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { openSite, STORYTELLER } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -87,7 +88,7 @@ test('what is right passes, a wrong variant is replaced by the plain one, and bo
   await page.close();
 });
 
-test('a wrong kernel that has no other variant is told', async () => {
+longTest('a wrong kernel that has no other variant is told', async () => {
   const page = await site.open('/blank');
   const planted = { where: 'fn advance(', from: 'sum += weight;', to: 'sum += 3.0 * weight;' };
   const { selfCheck, warnings } = await load(page, { planted });

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testIf } from '../long.mjs';
 import { openSite, SMALL, STORYTELLER } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -42,7 +43,8 @@ const GO_ON = async ({ WasmModel }, { url, options, name, ...how }) => {
 };
 
 for (const worker of [false, true]) {
-  test(`worker ${worker}: after a reload a session goes on where it was, and reads nothing again`, async () => {
+  const declare = testIf(worker);
+  declare(`worker ${worker}: after a reload a session goes on where it was, and reads nothing again`, async () => {
     const argument = { url: STORYTELLER, options: OPTIONS, name: `chat ${worker}`, backend: 'webgpu' };
     const { bytes, ...expected } = await api(SAVE, { ...argument, worker });
     assert.ok(expected.text.length > 0);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { SMALL, openSite } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -105,7 +106,7 @@ test('models on the device of a Gpu: one device, hidden states as tensors, each 
   assert.equal(result.left, 0, 'bytes of buffers are left');
 });
 
-test('many loads: each model frees its bytes, and the page goes on', async () => {
+longTest('many loads: each model frees its bytes, and the page goes on', async () => {
   const result = await counted(async ({ WasmModel, Gpu, url, devices, bytes }) => {
     const gpu = await Gpu.create();
     const sizes = [];

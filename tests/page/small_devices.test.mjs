@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testIf } from '../long.mjs';
 import { expectations, openSite, reportOf, SMALL } from './site.mjs';
 import { cutDown } from './small_device.js';
 
@@ -15,6 +16,8 @@ import { cutDown } from './small_device.js';
  * convolutions. With the argument `all` every fixture.
  */
 const SOME = ['llama-q4_k_m', 'llama-iq3_s', 'gemma3-f16', 'qwen3moe-q8_0', 'qwen35-q8_0', 'lfm2-q8_0', 'mamba2-q8_0'];
+/** Those that `npm test` tries; with `--all` the others, too. */
+const QUICK = ['llama-iq3_s', 'qwen35-q8_0'];
 const names = process.argv.includes('all') ? expectations().map(({ name }) => name) : SOME;
 
 /** Models that are tried in compatibility mode, too. */
@@ -68,21 +71,24 @@ async function answers(name, { url }, page) {
   );
 }
 
-for (const name of names)
-  test(`${name} answers like llama.cpp on a device with the default limits and no optional feature`, async () => {
+for (const name of names) {
+  const declare = testIf(QUICK.includes(name));
+  declare(`${name} answers like llama.cpp on a device with the default limits and no optional feature`, async () => {
     const page = await changedPage(site, cutDown);
     await answers(name, site, page);
     assert.ok((await page.evaluate(() => globalThis.smallDevices)) > 0, 'it ran on another device');
     await page.close();
   });
+}
 
-for (const name of compatible)
-  test(`${name} answers like llama.cpp on OpenGL ES, in compatibility mode`, async () => {
+for (const name of compatible) {
+  testIf(QUICK.includes(name))(`${name} answers like llama.cpp on OpenGL ES, in compatibility mode`, async () => {
     const page = await changedPage(gles, onlyCompatible);
     await answers(name, gles, page);
     assert.equal(await page.evaluate(() => globalThis.isCore), false, 'it ran on an adapter that has no more');
     await page.close();
   });
+}
 
 test('an adapter with too little for the kernels is refused by name', async () => {
   const page = await changedPage(gles, onlyCompatible, { maxStorageBuffersPerShaderStage: 4 });

@@ -13,6 +13,7 @@ import { trainInParts } from './train_in_parts.mjs';
 const site = await openSite();
 const SCRIPTED = fs.readFileSync(path.join(ROOT, 'tests', 'page', 'scripted_trainer.js'), 'utf8');
 const FACE = "export { deleteTraining, encodeExamples, readExamples, savedTrainings, trainer } from '../index.js';";
+import { testIf } from '../long.mjs';
 
 /** Opens the page with scripted_trainer.js in place of the package; `options` are those of a browser context. */
 async function withPage(work, options = {}) {
@@ -455,7 +456,7 @@ for (const [name, options] of Object.entries({
   dark: { colorScheme: 'dark' },
   small: { viewport: { width: 320, height: 640 } },
 })) {
-  test(`accessible, and nothing is wider than the window: ${name}`, () =>
+  testIf(name === 'small')(`accessible, and nothing is wider than the window: ${name}`, () =>
     withPage(async (page) => {
       const check = async (what) => {
         assert.deepEqual(await violations(page), [], what);
@@ -481,5 +482,6 @@ for (const [name, options] of Object.entries({
       await train(page, { refuses: ['device_lost', 'the driver was reset'] });
       await says(page, '#error', /device_lost/);
       await check('error');
-    }, options));
+    }, options),
+  );
 }

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
+import { longTest, testIf } from '../long.mjs';
 import { STORYTELLER, openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>trainer</title>';
@@ -409,7 +410,7 @@ async function learned(options) {
 }
 
 for (const worker of [false, true]) {
-  test(`a loaded model learns${worker ? ' in its worker' : ''}`, async () => {
+  testIf(worker)(`a loaded model learns${worker ? ' in its worker' : ''}`, async () => {
     const asked = [];
     const listen = (request) => asked.push(new URL(request.url()).pathname);
     context.on('request', listen);
@@ -469,7 +470,7 @@ test('the built-in model learns the name of a hero from twenty examples', { skip
   assert.match(found.after, /Quillo/);
 });
 
-test('after a lost device the model is loaded again, and training goes on from the last copy', async () => {
+longTest('after a lost device the model is loaded again, and training goes on from the last copy', async () => {
   const found = await page.evaluate(async (examples) => {
     const { WasmModel } = await import('/dist/index.js');
     const { trainer } = await import('/dist/training/index.js');

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
 import * as references from '../../www/kernels/references.js';
 import { CASES, differences } from '../js/gradient_cases.mjs';
+import { longTest } from '../long.mjs';
 import { openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>training</title>';
@@ -29,7 +30,7 @@ async function onGpu(work, argument) {
   return result;
 }
 
-test('every rule gives what central differences give', async () => {
+longTest('every rule gives what central differences give', async () => {
   const found = await onGpu(async (gpu) => {
     const { CASES, gradientsOn } = await import('/tests/js/gradient_cases.mjs');
     // All are queued before the first is read.

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { openSite, SMALL } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -153,7 +154,7 @@ test('where the row of a table is slow, a faster one runs, and what was measured
   }
 });
 
-test('a row that is fast and wrong is not chosen', async (t) => {
+longTest('a row that is fast and wrong is not chosen', async (t) => {
   const { load: sound } = await openCounted(t, SPLIT_IS_SLOW);
   const right = await sound({});
   // In the text of the shader whose rows are not split alone.

@@ -14,6 +14,7 @@ import { makeSite, TOOLS } from '../../tools/site.mjs';
 import { examples } from '../../tools/site/gallery.mjs';
 import { faultsIn } from '../../tools/site/reference.mjs';
 import { answerOf, limitRows, markdown } from '../../www/device/facts.js';
+import { testIf } from '../long.mjs';
 
 const OUT = path.join(CACHE, 'site-test');
 const BASE = '/some/folder/';
@@ -222,7 +223,8 @@ const WINDOWS = {
 };
 
 for (const [colorScheme, sizes] of Object.entries(WINDOWS)) {
-  test(`pages are in order at ${sizes.map(([width]) => width).join(' and ')} pixels: ${colorScheme}`, async () => {
+  const declare = testIf(colorScheme === 'light');
+  declare(`pages are in order at ${sizes.map(([width]) => width).join(' and ')} pixels: ${colorScheme}`, async () => {
     // The first page's policy forbids what axe-core needs.
     const context = await browser.newContext({ colorScheme, bypassCSP: true, serviceWorkers: 'block' });
     for (const name of LOOKED_AT) {
