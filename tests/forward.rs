@@ -237,6 +237,7 @@ async fn rounding(expectations: &str, file: &[u8]) -> (usize, usize, f64) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn prompts_in_8_bits_keep_the_answers() {
     macro_rules! files {
         ($($name:literal),*) => {
@@ -262,6 +263,7 @@ async fn prompts_in_8_bits_keep_the_answers() {
 /// The CPU tells it. The GPU would choose the same after each word of it; it tells how it begins, and how it ends after
 /// the rest was its prompt: without a GPU each token that is told takes a fifth of a second.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn the_storyteller_tells_the_golden_story() {
     const PROMPT: &str = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>";
     const PART: usize = 16;
@@ -420,6 +422,7 @@ async fn recurrent_convolutions_go_on_after_a_stop() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn recurrent_scans_go_on_after_a_stop() {
     go_on_after(include_bytes!("fixtures/models/mamba2-q8_0.gguf"), "mamba2").await;
 }
@@ -568,11 +571,13 @@ async fn saved_caches_go_on() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn saved_rings_go_on() {
     saved_goes_on("gemma3", include_bytes!("fixtures/models/gemma3-q5_1.gguf"), Room::one(1024), 700).await;
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn saved_states_go_on() {
     saved_goes_on("qwen35", FILES[2], Room::one(CONTEXT), 100).await;
     saved_goes_on("lfm2", include_bytes!("fixtures/models/lfm2-q8_0.gguf"), Room::one(CONTEXT), 100).await;
@@ -614,6 +619,7 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
 /// What a page waits for after Stop: 250 ms at most, or what that is on a busier machine than one that reads the whole
 /// prompt in two and a half seconds. The middle of three, since others use the processors, too.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
     let file = include_bytes!("../www/models/storyteller.gguf");
     let device = device().await;
@@ -673,6 +679,7 @@ async fn stop_at_a_cancel(engine: &mut Engine, device: &Rc<Device>) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn evaluations_and_hidden_states_stop_at_a_cancel() {
     let file = include_bytes!("fixtures/models/llama-f32.gguf");
     let device = device().await;
@@ -739,6 +746,7 @@ async fn gemma_is_decoded_step_by_step() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn qwen35_is_decoded_step_by_step() {
     decode_step_by_step("qwen35-q8_0", include_bytes!("fixtures/models/qwen35-q8_0.gguf")).await;
 }
@@ -896,6 +904,7 @@ async fn a_row_in_a_slot_is_not_read() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn runs_go_on_after_a_stop_while_rows_are_on_the_host() {
     // Each miss wastes the 16 passes in flight, so that fewer slots take minutes without a GPU.
     let (gpu, watch) = few_slots(150).await;
@@ -907,6 +916,7 @@ async fn runs_go_on_after_a_stop_while_rows_are_on_the_host() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn a_read_that_fails_ends_the_run_and_leaves_the_session_usable() {
     let (mut engine, watch) = few_slots(16).await;
     let long = options(16, SamplingOptions::default());
@@ -928,6 +938,7 @@ async fn a_read_that_fails_ends_the_run_and_leaves_the_session_usable() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn sequences_of_one_pass_read_rows_on_the_host() {
     const STEPS: usize = 12;
     let [mut whole, _] = both(PER_LAYER).await;
@@ -985,6 +996,7 @@ async fn caches_in_blocks_agree_with_the_cpu() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn caches_that_grow_give_the_text_of_those_that_need_not() {
     for (file, kv_types) in
         FILES.into_iter().zip([[KvType::F16, KvType::Q4_0].as_slice(), &[KvType::F16], &[KvType::Q8_0]])

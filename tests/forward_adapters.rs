@@ -170,6 +170,7 @@ async fn a_model_with_q_k_and_v_in_one_tensor_and_a_head_of_its_own() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn a_model_with_norms_after_blocks() {
     compare(base!("gemma2-bf16")).await;
 }
@@ -205,6 +206,7 @@ fn adapter_of_experts(file: &[u8]) -> Vec<u8> {
 
 /// Biases of experts; gate and up of an expert in one tensor, beside another feed-forward.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn other_models_with_experts() {
     let files: [(&str, &[u8]); 2] = [
         ("gpt-oss", include_bytes!("fixtures/models/gpt-oss-mxfp4.gguf")),
@@ -271,6 +273,7 @@ async fn requests_with_different_adapters_share_passes() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn requests_with_different_adapters_of_experts_share_passes() {
     share_passes(base!("olmoe-f16")).await;
 }

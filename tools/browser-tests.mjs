@@ -30,12 +30,13 @@ async function prepared(programs) {
   return { bin, env, tests: programs.flatMap((name) => ['--test', name]) };
 }
 
-/** Runs all of them; what `run` gives. */
-export async function browserTests(options) {
+/** Runs all of them, with the tests that are marked to be ignored where `all` is true; what `run` gives. */
+export async function browserTests({ all = false, ...options }) {
   const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
-  if (!pack) return chosenBrowserTests(browserPrograms(), [], options);
+  const more = all ? ['--include-ignored'] : [];
+  if (!pack) return chosenBrowserTests(browserPrograms(), more, options);
   const { env, tests } = await prepared(browserPrograms());
-  const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...tests];
+  const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...tests, '--', ...more];
   return run(pack, args, { env, ...options });
 }
 

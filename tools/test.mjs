@@ -114,7 +114,7 @@ async function grammars() {
 }
 
 async function browser() {
-  return countCargo(await browserTests({ timeoutMs: SUITE_MS }));
+  return countCargo(await browserTests({ all: isWhole(), timeoutMs: SUITE_MS }));
 }
 
 async function nodeTests(folder) {
@@ -238,6 +238,9 @@ function chooseSuites() {
   return SUITES.filter(({ name }) => !only || only.includes(name));
 }
 
+/** Whether nothing is left out for its length. */
+const isWhole = () => process.argv.includes('--all');
+
 function laneCount() {
   const fitting = Math.min(os.availableParallelism(), Math.floor(os.totalmem() / LANE_BYTES), 2);
   return Math.max(1, Number(option('lanes', fitting)));
@@ -292,7 +295,7 @@ async function main() {
     return;
   }
   const start = performance.now();
-  if (process.argv.includes('--all')) process.env.WEBGGUF_ALL = '1';
+  if (isWhole()) process.env.WEBGGUF_ALL = '1';
   const chosen = chooseSuites();
   fs.mkdirSync(CACHE, { recursive: true });
   await prepare({ tests: true });

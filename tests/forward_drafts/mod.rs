@@ -158,12 +158,14 @@ async fn caches_hold(name: &str, file: &[u8], room: Room, length: usize) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn a_text_goes_on_after_drafts() {
     caches_hold("llama", FILES[0], Room::one(CONTEXT), 60).await;
     caches_hold("gemma3", FILES[1], Room::one(1024), 700).await;
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn without_memory_for_drafts_a_text_goes_on_without() {
     const ROOM: usize = 160;
     let file = FILES[0];
@@ -202,6 +204,7 @@ async fn a_prediction_foretells_a_text() {
 
 /// Requests that begin while one has drafts, in other lanes of its session.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn lanes_have_drafts_while_they_are_alone() {
     let file = FILES[0];
     let [first, _] = both(file).await;

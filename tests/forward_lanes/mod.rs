@@ -170,6 +170,7 @@ async fn lanes_with_states(name: &str, file: &[u8]) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn lanes_have_recurrent_states_of_their_own() {
     lanes_with_states("lfm2", include_bytes!("../fixtures/models/lfm2-q8_0.gguf")).await;
     lanes_with_states("qwen3next", include_bytes!("../fixtures/models/qwen3next-q8_0.gguf")).await;
@@ -281,6 +282,7 @@ async fn what_a_lane_has_read_goes_on_elsewhere() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn lanes_wait_for_rows_on_the_host() {
     let [mut whole, _] = both(PER_LAYER).await;
     let mut requests = requests(whole.session.config().vocab);
@@ -323,6 +325,7 @@ async fn leave_after(engine: &mut Engine, request: &Request, tokens: usize) -> V
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn lanes_join_and_leave_while_others_go_on() {
     let file = FILES[0];
     let [mut engine, _] = both(file).await;

@@ -120,6 +120,7 @@ async fn cells_of_an_image_turn_by_several_axes() {
 
 /// As an encoder's rows: what the layers leave of one text is what another is read after.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn hidden_states_of_one_request_are_rows_of_another() {
     let file = FILES[0];
     let device = device().await;
@@ -142,6 +143,7 @@ async fn hidden_states_of_one_request_are_rows_of_another() {
 
 /// One by one, by the list of decode, and in a lane.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn few_rows_and_lanes_take_rows() {
     let file = FILES[0];
     let [mut engine, _] = both(file).await;
