@@ -417,6 +417,7 @@ async fn go_on_after_with(engines: [Engine; 2], name: &str) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn recurrent_convolutions_go_on_after_a_stop() {
     go_on_after(include_bytes!("fixtures/models/lfm2-q8_0.gguf"), "lfm2").await;
 }
@@ -428,6 +429,7 @@ async fn recurrent_scans_go_on_after_a_stop() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn two_sessions_of_a_model_share_its_weights_and_nothing_else() {
     let file = include_bytes!("fixtures/models/llama-q8_0.gguf");
     let device = Rc::new(Device::open().await.expect("a WebGPU device"));
@@ -480,6 +482,7 @@ async fn fork_goes_on(file: &[u8], name: &str) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn forks_go_on_alone() {
     fork_goes_on(include_bytes!("fixtures/models/llama-q8_0.gguf"), "llama").await;
     fork_goes_on(include_bytes!("fixtures/models/lfm2-q8_0.gguf"), "lfm2").await;
@@ -585,6 +588,7 @@ async fn saved_states_go_on() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
     let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");
     let device = Rc::new(Device::open().await.expect("a WebGPU device"));
@@ -754,6 +758,7 @@ async fn qwen35_is_decoded_step_by_step() {
 /// The model's sliding layers keep fewer positions than the text has: it must not matter, also where a prompt goes
 /// back.
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn sliding_layers_keep_a_ring_of_positions() {
     let file = include_bytes!("fixtures/models/gemma3-q5_1.gguf");
     let [mut gpu, mut cpu] = both_with(file, 1024, |caps| caps).await;
@@ -781,6 +786,7 @@ fn row(sequence: usize, position: usize, token: u32) -> Row {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn sequences_of_one_pass_get_what_each_gets_alone() {
     const STEPS: usize = 12;
     for file in FILES {
@@ -861,6 +867,7 @@ async fn few_slots(slots: u32) -> (Engine, Watch) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
     let [mut whole, _] = both(PER_LAYER).await;
     let vocab = whole.session.config().vocab;
@@ -1070,6 +1077,7 @@ fn out_of_memory(times: u32) {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn memory_that_is_missing_ends_the_run_and_leaves_the_session_usable() {
     let file = FILES[2];
     let [mut still, _] = both(file).await;

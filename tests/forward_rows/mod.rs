@@ -47,6 +47,7 @@ async fn embeddings_as_rows_say_what_their_tokens_say() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "takes long: npm test -- --all"]
 async fn rows_are_cached_forked_and_saved() {
     for file in FILES {
         let [mut engine, _] = both(file).await;

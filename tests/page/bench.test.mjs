@@ -132,7 +132,7 @@ test('errors are posted and shown with their code', async () => {
   }
 });
 
-test('operations of webgguf/compute: a row for each shape, with the rate that its time gives', async () => {
+longTest('operations of webgguf/compute: a row for each shape, with the rate that its time gives', async () => {
   const arrived = new Promise((resolve) => {
     deliver = resolve;
   });

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import { readResults, writeResults } from '../../www/bench/results.js';
-import { testIf } from '../long.mjs';
+import { longTest, testIf } from '../long.mjs';
 import { openSite, screenshot, SMALL, until, violations } from './site.mjs';
 
 const site = await openSite();
@@ -93,7 +93,7 @@ test('a run is saved, found by the next visit, and compared with the next run', 
   });
 });
 
-test('speed over lengths and sequences is measured, drawn, and stands in a table', async () => {
+longTest('speed over lengths and sequences is measured, drawn, and stands in a table', async () => {
   const asked = `/bench.html?model=${SMALL}&prompt=8&predict=16&runs=1&backend=webgpu&lengths=8,32&parallel=2`;
   await withPage(asked, async (page) => {
     assert.equal(await page.inputValue('[name=lengths]'), '8,32');

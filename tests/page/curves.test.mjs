@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import { ALL } from '../long.mjs';
+import { ALL, longTest } from '../long.mjs';
 import { openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>curves</title>';
@@ -110,7 +110,7 @@ for (const [name, { learningRate, examples, ...expected }] of Object.entries(FIX
   });
 }
 
-test('preferences are learned as the formula says with PyTorch', async (context) => {
+longTest('preferences are learned as the formula says with PyTorch', async (context) => {
   const { model, beta, learningRate, steps: count, pairs, ...expected } = FIXTURE.preferences;
   const texts = pairs.map(({ prompt, chosen, rejected }) => ({
     prompt: prompt.join(' '),

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { FAKE_CAMERA } from '../../tools/browser.mjs';
 import { say, waitForState } from '../../tools/demo.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { testIf } from '../long.mjs';
+import { longTest, testIf } from '../long.mjs';
 import { checkLook, demoWith, give, LOOKS, note, SIZES } from './demo_attachments.mjs';
 import { openSite, SMALL } from './site.mjs';
 
@@ -55,7 +55,7 @@ test('sounds are dropped and chosen, removed, heard by the model, and played', a
   });
 });
 
-test('a stored conversation keeps its sounds, and says which are gone', async () => {
+longTest('a stored conversation keeps its sounds, and says which are gone', async () => {
   await withDemo(async (page) => {
     await give(page, 'drop', { 'one.wav': SHORT });
     await expectAttached(page, 1);

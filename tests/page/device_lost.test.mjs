@@ -198,7 +198,7 @@ longTest('lost a second time within a minute: device_lost, and a minute later th
   assert.deepEqual(result.ids, result.whole);
 });
 
-test('lost while loading: the load starts again, once', async () => {
+longTest('lost while loading: the load starts again, once', async () => {
   const result = await withDevices(async ({ load, greedy, failure, devices, lose, warnings }) => {
     let most = 1;
     const onProgress = ({ stage }) => {

@@ -99,7 +99,7 @@ longTest('a model of other weights drafts badly: the text is the same, and it pa
   }
 });
 
-test('stop strings, grammars, sessions and requests together are what they are without drafts', async (t) => {
+longTest('stop strings, grammars, sessions and requests together are what they are without drafts', async (t) => {
   const found = await api(
     async ({ Gpu, WasmModel }, { url, prompts }) => {
       globalThis.gpu ??= await Gpu.create();
@@ -146,7 +146,7 @@ test('stop strings, grammars, sessions and requests together are what they are w
   }
 });
 
-test('what drafts for no model is refused, and takes no memory', async () => {
+longTest('what drafts for no model is refused, and takes no memory', async () => {
   const found = await api(
     async ({ WasmModel }, { url, fixtures }) => {
       let bytes = 0;

@@ -272,7 +272,7 @@ test('with `reading` it is measured after the cases, with `only=reading` alone',
   assert.equal((await reported(madeUp, { only: 'kernel_3' })).reading, undefined, 'not asked for');
 });
 
-test('on a software adapter the card says why it measures nothing', async () => {
+longTest('on a software adapter the card says why it measures nothing', async () => {
   const { software, reading } = await reported(real, { only: 'reading' }, async (page) => {
     await stateIs(page, 'done');
     await page.waitForFunction(() => !document.documentElement.hidden);
@@ -347,7 +347,7 @@ longTest('a mistake in a reference shows as a red row with the first difference'
   assert.ok(result.cases.length > 20);
 });
 
-test('a wrong address is posted and shown', async () => {
+longTest('a wrong address is posted and shown', async () => {
   const wrong = [
     [{ only: 'matmul' }, /'only' names 'matmul'; there are .*mat_mul/],
     [{ sed: 1 }, /unknown parameter 'sed'/],

@@ -6,6 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { longTest } from '../long.mjs';
 import { DEEP, WIDE, largeModel } from './large_model.mjs';
 import { openSite } from './site.mjs';
 import { traceTasks } from './tasks.mjs';
@@ -45,7 +46,7 @@ function isResponsive(context, tasks) {
   assert.ok(first.cpu_ms < LONGEST_MS, `a task held the page's thread for ${show(first)}`);
 }
 
-test('on the GPU: memory, calls per token, and a page that answers', async (t) => {
+longTest('on the GPU: memory, calls per token, and a page that answers', async (t) => {
   assert.ok(deep.tensorBytes > 200 * MB);
   const { result, tasks } = await traced(async ({ WasmModel }, url) => {
     const { watchCalls, watchCreated } = await import('/bench/meter.js');

@@ -47,7 +47,7 @@ const ON_GPU = [
   'qwen2vl-f16',
 ];
 /** Those of them that `npm test` tries. */
-const QUICK = ['llama-q4_1-split', 'gpt-oss-mxfp4', 'falcon-h1-q8_0'];
+const QUICK = ['llama-q4_1-split', 'gpt-oss-mxfp4'];
 const onGpu = models.filter(({ name }) => ON_GPU.includes(name));
 assert.equal(onGpu.length, ON_GPU.length);
 

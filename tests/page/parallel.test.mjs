@@ -79,7 +79,7 @@ longTest('inspect counts the caches of all requests', async () => {
   for (const [planned, held] of found) assert.ok(held >= planned && held < 1.1 * planned, `${planned}, ${held}`);
 });
 
-test('one of four is stopped, another begins, and sessions go on where they were', async () => {
+longTest('one of four is stopped, another begins, and sessions go on where they were', async () => {
   const found = await api(
     async ({ WasmModel }, { url, prompts }) => {
       const options = { maxTokens: 10, ignoreEos: true };
@@ -133,7 +133,7 @@ longTest('requests to models with recurrent states run at the same time', async 
   assert.deepEqual([together.texts, together.parallel], [alone.texts, 4]);
 });
 
-test('sessions that share passes are saved with what was read of them', async () => {
+longTest('sessions that share passes are saved with what was read of them', async () => {
   const found = await api(async ({ WasmModel }, url) => {
     const options = { maxTokens: 8, ignoreEos: true };
     const load = () => WasmModel.load(url, { backend: 'webgpu', contextLength: 256, parallel: 2 });

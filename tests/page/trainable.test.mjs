@@ -43,7 +43,7 @@ const REFUSED = {
 const asked = process.env.WEBGGUF_TRAINABLE;
 const chosen = asked === 'all' ? all.map(({ name }) => name) : (asked?.split(',') ?? HERE);
 
-test('the loss is the mean of what evaluate gives', async () => {
+longTest('the loss is the mean of what evaluate gives', async () => {
   const wrong = [];
   for (const name of chosen) {
     const { error, loss, expected } = await inPage('lossAndEvaluation', name);
@@ -54,7 +54,7 @@ test('the loss is the mean of what evaluate gives', async () => {
   assert.deepEqual(wrong, []);
 });
 
-test('models with other operations are refused, with the name of what has no gradient', async () => {
+longTest('models with other operations are refused, with the name of what has no gradient', async () => {
   for (const [what, name] of Object.entries(REFUSED)) {
     const { error } = await inPage('lossAndEvaluation', name);
     assert.equal(error, `unsupported_architecture: training: there are no gradients for ${what}`, name);

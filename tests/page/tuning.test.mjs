@@ -174,7 +174,7 @@ longTest('a row that is fast and wrong is not chosen', async (t) => {
 /** What no browser compiles, in the text of the shader whose rows are not split. */
 const REFUSED = { from: 'write_row(row, sums[at],', to: 'write_row(row, unknown_name,' };
 
-test('a row that the browser refuses is not chosen, and the model loads', async (t) => {
+longTest('a row that the browser refuses is not chosen, and the model loads', async (t) => {
   const { load: sound } = await openCounted(t, SPLIT_IS_SLOW);
   const right = await sound({});
   const { load } = await openCounted(t, SPLIT_IS_SLOW, REFUSED);
@@ -241,7 +241,7 @@ const SOME = [
   { x: [129, 33], w: [1000, 33] },
 ];
 
-test('products of tensors run what was fastest, and compute the same', async (t) => {
+longTest('products of tensors run what was fastest, and compute the same', async (t) => {
   const { page } = await openCounted(t, SPLIT_IS_SLOW);
   const { before, tuning, after } = await page.evaluate(PRODUCTS, SOME);
   assert.equal(tuning.verdict, 'tuned', JSON.stringify(tuning));
