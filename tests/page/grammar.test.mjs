@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { longTest } from '../long.mjs';
 import { openSite, STORYTELLER } from './site.mjs';
 
 const blank = (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -52,7 +51,7 @@ const REQUESTS = [
   { maxTokens: 12, ignoreEos: true, logitBias: { 300: 4, 301: 4, 20: -100 }, logprobs: 3 },
 ];
 
-longTest('on the GPU the texts are those of the CPU', async () => {
+test('on the GPU the texts are those of the CPU', async () => {
   const [gpu, cpu] = [await results('webgpu', REQUESTS), await results('cpu', REQUESTS)];
   for (const [index, found] of gpu.entries()) {
     const expected = cpu[index];

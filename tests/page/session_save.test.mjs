@@ -65,7 +65,7 @@ test('on the CPU, and where the model runs otherwise, the conversation is read a
   const found = await api(GO_ON, argument);
   assert.deepEqual([found.text, found.messages, found.usage.cachedTokens], [expected.text, expected.messages, 0]);
   // A cache of the GPU is of no use to the CPU.
-  const other = await api(GO_ON, { ...argument, name: 'chat false' });
+  const other = await api(GO_ON, { ...argument, name: 'chat true' });
   assert.deepEqual([other.usage.cachedTokens, other.text.length > 0], [0, true]);
 });
 
@@ -75,7 +75,7 @@ test('what does not fit is refused, and the model goes on', async () => {
       const codes = {};
       const [model, other] = await Promise.all(urls.map((url) => WasmModel.load(url, { backend: 'cpu' })));
       const short = await WasmModel.load(urls[0], { backend: 'cpu', contextLength: 16 });
-      const file = await (await (await navigator.storage.getDirectory()).getFileHandle('chat false')).getFile();
+      const file = await (await (await navigator.storage.getDirectory()).getFileHandle('chat true')).getFile();
       const bytes = new Uint8Array(await file.arrayBuffer());
       const attempt = async (name, where, saved) => {
         codes[name] = await where.restoreSession(saved).then(
