@@ -18,11 +18,12 @@ import { cutDown } from './small_device.js';
 const SOME = ['llama-q4_k_m', 'llama-iq3_s', 'gemma3-f16', 'qwen3moe-q8_0', 'qwen35-q8_0', 'lfm2-q8_0', 'mamba2-q8_0'];
 /** Those that `npm test` tries; with `--all` the others, too. */
 const QUICK = ['llama-iq3_s', 'qwen35-q8_0'];
-const names = process.argv.includes('all') ? expectations().map(({ name }) => name) : SOME;
+const isAsked = process.argv.includes('all');
+const names = isAsked ? expectations().map(({ name }) => name) : SOME;
 
 /** Models that are tried in compatibility mode, too. */
 const COMPATIBLE = ['llama-f32', 'qwen35-q8_0'];
-const compatible = process.argv.includes('all') ? names : COMPATIBLE;
+const compatible = isAsked ? names : COMPATIBLE;
 
 let deliver = () => {};
 const site = await openSite({ onReport: (value) => deliver(value) });
@@ -72,7 +73,7 @@ async function answers(name, { url }, page) {
 }
 
 for (const name of names) {
-  const declare = testIf(QUICK.includes(name));
+  const declare = testIf(isAsked || QUICK.includes(name));
   declare(`${name} answers like llama.cpp on a device with the default limits and no optional feature`, async () => {
     const page = await changedPage(site, cutDown);
     await answers(name, site, page);
@@ -82,7 +83,8 @@ for (const name of names) {
 }
 
 for (const name of compatible) {
-  testIf(QUICK.includes(name))(`${name} answers like llama.cpp on OpenGL ES, in compatibility mode`, async () => {
+  const declare = testIf(isAsked || QUICK.includes(name));
+  declare(`${name} answers like llama.cpp on OpenGL ES, in compatibility mode`, async () => {
     const page = await changedPage(gles, onlyCompatible);
     await answers(name, gles, page);
     assert.equal(await page.evaluate(() => globalThis.isCore), false, 'it ran on an adapter that has no more');
