@@ -1,5 +1,5 @@
-// Tests that take long and try in another way what others try too: `npm test` leaves them out and says how many,
-// `npm test -- --all` runs them.
+// Long tests whose subject other tests cover, too: `npm test` skips them and says how many, `npm test -- --all` runs
+// them.
 
 import { test } from 'node:test';
 

@@ -30,7 +30,7 @@ async function prepared(programs) {
   return { bin, env, tests: programs.flatMap((name) => ['--test', name]) };
 }
 
-/** Runs all of them, with the tests that are marked to be ignored where `all` is true; what `run` gives. */
+/** Runs all programs, with `all` also the tests that are marked `#[ignore]`; gives what `run` gives. */
 export async function browserTests({ all = false, ...options }) {
   const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
   const more = all ? ['--include-ignored'] : [];

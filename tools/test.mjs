@@ -238,7 +238,7 @@ function chooseSuites() {
   return SUITES.filter(({ name }) => !only || only.includes(name));
 }
 
-/** Whether nothing is left out for its length. */
+/** Whether tests that take long run, too. */
 const isWhole = () => process.argv.includes('--all');
 
 function laneCount() {

@@ -50,7 +50,7 @@ async function succeed(parameters) {
   return result;
 }
 
-/** On the GPU. */
+/** The model that `npm test` runs on the GPU. */
 const QUICK = 'qwen3-q4_0';
 
 for (const backend of ['webgpu', 'cpu']) {

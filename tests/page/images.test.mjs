@@ -16,7 +16,7 @@ import { jsonUrl, openEvaluation } from './site.mjs';
 const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
 const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
 
-/** Of encoders on the GPU one for each way in which rows are made of patches: the CPU has all. */
+/** The encoders that `npm test` runs on the GPU; the CPU runs all. */
 const QUICK = ['gemma3', 'pixtral'];
 
 const { site, evaluate } = await openEvaluation();

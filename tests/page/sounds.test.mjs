@@ -18,7 +18,7 @@ const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
 /** Encoders that run on the CPU in a page: Node.js has run all of them there. */
 const ON_CPU = ['ultravox', 'qwen3a', 'gemma4a'];
 
-/** The quickest on the GPU. */
+/** The encoder that `npm test` runs on the GPU. */
 const QUICK = 'qwen3a';
 
 const { site, evaluate } = await openEvaluation();
