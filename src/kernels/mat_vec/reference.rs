@@ -92,7 +92,7 @@ impl Sums {
 
     /// Adds `Σ a[i] · b[i]`. Every call but the last must have a multiple of 16 elements, so that the order of
     /// the sums does not depend on where the vectors were cut.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, a: &[f32], b: &[f32]) {
         let (a, a_rest) = a.as_chunks::<{ Self::LANES }>();
         let (b, b_rest) = b.as_chunks::<{ Self::LANES }>();
@@ -107,7 +107,7 @@ impl Sums {
     }
 
     /// The sum of the lanes, pairwise.
-    #[inline]
+    #[inline(always)]
     pub fn total(mut self) -> f32 {
         let mut width = Self::LANES / 2;
         while width > 0 {
