@@ -79,16 +79,15 @@ pub(super) struct Scaled<Q> {
     pub minimum: f32,
 }
 
-/// The product of rows of `B` bytes a block, of which each has `parts` times 32 weights that `part` unpacks.
+/// The product of rows of `B` bytes a block, of which each has `P` times 32 weights that `part` unpacks.
 #[inline(always)]
-pub(super) fn dot_by_32<const B: usize>(
+pub(super) fn dot_by_32<const B: usize, const P: usize>(
     bytes: &[u8],
     x: &[Block],
-    parts: usize,
     part: impl Fn(&[u8; B], usize) -> Scaled<[Bytes; 2]>,
 ) -> f32 {
     let mut sum = Sum::zero();
-    for (block, x) in bytes.as_chunks::<B>().0.iter().zip(x.chunks_exact(parts)) {
+    for (block, x) in bytes.as_chunks::<B>().0.iter().zip(x.as_chunks::<P>().0) {
         for (index, x) in x.iter().enumerate() {
             let Scaled { quants: [first, second], scale, minimum } = part(block, index);
             let products = second.products(&x.values[1], first.products(&x.values[0], I32x4::zero()));

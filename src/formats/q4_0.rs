@@ -31,7 +31,7 @@ fn unpack(block: &[u8; 18], weights: &mut [f32; 32]) {
 }
 
 fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32(bytes, x, 1, |block: &[u8; 18], _| {
+    dot_by_32::<18, 1>(bytes, x, |block, _| {
         let scale = half_at(block, 0);
         Scaled { quants: nibbles_at(block, 2), scale, minimum: 8.0 * scale }
     })

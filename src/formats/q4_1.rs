@@ -31,7 +31,7 @@ fn unpack(block: &[u8; 20], weights: &mut [f32; 32]) {
 }
 
 fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32(bytes, x, 1, |block: &[u8; 20], _| {
+    dot_by_32::<20, 1>(bytes, x, |block, _| {
         let (scale, minimum) = (half_at(block, 0), -half_at(block, 2));
         Scaled { quants: nibbles_at(block, 4), scale, minimum }
     })

@@ -43,7 +43,7 @@ fn unpack(block: &[u8; 144], weights: &mut [f32; 256]) {
 }
 
 fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32(bytes, x, 8, |block: &[u8; 144], group| {
+    dot_by_32::<144, 8>(bytes, x, |block, group| {
         let shift = group as u32 % 2 * 4;
         let quants = [0, 16].map(|side| Bytes::new(bytes_at(block, 16 + group / 2 * 32 + side)).field(shift, 15));
         let (scale, min) = scale_and_min(&block[4..16], group);

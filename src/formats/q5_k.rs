@@ -44,7 +44,7 @@ fn unpack(block: &[u8; 176], weights: &mut [f32; 256]) {
 }
 
 fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32(bytes, x, 8, |block: &[u8; 176], group| {
+    dot_by_32::<176, 8>(bytes, x, |block, group| {
         let shift = group as u32 % 2 * 4;
         let quants = [0, 16].map(|side| {
             let low = Bytes::new(bytes_at(block, 48 + group / 2 * 32 + side)).field(shift, 15);

@@ -119,9 +119,14 @@ pub fn sample_allowed(
     step: u32,
 ) -> Option<u32> {
     let count = |i: usize| counts.get(i).copied().unwrap_or(0);
-    let may_be = (0..logits.len()).filter(|&i| count(i) & SUPPRESSED == 0);
-    let mut kept: Vec<(f32, u32)> = may_be.map(|i| (penalise(logits[i], count(i), options), i as u32)).collect();
-    kept.retain(|(logit, _)| !logit.is_nan());
+    // A loop, since iterators call a function for each token of the vocabulary.
+    let mut kept: Vec<(f32, u32)> = Vec::with_capacity(logits.len());
+    for (i, &logit) in logits.iter().enumerate() {
+        let logit = penalise(logit, count(i), options);
+        if count(i) & SUPPRESSED == 0 && !logit.is_nan() {
+            kept.push((logit, i as u32));
+        }
+    }
     let best = |kept: &[(f32, u32)], score: &dyn Fn(&(f32, u32)) -> f32| {
         let better = |a: (f32, u32), b: (f32, u32)| if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a };
         kept.iter().map(|candidate| (score(candidate), candidate.1)).reduce(better).map(|(_, index)| index)

@@ -125,15 +125,17 @@ impl OneHead<'_> {
 fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, values]: [OneHead; 2], out: &mut [f32]) {
     let (head_dim, positions) = (keys.head_dim, keys.seen.len());
     let cap = |score: f32| shape.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
-    let mut scores = vec![0.0; q.len() / head_dim * positions];
+    let group = q.len() / head_dim;
+    let mut scores = vec![0.0; group * positions];
     let first = keys.head * shape.heads / shape.kv_heads;
     let bias = |head: usize, position: usize| {
         let Some(alibi) = shape.alibi else { return 0.0 };
         alibi.slope(first + head, shape.heads) * (positions - 1 - alibi.ahead).abs_diff(position) as f32
     };
     keys.for_each(|position, key| {
-        for (head, (q, scores)) in q.chunks_exact(head_dim).zip(scores.chunks_exact_mut(positions)).enumerate() {
-            scores[position] = cap(dot(q, key) * shape.scale) - bias(head, position);
+        for head in 0..group {
+            let product = dot(&q[head * head_dim..][..head_dim], key);
+            scores[head * positions + position] = cap(product * shape.scale) - bias(head, position);
         }
     });
     for (head, scores) in scores.chunks_exact_mut(positions).enumerate() {
@@ -143,9 +145,10 @@ fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, value
     }
     out.fill(0.0);
     values.for_each(|position, value| {
-        for (out, scores) in out.chunks_exact_mut(shape.value_dim).zip(scores.chunks_exact(positions)) {
-            for (out, &value) in out.iter_mut().zip(value) {
-                *out += scores[position] * value;
+        for head in 0..group {
+            let share = scores[head * positions + position];
+            for (out, &value) in out[head * shape.value_dim..][..shape.value_dim].iter_mut().zip(value) {
+                *out += share * value;
             }
         }
     });

@@ -32,8 +32,8 @@ pub(crate) fn mat_mul_rows(w: &Matrix, rows: Range<usize>, x: &[f32], out: &mut 
             let start = index * PIECE;
             let piece = &mut piece[..PIECE.min(w.cols - start)];
             dequantize(w.ty, bytes, piece)?;
-            for (sums, x) in sums.iter_mut().zip(x.chunks_exact(w.cols)) {
-                sums.add(piece, &x[start..start + piece.len()]);
+            for (token, sums) in sums.iter_mut().enumerate() {
+                sums.add(piece, &x[token * w.cols + start..][..piece.len()]);
             }
         }
         for (out, sums) in out.chunks_exact_mut(w.rows).zip(&sums) {

@@ -71,10 +71,11 @@ pub fn mat_vec(w: &Matrix, x: &[f32], out: &mut [f32]) -> Result<()> {
     let mut piece = [0.0; PIECE];
     for (row, out) in out.iter_mut().enumerate() {
         let mut sums = Sums::default();
-        for (bytes, x) in w.row(row).chunks(w.piece_bytes()).zip(x.chunks(PIECE)) {
-            let piece = &mut piece[..x.len()];
+        for (index, bytes) in w.row(row).chunks(w.piece_bytes()).enumerate() {
+            let start = index * PIECE;
+            let piece = &mut piece[..PIECE.min(w.cols - start)];
             dequantize(w.ty, bytes, piece)?;
-            sums.add(piece, x);
+            sums.add(piece, &x[start..][..piece.len()]);
         }
         *out = sums.total();
     }
