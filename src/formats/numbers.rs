@@ -1,8 +1,9 @@
 //! F32, F16 and BF16: plain numbers. A block is one number; rows of any length, packed in blocks of 32 with zeros at
 //! the end.
 
-use half::{bf16, f16};
+use half::bf16;
 
+use super::blocks::half_at;
 use super::{Format, NumberEncoding, NumberField, quants};
 
 pub(super) static F32: Format = Format {
@@ -33,7 +34,7 @@ pub(super) static F16: Format = Format {
     sections: &[quants(64)],
     weights: "weights_f16",
     repack: "repack_half",
-    dequantize: |bytes, out| numbers(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
+    dequantize: |bytes, out| numbers(bytes, out, |b: [u8; 2]| half_at(&b, 0)),
     dot: None,
     dot_error: 4e-6,
     twin: None,
