@@ -29,24 +29,40 @@ const fn byte_of_character() -> [u16; CHARACTERS] {
     table
 }
 
+/// The byte that the first character of a text spells, and the length of the character. All of the alphabet are of one
+/// or two bytes, so that nothing is decoded: a vocabulary has millions of characters with its merges.
+#[inline(always)]
+fn first_byte(text: &[u8]) -> Option<(u8, usize)> {
+    let (character, len) = match *text {
+        [first, ..] if first.is_ascii() => (usize::from(first), 1),
+        [first @ 0xc2..=0xc5, second, ..] => (usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f), 2),
+        _ => return None,
+    };
+    BYTE_OF.get(character).filter(|&&byte| byte != NONE).map(|&byte| (byte as u8, len))
+}
+
 /// Appends the bytes that `text` spells. `false`, with `out` unchanged, where a character is not of the alphabet.
 pub(super) fn push_decoded(text: &str, out: &mut Vec<u8>) -> bool {
     let start = out.len();
-    for character in text.chars() {
-        match BYTE_OF.get(character as usize) {
-            Some(&byte) if byte != NONE => out.push(byte as u8),
-            _ => {
-                out.truncate(start);
-                return false;
-            }
-        }
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let Some((byte, len)) = first_byte(rest) else {
+            out.truncate(start);
+            return false;
+        };
+        out.push(byte);
+        rest = &rest[len..];
     }
     true
 }
 
 /// Whether every character of `text` is of the alphabet.
 pub(super) fn is_byte_level(text: &str) -> bool {
-    text.chars().all(|character| BYTE_OF.get(character as usize).is_some_and(|&byte| byte != NONE))
+    let mut rest = text.as_bytes();
+    while let Some((_, len)) = first_byte(rest) {
+        rest = &rest[len..];
+    }
+    rest.is_empty()
 }
 
 /// The byte of a byte-fallback token such as `<0x0A>`.
