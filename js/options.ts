@@ -100,6 +100,7 @@ const FOUND = {
 
 const SOURCE: Record<keyof SourceOptions, Check> = {
   ...FOUND,
+  connections: (value) => integer(1, 8, '')(value) && oneOf('auto')(value) && "an integer from 1 to 8, or 'auto'",
   cacheLimit: integer(1, Number.MAX_SAFE_INTEGER, 'a number of bytes, an integer of at least 1'),
   cache: cacheMode,
   sha256: digest,

@@ -4,6 +4,8 @@
 import { ChunkReader } from './bytes.js';
 import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
+import { later } from '../engine/later.js';
+import { Connections, takesParts } from './connections.js';
 import { WebggufError, isAbort } from '../errors.js';
 import {
   drop,
@@ -27,9 +29,18 @@ import {
   takesRange,
 } from './responses.js';
 import type { ByteSource } from '../wasm/webgguf.js';
+import type { Parts } from './parts.js';
 
 /** Bytes that must arrive after a resumption before the tries are counted afresh: slow lines may break often. */
 const PROGRESS = 1 << 20;
+
+/** A piece, the end, or the exception that broke the stream. */
+interface Step {
+  readonly piece?: Uint8Array | undefined;
+  readonly broken?: unknown;
+  /** Whether another connection may bring what this one did not. */
+  readonly atOnce?: boolean;
+}
 
 /** Where a download goes on that was broken off earlier. @internal */
 export interface Resume {
@@ -37,6 +48,8 @@ export interface Resume {
   readonly at: number;
   /** The version of the file that the bytes before it are of. */
   readonly facts: FileFacts;
+  /** The end of a part that is fetched by itself; nothing else will do. */
+  readonly until?: number;
 }
 
 /** One file from an HTTP server. @internal */
@@ -53,6 +66,12 @@ export class Download implements ByteSource {
   #received = 0;
   #tries = 0;
   #receivedAtResume = 0;
+  readonly #until: number | undefined;
+  /** Of one connection; nothing once there is to be no other. */
+  #connections: Connections | undefined;
+  /** The rest over several connections. */
+  #parts: Parts | undefined;
+  #readsParts = false;
 
   /**
    * @param signal ends all requests of this download
@@ -64,6 +83,14 @@ export class Download implements ByteSource {
     this.#signal = signal;
     this.#patience = patience;
     this.#resumed = resume;
+    this.#until = resume?.until;
+    if (!resume || this.#until === undefined) {
+      this.#connections = new Connections(patience.connections);
+      return;
+    }
+    this.#received = resume.at;
+    this.#facts = resume.facts;
+    this.#size = resume.facts.size;
   }
 
   /** Bytes of the file, as the server announced them. */
@@ -164,23 +191,29 @@ export class Download implements ByteSource {
 
   /** The next piece, in file order, or `undefined` at the end. */
   async next(): Promise<Uint8Array | undefined> {
-    if (!this.#chunks) await this.open();
+    if (!this.#chunks) await (this.#until === undefined ? this.open() : this.#resume(undefined, true));
     for (;;) {
-      const step = await this.#step();
-      if (step.piece) return this.#count(step.piece);
+      const begun = performance.now();
+      const step = await (this.#readsParts ? this.#stepOfParts() : this.#step());
+      if (step.piece) return this.#share(this.#count(step.piece), performance.now() - begun);
       if (this.#size === undefined && !step.broken) return undefined;
-      if (this.#received === this.#size) return undefined;
-      await this.#resume(step.broken);
+      if (this.#received === this.#end) return undefined;
+      await this.#resume(step.broken, step.atOnce);
     }
   }
 
-  /** Ends the connection. */
+  /** Ends the connections. */
   cancel(): void {
     this.#chunks?.cancel();
+    this.#parts?.cancel();
   }
 
-  /** One read: a piece, the end, or the exception that broke the stream. */
-  async #step(): Promise<{ piece?: Uint8Array | undefined; broken?: unknown }> {
+  get #end(): number | undefined {
+    return this.#until ?? this.#size;
+  }
+
+  /** One read of the only connection. */
+  async #step(): Promise<Step> {
     try {
       const piece = abortable(this.#chunks?.next() ?? Promise.resolve(undefined), this.#signal);
       return { piece: await unlessStalled(piece, this.#patience, () => {}) };
@@ -191,29 +224,98 @@ export class Download implements ByteSource {
     }
   }
 
+  /** The same of the parts. Where one fails, after all of its tries, the rest comes over one connection, if at once. */
+  async #stepOfParts(): Promise<Step> {
+    try {
+      return { piece: await this.#parts?.next() };
+    } catch (broken) {
+      this.#signal.throwIfAborted();
+      this.#joinParts();
+      this.#tries = this.#patience.retries;
+      return { broken, atOnce: true };
+    }
+  }
+
+  /** From here on there is one connection. */
+  #joinParts(): void {
+    this.#parts?.cancel();
+    this.#parts = this.#connections = undefined;
+    this.#readsParts = false;
+  }
+
+  /**
+   * What came over the first connection: asks for the rest over several where that connection is slow, and leaves it
+   * to them where they begin, once the server gives them.
+   */
+  async #share(piece: Uint8Array, milliseconds: number): Promise<Uint8Array> {
+    if (!this.#connections || this.#readsParts) return piece;
+    if (!this.#parts) {
+      await this.#split(this.#connections.after(piece.length, milliseconds));
+      return piece;
+    }
+    const surplus = this.#received - this.#parts.start;
+    if (surplus < 0) return piece;
+    const given = unlessStalled(this.#parts.given(), this.#patience, () => {});
+    const isGiven = await given.then(
+      () => true,
+      () => false,
+    );
+    this.#signal.throwIfAborted();
+    if (!isGiven) {
+      this.#joinParts();
+      return piece;
+    }
+    this.#chunks?.cancel();
+    this.#readsParts = true;
+    this.#received -= surplus;
+    return piece.subarray(0, piece.length - surplus);
+  }
+
+  /** Begins to fetch what lies a part ahead over all connections but one. */
+  async #split(most: number): Promise<void> {
+    const [size, facts] = [this.#size, this.#facts];
+    if (most === 1 || size === undefined || !facts || !takesParts(this.#first, facts)) return;
+    try {
+      const { PART_BYTES, Parts } = await later.parts();
+      const start = this.#received + PART_BYTES;
+      if (start + PART_BYTES > size) return;
+      const open = (at: number, until: number, signal: AbortSignal): Download =>
+        new Download(this.#request, signal, this.#patience, { at, until, facts });
+      this.#parts = new Parts(start, { size, most, open, signal: this.#signal });
+    } catch {
+      this.#connections = undefined; // the site no longer has this file of the package
+    }
+  }
+
   #count(piece: Uint8Array): Uint8Array {
     this.#received += piece.length;
     if (this.#received - this.#receivedAtResume >= PROGRESS) this.#tries = 0;
-    if (this.#size === undefined || this.#received <= this.#size) return piece;
+    const end = this.#end;
+    if (end === undefined || this.#received <= end) return piece;
     this.cancel();
     throw this.#failed(
-      `the server announced ${this.#size} bytes and sent at least ${this.#received}` +
+      `the server announced ${end} bytes and sent at least ${this.#received}` +
         ' (a compressed response hides its size: turn Content-Encoding off for this file)',
     );
   }
 
-  /** Opens the stream again where it broke, or throws `download_failed` with both numbers. */
-  async #resume(cause: unknown): Promise<void> {
+  /**
+   * Opens the stream again where it broke, or throws `download_failed` with both numbers; `atOnce` is one more try,
+   * without a wait.
+   */
+  async #resume(cause: unknown, atOnce = false): Promise<void> {
     const obstacle = this.#obstacle();
     if (obstacle) throw this.#cut(obstacle, cause);
-    this.cancel();
+    this.#chunks?.cancel();
     const { retries } = this.#patience;
     let busy: Response | undefined;
-    while (this.#tries < retries) {
-      const wait = waitFor(this.#tries, busy);
+    for (let waits = !atOnce; !waits || this.#tries < retries; waits = true) {
+      const wait = waits ? waitFor(this.#tries, busy) : 0;
       if (wait === undefined) break;
-      await pause(wait, this.#signal);
-      this.#tries += 1;
+      if (waits) {
+        await pause(wait, this.#signal);
+        this.#tries += 1;
+      }
       const response = await fetchOnce(this.#rangeRequest(this.#facts), this.#signal, this.#patience).catch(() => {});
       this.#signal.throwIfAborted();
       busy = response && isBusy(response) ? response : undefined;
@@ -242,7 +344,7 @@ export class Download implements ByteSource {
    */
   #rangeRequest(facts: FileFacts | undefined): Request {
     const headers = new Headers(this.#request.headers);
-    headers.set('range', `bytes=${this.#received}-`);
+    headers.set('range', `bytes=${this.#received}-${this.#until === undefined ? '' : this.#until - 1}`);
     const validator = facts?.crossOrigin ? undefined : strongValidator(facts);
     if (validator) headers.set('if-range', validator);
     return new Request(this.#request.clone(), { headers });
@@ -266,7 +368,7 @@ export class Download implements ByteSource {
     if (range && Number(range[1]) !== this.#received) return `the server resumed at byte ${range[1]}`;
     if (range && range[2] !== '*' && Number(range[2]) !== this.#size) return 'the file changed meanwhile';
     const rest = announcedSize(response);
-    if (rest !== undefined && rest !== (this.#size ?? NaN) - this.#received) return 'the file changed meanwhile';
+    if (rest !== undefined && rest !== (this.#end ?? NaN) - this.#received) return 'the file changed meanwhile';
     return isChanged(facts, factsOf(response)) ? 'the file changed meanwhile' : undefined;
   }
 

@@ -3,12 +3,14 @@
  */
 import { abortable } from '../cancel.js';
 
-/** How often, and how long for, a load waits for a server. */
+/** How often, and how long for, a load waits for a server, and over how many connections it reads. */
 export interface Patience {
   /** Times in a row that a request is made again. */
   readonly retries: number;
   /** Milliseconds without a byte after which a connection counts as broken. */
   readonly stallTimeout: number;
+  /** Connections for one file; by default as many as are of use. */
+  readonly connections?: number | 'auto' | undefined;
 }
 
 /** Wait before the first new try, in milliseconds; doubles with each. */
@@ -18,8 +20,8 @@ const LONGEST_BACKOFF = 8000;
 const LONGEST_WAIT = 60_000;
 
 /** @internal */
-export function patienceOf({ retries = 5, stallTimeout = 30_000 }: Partial<Patience>): Patience {
-  return { retries, stallTimeout };
+export function patienceOf({ retries = 5, stallTimeout = 30_000, connections }: Partial<Patience>): Patience {
+  return { retries, stallTimeout, connections };
 }
 
 /** Nothing came for too long. @internal */
