@@ -1,6 +1,7 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
+import type { DownloadControl } from './load/control.js';
 import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
 import type { SamplingOptions } from './sampling.js';
@@ -102,6 +103,8 @@ export interface SourceOptions {
    * connection is metered or that data is to be saved.
    */
   connections?: number | 'auto' | undefined;
+  /** Pauses and resumes the download, see {@link DownloadControl}. */
+  download?: DownloadControl | undefined;
   /**
    * Refuses a model with more bytes, all files together: before any is read where the source says its size, else once
    * so many have come. Default: no bound.

@@ -2,12 +2,15 @@
  * The rest of a file over several connections: parts that are fetched at the same time and given in order.
  */
 import type { Download } from './download.js';
+import type { NextPiece } from './rest.js';
 
 /** Bytes of a part: each costs a request, and as many parts as there are connections may wait in memory. */
 export const PART_BYTES = 8 << 20;
 
 /** Opens the bytes from `at` to `until`, which is not part of it. */
-type Open = (at: number, until: number, signal: AbortSignal) => Pick<Download, 'next'>;
+type Open = (at: number, until: number, signal: AbortSignal) => Source;
+
+type Source = Pick<Download, 'nextOrPaused'>;
 
 /** What parts are of. */
 interface About {
@@ -27,20 +30,32 @@ class Part {
   readonly scope = new AbortController();
   /** Whether all its bytes have come. */
   isWhole = false;
+  isPaused = false;
   /** What ended it early. */
   failure: { readonly error: unknown } | undefined;
+  readonly #source: Source;
+  readonly #changed: () => void;
 
-  async fetch(source: Pick<Download, 'next'>, changed: () => void): Promise<void> {
+  constructor(open: (signal: AbortSignal) => Source, changed: () => void) {
+    this.#source = open(this.scope.signal);
+    this.#changed = changed;
+  }
+
+  /** Fetches until the part is whole, or paused. */
+  async fetch(): Promise<void> {
+    this.isPaused = false;
     try {
-      for (let piece = await source.next(); piece; piece = await source.next()) {
+      let piece: NextPiece;
+      while ((piece = await this.#source.nextOrPaused()) instanceof Uint8Array) {
         this.pieces.push(piece);
-        changed();
+        this.#changed();
       }
-      this.isWhole = true;
+      if (piece) this.isPaused = true;
+      else this.isWhole = true;
     } catch (error) {
       this.failure = { error };
     }
-    changed();
+    this.#changed();
   }
 }
 
@@ -73,12 +88,20 @@ export class Parts {
 
   #fill(count: number): void {
     while (this.#parts.length < count && this.#at < this.#size) {
-      const until = Math.min(this.#at + PART_BYTES, this.#size);
-      const part = new Part();
+      const [at, until] = [this.#at, Math.min(this.#at + PART_BYTES, this.#size)];
+      const part = new Part(
+        (signal) => this.#open(at, until, signal),
+        () => this.#changed(),
+      );
       this.#parts.push(part);
-      void part.fetch(this.#open(this.#at, until, part.scope.signal), () => this.#changed());
+      void part.fetch();
       this.#at = until;
     }
+  }
+
+  /** Goes on after a pause. */
+  resume(): void {
+    for (const part of this.#parts) if (part.isPaused) void part.fetch();
   }
 
   /** Resolves once the server gives the first part. Rejects where it does not. */
@@ -90,14 +113,15 @@ export class Parts {
     }
   }
 
-  /** The next piece in file order, or `undefined` at the end. Rejects with what ended its part. */
-  async next(): Promise<Uint8Array | undefined> {
+  /** The next piece in file order, `undefined` at the end, or that it is paused. Rejects with what ended its part. */
+  async next(): Promise<NextPiece> {
     for (;;) {
       this.#fill(this.#most);
       const [part] = this.#parts;
       const piece = part?.pieces.shift();
       if (piece || !part) return piece;
       if (part.failure) throw part.failure.error;
+      if (part.isPaused) return 'paused';
       if (part.isWhole) this.#parts.shift();
       else await this.#change();
     }

@@ -1,7 +1,9 @@
 /**
- * Requests that wait: for a busy server to be free again, and not for ever for one that gives no byte.
+ * Requests that wait: for a busy server to be free again, and not for ever for one that gives no byte; and whether one
+ * connection is fast enough.
  */
 import { abortable } from '../cancel.js';
+import type { DownloadControl } from './control.js';
 
 /** How often, and how long for, a load waits for a server, and over how many connections it reads. */
 export interface Patience {
@@ -11,6 +13,8 @@ export interface Patience {
   readonly stallTimeout: number;
   /** Connections for one file; by default as many as are of use. */
   readonly connections?: number | 'auto' | undefined;
+  /** Pauses files, not what is asked for besides. */
+  readonly download?: DownloadControl | undefined;
 }
 
 /** Wait before the first new try, in milliseconds; doubles with each. */
@@ -20,8 +24,9 @@ const LONGEST_BACKOFF = 8000;
 const LONGEST_WAIT = 60_000;
 
 /** @internal */
-export function patienceOf({ retries = 5, stallTimeout = 30_000, connections }: Partial<Patience>): Patience {
-  return { retries, stallTimeout, connections };
+export function patienceOf(given: Partial<Patience>): Patience {
+  const { retries = 5, stallTimeout = 30_000, connections, download } = given;
+  return { retries, stallTimeout, connections, download };
 }
 
 /** Nothing came for too long. @internal */
@@ -100,4 +105,39 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
 /** Ends a response that nobody reads; its connection may have broken meanwhile. @internal */
 export function drop(response: Response): void {
   response.body?.cancel().catch(() => {});
+}
+
+/** Connections of `auto` once one is slow. */
+const SEVERAL = 4;
+/** Bytes per millisecond below which a connection is slow. */
+const SLOW = 10_000;
+/** Bytes after which the rate is looked at. */
+const WINDOW = 8 << 20;
+
+/** How fast one connection is, and so how many there are to be. @internal */
+export class Connections {
+  readonly #wanted: number | 'auto';
+  #bytes = 0;
+  #milliseconds = 0;
+
+  constructor(wanted: number | 'auto' = 'auto') {
+    this.#wanted = isMetered() ? 1 : wanted;
+  }
+
+  /** Counts bytes and how long they were waited for; says how many connections there should be. */
+  after(bytes: number, milliseconds: number): number {
+    if (this.#wanted !== 'auto') return this.#wanted;
+    this.#bytes += bytes;
+    this.#milliseconds += milliseconds;
+    if (this.#bytes < WINDOW) return 1;
+    const isSlow = this.#bytes < SLOW * this.#milliseconds;
+    this.#bytes = this.#milliseconds = 0;
+    return isSlow ? SEVERAL : 1;
+  }
+}
+
+/** Where the browser says so, bytes are paid for: no more come than are needed. */
+function isMetered(): boolean {
+  const { type, saveData } = Reflect.get(globalThis.navigator ?? {}, 'connection') ?? {};
+  return type === 'cellular' || saveData === true;
 }

@@ -3,53 +3,29 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import http from 'node:http';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { api, isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
 import { installStorage } from './fake_opfs.mjs';
+import { rangedServer, until } from './ranged_server.mjs';
 
 const PART = 8 << 20;
 const BYTES = testBytes((44 << 20) + 13);
 const never = new AbortController().signal;
 
 let server;
-let url;
-/** What the server does: `answer(about, response)` may take an answer over and returns whether it did. */
+/** What the server does and was asked, see `rangedServer`. */
 let plan;
-/** Answers that are open. */
-const unfinished = new Set();
-
-function serveFile(request, response) {
-  const [, from, to] = /bytes=(\d+)-(\d+)?/.exec(request.headers.range ?? '') ?? [];
-  const about = { from: Number(from ?? 0), until: to === undefined ? BYTES.length : Number(to) + 1, request };
-  about.isPart = to !== undefined;
-  plan.asked.push(about);
-  unfinished.add(response.on('close', () => unfinished.delete(response)));
-  about.headers = {
-    'content-length': about.until - about.from,
-    ...(!plan.nameless && { etag: plan.etag ?? '"one"' }),
-  };
-  if (plan.answer?.(about, response)) return;
-  if (plan.noRanges) return response.writeHead(200, { ...about.headers, 'content-length': BYTES.length }).end(BYTES);
-  about.headers['content-range'] = `bytes ${about.from}-${about.until - 1}/${BYTES.length}`;
-  response.writeHead(206, about.headers).end(BYTES.subarray(about.from, about.until));
-}
 
 before(async () => {
-  server = http.createServer(serveFile);
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${server.address().port}/model.gguf`;
+  server = await rangedServer(BYTES);
 });
 
-after(() => {
-  server.close();
-  server.closeAllConnections();
-});
+after(() => server.close());
 
 const clock = performance.now;
 
 beforeEach(() => {
-  plan = { asked: [] };
+  plan = server.reset();
   installStorage();
 });
 
@@ -57,16 +33,11 @@ afterEach(() => {
   performance.now = clock;
 });
 
-const open = async (options, signal = never) => (await openSources(url, signal, { cache: false, ...options }))[0];
+const open = async (options, signal = never) =>
+  (await openSources(server.url, signal, { cache: false, ...options }))[0];
 const read = async (options, signal) => readAll(await open(options, signal));
 const partsAsked = () => plan.asked.filter(({ isPart }) => isPart).map(({ from, until }) => [from, until]);
 const same = (found) => assert.ok(found.equals(BYTES), `${found.length} bytes of ${BYTES.length}`);
-
-/** Waits for what other ends of connections have to notice; fails where that does not come. */
-async function until(what, isSo) {
-  for (let wait = 0; wait < 1500 && !isSo(); wait += 1) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.ok(isSo(), what);
-}
 
 /** The parts of the file from `start` on, each asked for once. */
 function partsFrom(start) {
@@ -84,7 +55,7 @@ test('parts cover the file once, in order, of one version', async () => {
   assert.ok(start > PART && start < 2 * PART, `the parts begin at ${start}`);
   assert.deepEqual(partsAsked(), partsFrom(start));
   for (const { request } of rest) assert.equal(request.headers['if-range'], '"one"');
-  await until('the first connection ends', () => unfinished.size === 0);
+  await until('the first connection ends', () => server.unfinished.size === 0);
 });
 
 test('no more parts than connections are fetched or wait, whatever the reader does', async () => {
@@ -122,7 +93,7 @@ test('one connection: where one is wanted, the file is small, or has no ranges, 
   const alone = async (options = { connections: 4 }) => {
     same(await read(options));
     assert.equal(plan.asked.length, 1);
-    plan = { asked: [] };
+    plan = server.reset();
   };
   await alone({ connections: 1 });
   plan.noRanges = true;
@@ -173,7 +144,7 @@ test('a part whose connection breaks, stalls or meets a busy server goes on wher
     stalls: ({ from, headers }, response) => response.writeHead(206, headers).write(BYTES.subarray(from, from + 1000)),
   };
   for (const [name, fault] of Object.entries(faults)) {
-    plan = { asked: [] };
+    plan = server.reset();
     const met = new Set();
     plan.answer = (about, response) => {
       if (!about.isPart || met.has(about.until)) return false;
@@ -199,7 +170,7 @@ test('a server that refuses more connections gives the rest over the first', asy
 
 test('a part that fails later leaves the rest to one connection, which says what is wrong', async () => {
   const fails = (fault) => {
-    plan = { asked: [] };
+    plan = server.reset();
     plan.answer = (about, response) => about.from > 3 * PART && fault(about, response);
   };
   fails(({ isPart }, response) => isPart && response.writeHead(403).end());
@@ -220,7 +191,7 @@ test('a part that fails later leaves the rest to one connection, which says what
 
 test('a signal ends all connections, with its reason', async () => {
   for (const reason of [undefined, new Error('mine')]) {
-    plan = { asked: [] };
+    plan = server.reset();
     plan.answer = ({ isPart, from, headers }, response) =>
       isPart && response.writeHead(206, headers).write(BYTES.subarray(from, from + 1000));
     const controller = new AbortController();
@@ -228,7 +199,7 @@ test('a signal ends all connections, with its reason', async () => {
     await until('all are open', () => partsAsked().length >= 4);
     controller.abort(reason);
     await assert.rejects(reading, reason ? (error) => error === reason : isAbort);
-    await until('none is left', () => unfinished.size === 0);
+    await until('none is left', () => server.unfinished.size === 0);
   }
 });
 
@@ -236,7 +207,7 @@ test('cancel ends all connections', async () => {
   const source = await open({ connections: 4 });
   for (let bytes = 0; bytes < 2.3 * PART; ) bytes += (await source.next()).length;
   source.cancel();
-  await until('none is left', () => unfinished.size === 0);
+  await until('none is left', () => server.unfinished.size === 0);
   assert.ok(partsAsked().length <= 6, 'no more parts than the reader had, and four');
 });
 
