@@ -1,7 +1,7 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
-import type { DownloadControl } from './load/control.js';
+import type { DownloadControl } from './load/patience.js';
 import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
 import type { SamplingOptions } from './sampling.js';

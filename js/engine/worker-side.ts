@@ -4,7 +4,7 @@
 import { Channel, type Handler, type Port } from './channel.js';
 import type { Engine } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
-import { DownloadControl } from '../load/control.js';
+import { DownloadControl } from '../load/patience.js';
 import { LocalEngine } from './local.js';
 import { receivedSource } from './remote-sources.js';
 import type { ModelInfo } from '../types.js';

@@ -2,7 +2,6 @@
  * A file fetched over HTTP as a stream, resumed by range request where a connection breaks.
  */
 import { ChunkReader } from './bytes.js';
-import { untilResumed } from './control.js';
 import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
 import { later } from '../engine/later.js';
@@ -17,6 +16,7 @@ import {
   pause,
   Stalled,
   unlessStalled,
+  untilResumed,
   waitFor,
 } from './patience.js';
 import {

@@ -195,6 +195,47 @@ test('a paused tab that waits for another takes no download over', async () => {
   assert.equal(plan.asked.length, 2);
 });
 
+test('a tab that is paused before another has begun to store leaves the file alone', async () => {
+  const controller = new AbortController();
+  plan.answer = () => true;
+  const first = open({ connections: 1 }, controller.signal);
+  await until('the first has asked', () => plan.asked.length === 1);
+  const download = new DownloadControl();
+  const second = open({ connections: 1, download });
+  await new Promise((resolve) => setTimeout(resolve, 200)); // it looks every 150 ms
+  download.pause();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  controller.abort();
+  await assert.rejects(first, isAbort);
+  await until('the file is free', async () => (await navigator.locks.query()).held.length === 0);
+  await turns(20);
+  assert.deepEqual([plan.asked.length, (await navigator.locks.query()).held.length], [1, 0]);
+  plan.answer = undefined;
+  download.resume();
+  same(await readAll(await second));
+});
+
+test('a pause between two tries makes none', async () => {
+  const download = new DownloadControl();
+  let cuts = 0;
+  plan.answer = ({ from, headers }, response) => {
+    if (from > 0) return false;
+    response.writeHead(206, headers);
+    response.on('close', () => (cuts += 1));
+    response.write(BYTES.subarray(0, 1000), () => setTimeout(() => response.destroy(), 20));
+    return true;
+  };
+  const source = await open({ cache: false, connections: 1, download });
+  const reading = readAll(source);
+  await until('the connection is cut', () => cuts === 1);
+  await turns(20);
+  download.pause(); // half a second before the next try
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  assert.equal(plan.asked.length, 1);
+  download.resume();
+  same(await reading);
+});
+
 test('a file that changed during a pause is refused', async () => {
   for (const options of [{ cache: false }, { cache: true }]) {
     plan = server.reset();

@@ -3,13 +3,12 @@
  * used.
  */
 import { fromRanges } from '../bytes.js';
-import { untilResumed } from '../control.js';
 import { Download } from '../download.js';
 import type { NextPiece } from '../rest.js';
 import { type FileFacts, fetchRange, isChanged } from '../responses.js';
 import { WebggufError } from '../../errors.js';
 import { type LoadSource, wrongDigest } from '../verified.js';
-import type { Patience } from '../patience.js';
+import { type Patience, untilResumed } from '../patience.js';
 import type { ByteSource } from '../../wasm/webgguf.js';
 import type { Place } from './folder.js';
 import { addressOf, shownUrl } from './key.js';
