@@ -14,6 +14,7 @@ export { Gpu } from './tensor/gpu.js';
 export { Tensor } from './tensor/tensor.js';
 export { Expression } from './tensor/expression.js';
 export { cache, type CacheEstimate } from './load/cache/cache.js';
+export { DownloadControl } from './load/patience.js';
 export type { CachedModel } from './load/cache/models.js';
 export type { LoadWarning } from './load/cache/warning.js';
 export { init, type InitOptions } from './wasm/instance.js';

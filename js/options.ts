@@ -100,6 +100,9 @@ const FOUND = {
 
 const SOURCE: Record<keyof SourceOptions, Check> = {
   ...FOUND,
+  connections: (value) => integer(1, 8, '')(value) && oneOf('auto')(value) && "an integer from 1 to 8, or 'auto'",
+  download: (value) =>
+    typeof value === 'object' && value !== null && 'paused' in value ? undefined : 'a DownloadControl',
   cacheLimit: integer(1, Number.MAX_SAFE_INTEGER, 'a number of bytes, an integer of at least 1'),
   cache: cacheMode,
   sha256: digest,

@@ -1,6 +1,7 @@
 /**
  * The shapes that go in and come out of the public functions. No code here.
  */
+import type { DownloadControl } from './load/patience.js';
 import type { LoadWarning } from './load/cache/warning.js';
 import type { ErrorCode } from './errors.js';
 import type { SamplingOptions } from './sampling.js';
@@ -95,6 +96,15 @@ export interface SourceOptions {
   retries?: number | undefined;
   /** Milliseconds without a byte after which a connection counts as broken, at least 1. Default 30,000. */
   stallTimeout?: number | undefined;
+  /**
+   * Connections over which a file is fetched at once, 1 to 8, where its server gives ranges of it and says its version
+   * (`ETag` or `Last-Modified`). Parts of 8 MiB come side by side and are put in order; so many may wait in memory.
+   * `auto` (default): 1, and 4 once that one gives less than 10 MB/s. Always 1 where the browser says that the
+   * connection is metered or that data is to be saved.
+   */
+  connections?: number | 'auto' | undefined;
+  /** Pauses and resumes the download, see {@link DownloadControl}. */
+  download?: DownloadControl | undefined;
   /**
    * Refuses a model with more bytes, all files together: before any is read where the source says its size, else once
    * so many have come. Default: no bound.

@@ -5,6 +5,7 @@ import * as chatText from './engine/chat-text.js';
 import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
+import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
 import * as tuning from './tuning/index.js';
@@ -15,6 +16,7 @@ const here: typeof later = {
   encoder: async () => encoder,
   grammar: async () => grammar,
   imagePrompt: async () => imagePrompt,
+  parts: async () => parts,
   tuning: async () => tuning,
 };
 Object.assign(later, here);

@@ -58,7 +58,7 @@ export class WorkerEngine implements Engine {
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<WorkerEngine> {
-    const { signal, onProgress, onWarning, gpu: _, worker: _worker, ...rest } = options;
+    const { signal, onProgress, onWarning, download, gpu: _, worker: _worker, ...rest } = options;
     return cancellable(signal, async (scope) => {
       const host = new SourceHost(scope);
       const { mmproj, draft, ...others } = rest;
@@ -80,7 +80,11 @@ export class WorkerEngine implements Engine {
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
         const options = { ...others, ...(encoder && { mmproj: encoder }), ...(sentDraft && { draft: sentDraft }) };
-        const args = [sent, options, callbacks, await initForWorker()];
+        const settings = await initForWorker();
+        const args = [sent, options, { ...callbacks, paused: download?.paused }, settings];
+        const { channel, lost } = connection;
+        const onPause = (): void => void channel.call('pause', [download?.paused]).catch(() => {});
+        download?.addEventListener('change', onPause, { signal: lost });
         const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
         return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));
       } catch (error) {

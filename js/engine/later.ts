@@ -11,5 +11,6 @@ export const later = {
   encoder: () => import('../media/encoders.js'),
   grammar: () => import('../grammar/webgguf_grammar.js'),
   imagePrompt: () => import('../media/prompt.js'),
+  parts: () => import('../load/parts.js'),
   tuning: () => import('../tuning/index.js'),
 };

@@ -4,6 +4,7 @@
 import { Channel, type Handler, type Port } from './channel.js';
 import type { Engine } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
+import { DownloadControl } from '../load/patience.js';
 import { LocalEngine } from './local.js';
 import { receivedSource } from './remote-sources.js';
 import type { ModelInfo } from '../types.js';
@@ -26,6 +27,7 @@ export function serve(port: Port): void {
     return count;
   };
   const load: Handler = async ([source, options, callbacks, settings]): Promise<[number, ModelInfo]> => {
+    if (callbacks.paused) download.pause();
     await init(settings as InitOptions);
     // What the page's callback throws ends loading there, and this worker.
     const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
@@ -34,13 +36,16 @@ export function serve(port: Port): void {
       ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
       ...(options.draft && { draft: receivedSource(options.draft, channel) }),
       ...(callbacks.onProgress && { onProgress: tell('progress') }),
+      ...(callbacks.paused !== undefined && { download }),
       ...(callbacks.onWarning && { onWarning: tell('warning') }),
     });
     return [add(engine), engine.info];
   };
+  const download = new DownloadControl();
+  const pause: Handler = ([paused]) => (paused ? download.pause() : download.resume());
   const reading = (number: number, progress: unknown) =>
     void channel.call('reading', [number, progress]).catch(() => {});
-  const channel = new Channel(port, { hold, load, ...engineHandlers(engines, add, reading) });
+  const channel = new Channel(port, { hold, load, pause, ...engineHandlers(engines, add, reading) });
   port.postMessage({ ready: true }, []);
 }
 

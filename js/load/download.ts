@@ -4,8 +4,10 @@
 import { ChunkReader } from './bytes.js';
 import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
+import { later } from '../engine/later.js';
 import { WebggufError, isAbort } from '../errors.js';
 import {
+  Connections,
   drop,
   fetchOnce,
   fetchPatiently,
@@ -14,30 +16,27 @@ import {
   pause,
   Stalled,
   unlessStalled,
+  untilResumed,
   waitFor,
 } from './patience.js';
 import {
   announcedSize,
+  askFacts,
   type FileFacts,
   factsOf,
-  isChanged,
+  problemOfRest,
+  rangeRequest,
   sizeOfRange,
   statusOf,
-  strongValidator,
+  takesParts,
   takesRange,
 } from './responses.js';
+import type { NextPiece, Resume, Step } from './rest.js';
 import type { ByteSource } from '../wasm/webgguf.js';
+import type { Parts } from './parts.js';
 
 /** Bytes that must arrive after a resumption before the tries are counted afresh: slow lines may break often. */
 const PROGRESS = 1 << 20;
-
-/** Where a download goes on that was broken off earlier. @internal */
-export interface Resume {
-  /** The first byte that is missing. */
-  readonly at: number;
-  /** The version of the file that the bytes before it are of. */
-  readonly facts: FileFacts;
-}
 
 /** One file from an HTTP server. @internal */
 export class Download implements ByteSource {
@@ -53,6 +52,14 @@ export class Download implements ByteSource {
   #received = 0;
   #tries = 0;
   #receivedAtResume = 0;
+  readonly #until: number | undefined;
+  /** Of one connection; nothing once there is to be no other. */
+  #connections: Connections | undefined;
+  /** The rest over several connections. */
+  #parts: Parts | undefined;
+  #readsParts = false;
+  /** Whether the connection was ended by a pause. */
+  #isLetGo = false;
 
   /**
    * @param signal ends all requests of this download
@@ -64,6 +71,15 @@ export class Download implements ByteSource {
     this.#signal = signal;
     this.#patience = patience;
     this.#resumed = resume;
+    this.#until = resume?.until;
+    if (resume?.until === undefined) this.#connections = new Connections(patience.connections);
+    else this.#begin(resume);
+  }
+
+  #begin({ at, facts }: Resume): void {
+    this.#received = at;
+    this.#facts = facts;
+    this.#size = facts.size;
   }
 
   /** Bytes of the file, as the server announced them. */
@@ -83,6 +99,7 @@ export class Download implements ByteSource {
 
   /** Sends the request and learns the size; throws `download_failed` with URL and status. */
   async open(): Promise<void> {
+    await untilResumed(this.#patience.download, this.#signal);
     const response = (await this.#openRest()) ?? (await this.#openWhole());
     if (!response.body) throw this.#failed(`HTTP status ${response.status} without a body`);
     this.#facts = { ...factsOf(response), size: this.#size };
@@ -130,8 +147,7 @@ export class Download implements ByteSource {
   async #openRest(): Promise<Response | undefined> {
     const { at, facts } = this.#resumed ?? { at: 0 };
     if (at === 0 || facts?.size === undefined) return undefined;
-    this.#received = at;
-    this.#size = facts.size;
+    this.#begin({ at, facts });
     const response = await this.#fetch(() => this.#rangeRequest(facts));
     if (response.status === 206 && !this.#problemOf(response, facts)) return response;
     this.#received = 0;
@@ -147,40 +163,74 @@ export class Download implements ByteSource {
 
   /** Asks for the size alone. Servers may refuse that; only a file that does not exist is an error here. */
   async probe(): Promise<void> {
-    if (this.#request.method !== 'GET') return;
-    const ask = async (request: Request): Promise<Response | undefined> => {
-      const head = new Request(request, { method: 'HEAD' });
-      const response = await fetchOnce(head, this.#signal, this.#patience).catch(() => undefined);
-      this.#signal.throwIfAborted();
-      if (response?.status === 404 || response?.status === 410) throw this.#failed(statusOf(response));
-      return response?.ok ? response : undefined;
-    };
-    const ranged = takesRange(this.#request) ? await ask(this.#rangeRequest(undefined)) : undefined;
-    const response = ranged ?? (await ask(this.#request.clone()));
-    if (!response) return;
-    this.#size = response.status === 206 ? sizeOfRange(response) : announcedSize(response);
-    this.#facts = { ...factsOf(response), size: this.#size };
+    const facts = await askFacts(this.#request, this.#signal, this.#patience);
+    if (!facts) return;
+    this.#size = facts.size;
+    this.#facts = facts;
   }
 
-  /** The next piece, in file order, or `undefined` at the end. */
+  /** The next piece, in file order, or `undefined` at the end. Waits while the download is paused. */
   async next(): Promise<Uint8Array | undefined> {
-    if (!this.#chunks) await this.open();
     for (;;) {
-      const step = await this.#step();
-      if (step.piece) return this.#count(step.piece);
-      if (this.#size === undefined && !step.broken) return undefined;
-      if (this.#received === this.#size) return undefined;
-      await this.#resume(step.broken);
+      const piece = await this.nextOrPaused();
+      if (piece !== 'paused') return piece;
+      await untilResumed(this.#patience.download, this.#signal);
     }
   }
 
-  /** Ends the connection. */
-  cancel(): void {
-    this.#chunks?.cancel();
+  /** As `next`, but does not wait while the download is paused. */
+  async nextOrPaused(): Promise<NextPiece> {
+    for (;;) {
+      if (this.#isPaused && !this.#readsParts) return this.letGo();
+      if (this.#isLetGo) await this.#takeUp();
+      else if (!this.#chunks) await (this.#until === undefined ? this.open() : this.#resume(undefined, true));
+      if (this.#isPaused && !this.#readsParts) continue; // since then
+      const begun = performance.now();
+      const step = await (this.#readsParts ? this.#stepOfParts() : this.#step());
+      if (step.piece === 'paused') return 'paused';
+      if (step.piece) return this.#share(this.#count(step.piece), performance.now() - begun);
+      if (this.#size === undefined && !step.broken) return undefined;
+      if (this.#received === this.#end) return undefined;
+      if (!this.#isLetGo) await this.#resume(step.broken, step.atOnce);
+    }
   }
 
-  /** One read: a piece, the end, or the exception that broke the stream. */
-  async #step(): Promise<{ piece?: Uint8Array | undefined; broken?: unknown }> {
+  /** Ends the connections. */
+  cancel(): void {
+    this.#chunks?.cancel();
+    this.#parts?.cancel();
+  }
+
+  get #isPaused(): boolean {
+    return this.#patience.download?.paused ?? false;
+  }
+
+  /** Ends the connection of a paused download, if the server gives the rest later; else nothing is read from it. */
+  letGo(): 'paused' {
+    const hasRanges = this.#first?.status === 206 || this.#first?.headers.get('accept-ranges') === 'bytes';
+    if (this.#chunks && !this.#readsParts && !this.#obstacle() && (hasRanges || this.#until !== undefined)) {
+      this.#isLetGo = true;
+      this.#chunks.cancel();
+    }
+    return 'paused';
+  }
+
+  /** Goes on after a pause. */
+  async #takeUp(): Promise<void> {
+    this.#isLetGo = false;
+    this.#parts?.resume();
+    if (this.#received !== this.#end) await this.#resume(undefined, true);
+  }
+
+  get #end(): number | undefined {
+    return this.#until ?? this.#size;
+  }
+
+  /** One read of the only connection. */
+  async #step(): Promise<Step> {
+    const { download } = this.#patience;
+    const onChange = (): void => void (this.#isPaused && this.letGo());
+    download?.addEventListener('change', onChange);
     try {
       const piece = abortable(this.#chunks?.next() ?? Promise.resolve(undefined), this.#signal);
       return { piece: await unlessStalled(piece, this.#patience, () => {}) };
@@ -188,32 +238,102 @@ export class Download implements ByteSource {
       this.#signal.throwIfAborted();
       if (error instanceof WebggufError || isAbort(error)) throw error;
       return { broken: error };
+    } finally {
+      download?.removeEventListener('change', onChange);
+    }
+  }
+
+  /** The same of the parts. Where one fails, after all of its tries, the rest comes over one connection, if at once. */
+  async #stepOfParts(): Promise<Step> {
+    try {
+      if (!this.#isPaused) this.#parts?.resume();
+      return { piece: await this.#parts?.next() };
+    } catch (broken) {
+      this.#signal.throwIfAborted();
+      this.#joinParts();
+      this.#tries = this.#patience.retries;
+      return { broken, atOnce: true };
+    }
+  }
+
+  /** From here on there is one connection. */
+  #joinParts(): void {
+    this.#parts?.cancel();
+    this.#parts = this.#connections = undefined;
+    this.#readsParts = false;
+  }
+
+  /**
+   * What came over the first connection: asks for the rest over several where that connection is slow, and leaves it
+   * to them where they begin, once the server gives them.
+   */
+  async #share(piece: Uint8Array, milliseconds: number): Promise<Uint8Array> {
+    if (!this.#connections || this.#readsParts) return piece;
+    if (!this.#parts) {
+      await this.#split(this.#connections.after(piece.length, milliseconds));
+      return piece;
+    }
+    const surplus = this.#received - this.#parts.start;
+    if (surplus < 0) return piece;
+    try {
+      await unlessStalled(this.#parts.given(), this.#patience, () => {});
+    } catch {
+      this.#signal.throwIfAborted();
+      this.#joinParts();
+      return piece;
+    }
+    this.#chunks?.cancel();
+    this.#readsParts = true;
+    this.#received -= surplus;
+    return piece.subarray(0, piece.length - surplus);
+  }
+
+  /** Begins to fetch what lies a part ahead over all connections but one. */
+  async #split(most: number): Promise<void> {
+    const [size, facts] = [this.#size, this.#facts];
+    if (most === 1 || size === undefined || !facts || !takesParts(this.#first, facts)) return;
+    try {
+      const { PART_BYTES, Parts } = await later.parts();
+      const start = this.#received + PART_BYTES;
+      if (start + PART_BYTES > size) return;
+      const open = (at: number, until: number, signal: AbortSignal): Download =>
+        new Download(this.#request, signal, this.#patience, { at, until, facts });
+      this.#parts = new Parts(start, { size, most, open, signal: this.#signal });
+    } catch {
+      this.#connections = undefined; // the site no longer has this file of the package
     }
   }
 
   #count(piece: Uint8Array): Uint8Array {
     this.#received += piece.length;
     if (this.#received - this.#receivedAtResume >= PROGRESS) this.#tries = 0;
-    if (this.#size === undefined || this.#received <= this.#size) return piece;
+    const end = this.#end;
+    if (end === undefined || this.#received <= end) return piece;
     this.cancel();
     throw this.#failed(
-      `the server announced ${this.#size} bytes and sent at least ${this.#received}` +
+      `the server announced ${end} bytes and sent at least ${this.#received}` +
         ' (a compressed response hides its size: turn Content-Encoding off for this file)',
     );
   }
 
-  /** Opens the stream again where it broke, or throws `download_failed` with both numbers. */
-  async #resume(cause: unknown): Promise<void> {
+  /**
+   * Opens the stream again where it broke, or throws `download_failed` with both numbers; `atOnce` is one more try,
+   * without a wait.
+   */
+  async #resume(cause: unknown, atOnce = false): Promise<void> {
     const obstacle = this.#obstacle();
     if (obstacle) throw this.#cut(obstacle, cause);
-    this.cancel();
+    this.#chunks?.cancel();
     const { retries } = this.#patience;
     let busy: Response | undefined;
-    while (this.#tries < retries) {
-      const wait = waitFor(this.#tries, busy);
+    for (let waits = !atOnce; !waits || this.#tries < retries; waits = true) {
+      const wait = waits ? waitFor(this.#tries, busy) : 0;
       if (wait === undefined) break;
-      await pause(wait, this.#signal);
-      this.#tries += 1;
+      if (waits) {
+        await pause(wait, this.#signal);
+        this.#tries += 1;
+      }
+      if ((this.#isLetGo = this.#isPaused)) return;
       const response = await fetchOnce(this.#rangeRequest(this.#facts), this.#signal, this.#patience).catch(() => {});
       this.#signal.throwIfAborted();
       busy = response && isBusy(response) ? response : undefined;
@@ -236,18 +356,6 @@ export class Download implements ByteSource {
     return ranges === 'none' && this.#received > 0 ? 'the server takes no range requests' : undefined;
   }
 
-  /**
-   * The request for the rest. `If-Range` guards against a file that changed meanwhile; across origins it would cost
-   * a preflight that many file hosts refuse, so there `#checkRest` alone compares what is visible.
-   */
-  #rangeRequest(facts: FileFacts | undefined): Request {
-    const headers = new Headers(this.#request.headers);
-    headers.set('range', `bytes=${this.#received}-`);
-    const validator = facts?.crossOrigin ? undefined : strongValidator(facts);
-    if (validator) headers.set('if-range', validator);
-    return new Request(this.#request.clone(), { headers });
-  }
-
   /** Throws unless `response` is the missing rest of the same file. */
   #checkRest(response: Response, cause: unknown): void {
     const problem = this.#problemOf(response, this.#facts);
@@ -257,17 +365,11 @@ export class Download implements ByteSource {
   }
 
   #problemOf(response: Response, facts: FileFacts | undefined): string | undefined {
-    const { headers, status } = response;
-    // Before the first byte the whole file is the rest.
-    const isWhole = status === 200;
-    if (isWhole && this.#received > 0) return 'the server takes no range requests, or the file changed meanwhile';
-    if (!isWhole && status !== 206) return `resuming gave HTTP status ${status}`;
-    const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
-    if (range && Number(range[1]) !== this.#received) return `the server resumed at byte ${range[1]}`;
-    if (range && range[2] !== '*' && Number(range[2]) !== this.#size) return 'the file changed meanwhile';
-    const rest = announcedSize(response);
-    if (rest !== undefined && rest !== (this.#size ?? NaN) - this.#received) return 'the file changed meanwhile';
-    return isChanged(facts, factsOf(response)) ? 'the file changed meanwhile' : undefined;
+    return problemOfRest(response, { at: this.#received, until: this.#end, size: this.#size, facts });
+  }
+
+  #rangeRequest(facts: FileFacts | undefined): Request {
+    return rangeRequest(this.#request, { at: this.#received, until: this.#until, facts });
   }
 
   /** `fetch` that waits for a busy server, and fails with `download_failed` and the URL. */

@@ -1,14 +1,19 @@
 /**
- * Requests that wait: for a busy server to be free again, and not for ever for one that gives no byte.
+ * How downloads wait: for a busy server to be free again, not for ever for one that gives no byte, and while they are
+ * paused; and whether one connection is fast enough.
  */
 import { abortable } from '../cancel.js';
 
-/** How often, and how long for, a load waits for a server. */
+/** How often, and how long for, a load waits for a server, and over how many connections it reads. */
 export interface Patience {
   /** Times in a row that a request is made again. */
   readonly retries: number;
   /** Milliseconds without a byte after which a connection counts as broken. */
   readonly stallTimeout: number;
+  /** Connections for one file; by default as many as are of use. */
+  readonly connections?: number | 'auto' | undefined;
+  /** Pauses files, not what is asked for besides. */
+  readonly download?: DownloadControl | undefined;
 }
 
 /** Wait before the first new try, in milliseconds; doubles with each. */
@@ -18,8 +23,9 @@ const LONGEST_BACKOFF = 8000;
 const LONGEST_WAIT = 60_000;
 
 /** @internal */
-export function patienceOf({ retries = 5, stallTimeout = 30_000 }: Partial<Patience>): Patience {
-  return { retries, stallTimeout };
+export function patienceOf(given: Partial<Patience>): Patience {
+  const { retries = 5, stallTimeout = 30_000, connections, download } = given;
+  return { retries, stallTimeout, connections, download };
 }
 
 /** Nothing came for too long. @internal */
@@ -98,4 +104,89 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
 /** Ends a response that nobody reads; its connection may have broken meanwhile. @internal */
 export function drop(response: Response): void {
   response.body?.cancel().catch(() => {});
+}
+
+/** Connections of `auto` once one is slow. */
+const SEVERAL = 4;
+/** Bytes per millisecond below which a connection is slow. */
+const SLOW = 10_000;
+/** Bytes after which the rate is looked at. */
+const WINDOW = 8 << 20;
+
+/** How fast one connection is, and so how many there are to be. @internal */
+export class Connections {
+  readonly #wanted: number | 'auto';
+  #bytes = 0;
+  #milliseconds = 0;
+
+  constructor(wanted: number | 'auto' = 'auto') {
+    this.#wanted = isMetered() ? 1 : wanted;
+  }
+
+  /** Counts bytes and how long they were waited for; says how many connections there should be. */
+  after(bytes: number, milliseconds: number): number {
+    if (this.#wanted !== 'auto') return this.#wanted;
+    this.#bytes += bytes;
+    this.#milliseconds += milliseconds;
+    if (this.#bytes < WINDOW) return 1;
+    const isSlow = this.#bytes < SLOW * this.#milliseconds;
+    this.#bytes = this.#milliseconds = 0;
+    return isSlow ? SEVERAL : 1;
+  }
+}
+
+/** Where the browser says so, bytes are paid for: no more come than are needed. */
+function isMetered(): boolean {
+  const { type, saveData } = Reflect.get(globalThis.navigator ?? {}, 'connection') ?? {};
+  return type === 'cellular' || saveData === true;
+}
+
+/**
+ * Pauses and resumes the downloads of the loads that it is given to, as option `download`. Its event `change` says
+ * that {@link paused} is another.
+ *
+ * @example
+ * const download = new DownloadControl();
+ * const loading = WasmModel.load(url, { download });
+ * button.onclick = () => (download.paused ? download.resume() : download.pause());
+ * const model = await loading;
+ */
+export class DownloadControl extends EventTarget {
+  #paused = false;
+
+  /** Whether downloads wait. */
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /**
+   * No more is downloaded until `resume()`: connections end, what has come is stored, and a load waits. What is stored
+   * already is read all the same, so a load that needs no download goes on.
+   */
+  pause(): void {
+    this.#set(true);
+  }
+
+  /** Downloads go on where they were. */
+  resume(): void {
+    this.#set(false);
+  }
+
+  #set(paused: boolean): void {
+    if (this.#paused === paused) return;
+    this.#paused = paused;
+    this.dispatchEvent(new Event('change'));
+  }
+}
+
+/** Resolves once `control` is not paused. Rejects with the reason of `signal` when that fires. @internal */
+export async function untilResumed(control: DownloadControl | undefined, signal: AbortSignal): Promise<void> {
+  while (control?.paused) {
+    let stop = (): void => {};
+    const change = new Promise<void>((resolve) => {
+      stop = resolve;
+      control.addEventListener('change', stop);
+    });
+    await abortable(change, signal).finally(() => control.removeEventListener('change', stop));
+  }
 }

@@ -3,7 +3,8 @@
  */
 import { shownUrl } from './cache/key.js';
 import { WebggufError, invalidArgument } from '../errors.js';
-import { drop, fetchPatiently, type Patience } from './patience.js';
+import { drop, fetchOnce, fetchPatiently, type Patience } from './patience.js';
+import type { Rest } from './rest.js';
 
 /** What a server says of a file, to tell one version from another. @internal */
 export interface FileFacts {
@@ -133,4 +134,66 @@ export async function fetchRange(
     if (cause instanceof WebggufError) throw cause;
     throw failed('could not be fetched', cause);
   }
+}
+
+/**
+ * The request for the rest. `If-Range` guards against a file that changed meanwhile; across origins it would cost a
+ * preflight that many file hosts refuse, so there `problemOfRest` alone compares what is visible.
+ * @internal
+ */
+export function rangeRequest(request: Request, { at, until, facts }: Rest): Request {
+  const headers = new Headers(request.headers);
+  headers.set('range', `bytes=${at}-${until === undefined ? '' : until - 1}`);
+  const validator = facts?.crossOrigin ? undefined : strongValidator(facts);
+  if (validator) headers.set('if-range', validator);
+  return new Request(request.clone(), { headers });
+}
+
+/** Why `response` does not have the rest, if so; `size` is that of the file. @internal */
+export function problemOfRest(
+  response: Response,
+  { at, until, size, facts }: Rest & { readonly size: number | undefined },
+): string | undefined {
+  const { headers, status } = response;
+  // Before the first byte the whole file is the rest.
+  const isWhole = status === 200;
+  if (isWhole && at > 0) return 'the server takes no range requests, or the file changed meanwhile';
+  if (!isWhole && status !== 206) return `resuming gave HTTP status ${status}`;
+  const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
+  if (range && Number(range[1]) !== at) return `the server resumed at byte ${range[1]}`;
+  if (range && range[2] !== '*' && Number(range[2]) !== size) return 'the file changed meanwhile';
+  const rest = announcedSize(response);
+  if (rest !== undefined && rest !== (until ?? NaN) - at) return 'the file changed meanwhile';
+  return isChanged(facts, factsOf(response)) ? 'the file changed meanwhile' : undefined;
+}
+
+/**
+ * What a server says of a file without sending it; nothing where it refuses that. Throws where there is no such file.
+ * @internal
+ */
+export async function askFacts(
+  request: Request,
+  signal: AbortSignal,
+  patience: Patience,
+): Promise<FileFacts | undefined> {
+  if (request.method !== 'GET') return undefined;
+  const ask = async (asked: Request): Promise<Response | undefined> => {
+    const head = new Request(asked, { method: 'HEAD' });
+    const response = await fetchOnce(head, signal, patience).catch(() => undefined);
+    signal.throwIfAborted();
+    if (response?.status === 404 || response?.status === 410) {
+      throw new WebggufError('download_failed', `${shownUrl(request.url)}: ${statusOf(response)}`);
+    }
+    return response?.ok ? response : undefined;
+  };
+  const whole = { at: 0, until: undefined, facts: undefined };
+  const ranged = takesRange(request) ? await ask(rangeRequest(request, whole)) : undefined;
+  const response = ranged ?? (await ask(request.clone()));
+  if (!response) return undefined;
+  return { ...factsOf(response), size: response.status === 206 ? sizeOfRange(response) : announcedSize(response) };
+}
+
+/** Whether a server gives parts of this version of a file alone. @internal */
+export function takesParts(response: Response | undefined, facts: FileFacts | undefined): boolean {
+  return response?.status === 206 && strongValidator(facts) !== undefined;
 }

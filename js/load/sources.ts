@@ -94,7 +94,8 @@ export async function openSources(
   let opened: LoadSource[] = [];
   try {
     const { cache: mode, cacheKey: key = storedKey, onWarning } = options;
-    const patience = patienceOf(options);
+    // Who wants a header alone has no use for what lies far ahead.
+    const patience = patienceOf(mode === 'read' ? { ...options, connections: 1 } : options);
     const warn = warner(onWarning);
     const about = { parts: parts.length, allowsLogin: isHub, limit: options.cacheLimit, patience, warn };
     const use = { mode, key, alias, sha256, ...about };

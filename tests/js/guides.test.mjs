@@ -36,6 +36,7 @@ declare const review: string;
 declare const values: string[];
 declare const file: File;
 declare const controller: AbortController;
+declare const pauseButton: HTMLButtonElement;
 declare const messages: import('webgguf').Message[];
 declare const tools: import('webgguf').Tool[];
 declare const schema: { type: 'object'; properties: Record<string, object> };

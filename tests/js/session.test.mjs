@@ -102,6 +102,23 @@ for (const worker of [false, true]) {
     assert.equal(seen.freed - freed, 4, 'the sessions go with the model: restored, not yet used, restored from that');
   });
 
+  test(`${at}: an answer that is ended early is saved as far as it was written`, async () => {
+    const model = await load();
+    const session = model.session();
+    const answer = session.send('A', { maxTokens: 1000 });
+    const { value } = await answer[Symbol.asyncIterator]().next();
+    await answer.stop();
+    const { text, finishReason } = await answer.result;
+    assert.equal(finishReason, 'abort');
+    assert.ok(text.startsWith(value.text) && text.length < 1000);
+    const saved = await session.save();
+    const restored = await model.restoreSession(saved);
+    assert.deepEqual(roles(restored), ['user: A', `assistant: ${text}`]);
+    await restored.send('B', { maxTokens: 1 });
+    assert.equal(textOf(seen.started.at(-1).ids), `<user>A<assistant>${text}<user>B`);
+    await model.free();
+  });
+
   test(`${at}: what is no saved session is refused, and nothing of it stays`, async () => {
     const model = await load();
     const refused = (saved, code, pattern) => assert.rejects(model.restoreSession(saved), withCode(code, pattern));

@@ -6,6 +6,7 @@ import { after, beforeEach, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { api, isAbort, plan, resetMock, seen, testBytes, withCode } from './api.mjs';
 import { MockWorker, workers } from './mock_worker.mjs';
+import { rangedServer, until } from './ranged_server.mjs';
 
 const { WasmModel, WebggufError, init } = api;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -163,6 +164,35 @@ test('an abort while loading ends the worker at once, and so does a callback tha
   };
   await assert.rejects(load(undefined, { onProgress: throwing }), (error) => error === mine);
   assert.ok(workers.every(({ dead }) => dead));
+});
+
+test('a download is paused and resumed there, from its start or on the way', async () => {
+  const bytes = testBytes(1 << 20);
+  const server = await rangedServer(bytes);
+  for (const pausedFirst of [true, false]) {
+    const served = server.reset();
+    served.stopAt = 1000;
+    const download = new api.DownloadControl();
+    if (pausedFirst) download.pause();
+    const loading = load(server.url, { download, cache: false });
+    if (pausedFirst) {
+      await until('the worker has begun', () => workers.length > 0);
+      await sleep(50);
+      assert.equal(served.asked.length, 0);
+      download.resume();
+    }
+    await until('the server has stopped', () => served.asked.length === 1 && server.unfinished.size === 1);
+    download.pause();
+    await until('the connection ends', () => server.unfinished.size === 0);
+    served.stopAt = undefined;
+    await sleep(50);
+    assert.equal(served.asked.length, 1);
+    download.resume();
+    await loading;
+    assert.ok(Buffer.from(seen.loads.at(-1).parts[0]).equals(Buffer.from(bytes)));
+    endWorkers();
+  }
+  server.close();
 });
 
 test('an abort while generating, and leaving the loop, end the text; the model goes on', async () => {

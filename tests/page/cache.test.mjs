@@ -90,13 +90,15 @@ const run = (page, work, argument) =>
     [work.toString(), argument],
   );
 
-/** Loads on the CPU and writes some tokens: `{ ids }`, or the error as `{ name, code, message }`. */
+/**
+ * Loads on the CPU, over one connection, and writes some tokens: `{ ids }`, or the error as `{ name, code, message }`.
+ */
 const load = (page, url, options = {}) =>
   run(
     page,
     async ({ WasmModel }, [from, given]) => {
       try {
-        const model = await WasmModel.load(from, { backend: 'cpu', ...given });
+        const model = await WasmModel.load(from, { backend: 'cpu', connections: 1, ...given });
         const { ids } = await model.generate([5, 6, 7, 8], { maxTokens: 6, ignoreEos: true, temperature: 0 });
         await model.free();
         return { ids: [...ids] };

@@ -90,6 +90,11 @@ class Session {
   async free() {}
 }
 
+/** Nothing is downloaded here. */
+export class DownloadControl extends EventTarget {
+  paused = false;
+}
+
 export class WasmModel {
   info = { ...info, ...globalThis.scriptedInfo };
 

@@ -45,14 +45,20 @@ export function watch() {
  * goes wrong and after how many milliseconds.
  */
 export async function request({ url, sha256, options, fault, after }) {
-  const { WasmModel } = await import('/dist/index.js');
+  const { DownloadControl, WasmModel } = await import('/dist/index.js');
   const abort = new AbortController();
+  const download = new DownloadControl();
   const { loseDevice, endWorker, fill } = globalThis.faults;
-  const act = { device: loseDevice, worker: endWorker, full: () => fill(true), abort: () => abort.abort() }[fault];
+  const pause = () => {
+    download.pause();
+    setTimeout(() => download.resume(), after);
+  };
+  const full = () => fill(true);
+  const act = { device: loseDevice, worker: endWorker, full, abort: () => abort.abort(), pause }[fault];
   const timer = act && setTimeout(act, after);
   let model;
   try {
-    const common = { retries: 3, stallTimeout: 1500, onWarning: () => {}, signal: abort.signal };
+    const common = { retries: 3, stallTimeout: 1500, onWarning: () => {}, signal: abort.signal, download };
     model = await WasmModel.load(url, { ...common, sha256, ...options });
     const greedy = { temperature: 0, ignoreEos: true, maxTokens: 24, signal: abort.signal };
     const { ids, finishReason } = await model.generate([5, 6, 7, 8], greedy).result;

@@ -1,5 +1,6 @@
 // Requests in several tabs while everything goes wrong that may: servers that cut, stall, are busy and send wrong
-// bytes; a full disk; devices that are lost, workers that end, requests that are cancelled, tabs that are closed.
+// bytes; a full disk; devices that are lost, workers that end, requests that are cancelled, downloads that are paused,
+// tabs that are closed.
 // Every request ends in text or in an error with a code, what is stored is whole, and memory stays.
 
 import assert from 'node:assert/strict';
@@ -15,7 +16,7 @@ import { request, stored, watch } from './page.js';
 const NAMES = ['llama-q8_0', 'qwen3-q4_0'];
 const TABS = 3;
 /** What goes wrong in the page; `null` as often as all others. */
-const FAULTS = ['device', 'worker', 'full', 'abort', 'close'];
+const FAULTS = ['device', 'worker', 'full', 'abort', 'close', 'pause'];
 /** Longer than any request may take: one that is not over then hangs. */
 const HANGS_MS = 120_000;
 /** Heaps of JavaScript may end this much larger than they were after the first quarter. */

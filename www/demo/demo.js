@@ -114,6 +114,7 @@ function wireSettings() {
   for (const event of ['input', 'reset']) $('options').addEventListener(event, () => setTimeout(offerReload));
   $('reload').addEventListener('click', () => loading.load(current.origin));
   $('copy-link').addEventListener('click', copyLink);
+  $('loading-pause').addEventListener('click', loading.togglePause);
   $('loading-cancel').addEventListener('click', loading.cancelLoading);
   confirmed($('forget'), 'Clear everything?', clearAll);
 }

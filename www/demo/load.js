@@ -1,12 +1,12 @@
 // Loading a model in place of the one there is, and what the page says when that fails.
 
-import { WasmModel } from '../../dist/index.js';
+import { cache, DownloadControl, WasmModel } from '../../dist/index.js';
 import { $, announce } from './dom.js';
 import { showNoModel } from './model-card.js';
 import { BUILT_IN, hostOf, originOf, originOfFiles } from './origins.js';
-import { meteredWords } from './phone.js';
+import { meteredWords, watchNetwork } from './phone.js';
 import { applySettings, loadOptions } from './settings.js';
-import { closeBox, current, hideBox, setState, settle, showBox, showView } from './state.js';
+import { closeBox, current, hideBox, keepFocus, setState, settle, showBox, showView } from './state.js';
 import { marksOf } from './thoughts.js';
 import { bytes, explain, progressWords, warningWords } from './words.js';
 
@@ -22,20 +22,23 @@ export async function load(origin) {
   current.loading?.abort();
   const mine = new AbortController();
   current.loading = mine;
+  const download = pausable();
   await current.running?.stop();
   if (current.loading !== mine) return;
   showLoading(origin.label);
   const options = loadOptions();
+  const isDownload = await isToCome(origin);
+  if (current.loading !== mine) return;
   let freed;
   const onProgress = (progress) => {
     if (progress.loaded > 0) freed ??= freeModel(origin.label);
-    showProgress(progress);
+    if (current.loading === mine) showProgress(progress, isDownload);
   };
   const onWarning = (warning) => showWarning(warning, origin);
   try {
     const { source, mmproj } = origin;
-    const encoder = mmproj && { mmproj };
-    const model = await WasmModel.load(source, { ...options, ...encoder, signal: mine.signal, onProgress, onWarning });
+    const given = { ...options, ...(mmproj && { mmproj }), download, signal: mine.signal };
+    const model = await WasmModel.load(source, { ...given, onProgress, onWarning });
     const marks = await marksOf(model);
     if (current.loading !== mine) return await model.free();
     current.loading = undefined;
@@ -76,6 +79,7 @@ function showLoading(label) {
   $('loading-name').textContent = label;
   $('loading-words').textContent = 'starting';
   $('loading-bar').removeAttribute('value');
+  $('loading-pause').hidden = true;
   $('reload').hidden = true;
   $('model-note').hidden = true;
   if (!current.model) showNoModel(label);
@@ -84,11 +88,58 @@ function showLoading(label) {
   $('loading').scrollIntoView({ block: 'nearest' });
 }
 
-function showProgress(progress) {
-  $('loading-words').textContent = progressWords(progress);
+/** Whether a model has to be downloaded. */
+const isToCome = async ({ source }) => typeof source === 'string' && !(await cache.has(source).catch(() => false));
+
+function showProgress(progress, isDownload) {
+  $('loading-pause').hidden = !isDownload || progress.stage !== 'download';
+  keepFocus();
+  loadingWords = progressWords(progress);
+  showWords();
   if (!progress.fraction) $('loading-bar').removeAttribute('value');
   else $('loading-bar').value = progress.fraction;
 }
+
+// ---- pausing --------------------------------------------------------------------------------------------------------
+
+/** How far the load is, and why it is paused where nobody asked for that. */
+let loadingWords = '';
+let pausedWhy = '';
+
+function showWords() {
+  const paused = current.download.paused;
+  $('loading-pause').textContent = paused ? 'Resume' : 'Pause';
+  $('loading-words').textContent = paused ? `paused at ${loadingWords}${pausedWhy}` : loadingWords;
+}
+
+/** A control for the next load. */
+function pausable() {
+  const download = new DownloadControl();
+  Object.assign(current, { download });
+  loadingWords = 'starting';
+  pausedWhy = '';
+  download.addEventListener('change', () => {
+    if (current.download !== download || !current.loading) return;
+    if (!download.paused) pausedWhy = '';
+    showWords();
+    announce(download.paused ? `the download is paused${pausedWhy}` : 'the download goes on');
+  });
+  return download;
+}
+
+export function togglePause() {
+  const { download } = current;
+  if (download.paused) download.resume();
+  else download.pause();
+}
+
+// Who began on another network did not ask for a download that is paid by the byte.
+watchNetwork((isMetered) => {
+  const { download } = current;
+  if (!current.loading || $('loading-pause').hidden || (isMetered ? download.paused : !pausedWhy)) return;
+  pausedWhy = isMetered ? ': this device is on a mobile network now' : '';
+  togglePause();
+});
 
 export function cancelLoading() {
   $('loading-words').textContent = 'cancelling';

@@ -16,6 +16,17 @@ export function untilShown() {
   });
 }
 
+/** Calls `changed(isMetered)` when the device goes over to a mobile network or leaves it, where the browser says so. */
+export function watchNetwork(changed) {
+  const { connection } = navigator;
+  let before = connection?.type;
+  connection?.addEventListener?.('change', () => {
+    const { type } = connection;
+    if ((type === 'cellular') !== (before === 'cellular')) changed(type === 'cellular');
+    before = type;
+  });
+}
+
 /** A word of warning before a download, where the browser says that the connection is metered; else nothing. */
 export function meteredWords() {
   const { type, saveData } = navigator.connection ?? {};

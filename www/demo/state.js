@@ -7,10 +7,11 @@ const root = document.documentElement;
 
 /**
  * The model on the page, where it came from and with which options; `model` is undefined while there is none.
- * `marks` says how it marks its thoughts, see `marksOf`. `loading` cancels the load that goes on, `running` is the
- * generation that goes on.
+ * `marks` says how it marks its thoughts, see `marksOf`. `loading` cancels the load that goes on, `download`
+ * pauses it, `running` is the generation that goes on.
  * @type {{model?: import('../../dist/index.js').WasmModel, origin?: import('./origins.js').Origin, options?: object,
- *   marks?: object, loading?: AbortController, running?: import('../../dist/index.js').Generation}}
+ *   marks?: object, loading?: AbortController, download?: import('../../dist/index.js').DownloadControl,
+ *   running?: import('../../dist/index.js').Generation}}
  */
 export const current = {};
 

@@ -4,10 +4,11 @@
  */
 import { fromRanges } from '../bytes.js';
 import { Download } from '../download.js';
+import type { NextPiece } from '../rest.js';
 import { type FileFacts, fetchRange, isChanged } from '../responses.js';
 import { WebggufError } from '../../errors.js';
 import { type LoadSource, wrongDigest } from '../verified.js';
-import type { Patience } from '../patience.js';
+import { type Patience, untilResumed } from '../patience.js';
 import type { ByteSource } from '../../wasm/webgguf.js';
 import type { Place } from './folder.js';
 import { addressOf, shownUrl } from './key.js';
@@ -57,6 +58,8 @@ export class CachedDownload implements LoadSource {
   #storedReader: ByteSource | undefined;
   #usedStored = false;
   #download: Download | undefined;
+  /** Whether the download was paused, so that others may have stored more meanwhile. */
+  #rested = false;
   /** The version of the file that this load reads. */
   #facts: FileFacts | undefined;
   /** What the server says of the file now, where it was asked. */
@@ -106,6 +109,7 @@ export class CachedDownload implements LoadSource {
 
   async #open(): Promise<void> {
     await this.#lookUp();
+    if (!this.#slot.isComplete) await untilResumed(this.#rules.patience.download, this.#signal);
     if (!this.#slot.isComplete && (await this.#slot.take())) await this.#connect();
     while (!this.#slot.state && !this.#download) await this.#goOn();
     this.#learn(this.#slot.state);
@@ -149,9 +153,14 @@ export class CachedDownload implements LoadSource {
 
   /** Opens the download where the stored bytes end, or where this load stands if it does not store. */
   async #connect(): Promise<void> {
-    this.#download?.cancel();
     const { state, bytes, isOurs } = this.#slot;
     const at = isOurs ? bytes : this.#position;
+    if (this.#rested && this.#download?.position === at) {
+      this.#rested = false;
+      return isOurs ? this.#slot.write(undefined) : undefined;
+    }
+    this.#rested = false;
+    this.#download?.cancel();
     const facts = isOurs ? state : this.#facts;
     const download = new Download(this.#request, this.#signal, this.#rules.patience, facts && { at, facts });
     await download.open();
@@ -202,8 +211,11 @@ export class CachedDownload implements LoadSource {
       if (this.#position < this.#slot.bytes) {
         const piece = await this.#fromStored();
         if (piece) return piece;
-      } else if (this.#download && this.#download.position <= this.#position) {
-        return this.#fromNetwork(this.#download);
+      } else if (this.#rules.patience.download?.paused) {
+        await this.#rest();
+      } else if (this.#download && !this.#rested && this.#download.position <= this.#position) {
+        const piece = await this.#fromNetwork(this.#download);
+        if (piece !== 'paused') return piece;
       } else {
         await this.#goOn();
         this.#size ??= this.#slot.state?.size;
@@ -212,8 +224,17 @@ export class CachedDownload implements LoadSource {
     return undefined;
   }
 
+  /** Paused: what came is stored, and another tab may go on with it. */
+  async #rest(): Promise<void> {
+    this.#rested = true;
+    this.#download?.letGo();
+    await this.#slot.rest();
+    await untilResumed(this.#rules.patience.download, this.#signal);
+  }
+
   /** There is nothing to read: waits for the tab that downloads, or downloads. */
   async #goOn(): Promise<void> {
+    if (this.#rules.patience.download?.paused) return this.#rest();
     const isOurs = this.#slot.isOpen && (await this.#slot.wait(this.#signal));
     if (isOurs || !this.#slot.isOpen) await this.#connect();
   }
@@ -238,10 +259,10 @@ export class CachedDownload implements LoadSource {
     }
   }
 
-  async #fromNetwork(download: Download): Promise<Uint8Array | undefined> {
+  async #fromNetwork(download: Download): Promise<NextPiece> {
     for (;;) {
-      const piece = await download.next();
-      if (!piece) return undefined;
+      const piece = await download.nextOrPaused();
+      if (!piece || piece === 'paused') return piece;
       await this.#slot.add(piece);
       // A server without ranges begins at 0 again: what was handed out already is passed over.
       const fresh = download.position - this.#position;

@@ -171,6 +171,15 @@ export class Slot {
     this.#release();
   }
 
+  /** Commits what there is and leaves the file to others until `wait` gets it back. */
+  async rest(): Promise<void> {
+    await this.#safely(async () => {
+      await this.#writer?.close();
+      this.#writer = undefined;
+    });
+    this.#release();
+  }
+
   /** Commits what there is and then lets others go on, however often it is called. */
   close(): Promise<void> {
     this.#closing ??= this.#close();

@@ -1,0 +1,278 @@
+// A download that is paused: nothing is read and no connection is left, what came is kept, and it goes on where it was.
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { api, isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
+import { installStorage } from './fake_opfs.mjs';
+import { rangedServer, until } from './ranged_server.mjs';
+
+const { cache, DownloadControl } = api;
+const PART = 8 << 20;
+const BYTES = testBytes((36 << 20) + 13);
+const never = new AbortController().signal;
+
+let server;
+let plan;
+
+before(async () => {
+  server = await rangedServer(BYTES);
+});
+
+after(() => server.close());
+
+beforeEach(() => {
+  plan = server.reset();
+  installStorage();
+});
+
+const open = async (options, signal = never) => (await openSources(server.url, signal, options))[0];
+const same = (found) => assert.ok(found.equals(BYTES), `${found.length} bytes of ${BYTES.length}`);
+const noneIsOpen = () => until('no connection is left', () => server.unfinished.size === 0);
+
+/** Reads from `source` until `bytes` have come. */
+async function readUntil(source, bytes) {
+  const pieces = [];
+  for (let read = 0; read < bytes; read += pieces.at(-1).length) pieces.push(Buffer.from(await source.next()));
+  return Buffer.concat(pieces);
+}
+
+/** Whether a promise is settled. */
+function watch(promise) {
+  const seen = { settled: false };
+  promise.then(
+    () => (seen.settled = true),
+    () => (seen.settled = true),
+  );
+  return seen;
+}
+
+const turns = async (count) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('a control says that it changed, and nothing where it did not', () => {
+  const control = new DownloadControl();
+  const heard = [];
+  control.addEventListener('change', () => heard.push(control.paused));
+  for (const method of ['pause', 'pause', 'resume', 'resume', 'pause']) control[method]();
+  assert.deepEqual(heard, [true, false, true]);
+});
+
+for (const options of [
+  { cache: false },
+  { cache: true },
+  { cache: false, connections: 3 },
+  { cache: true, connections: 3 },
+]) {
+  const { connections = 1 } = options;
+  const how = `${options.cache ? 'with' : 'without'} the cache, over ${connections}`;
+
+  test(`${how}: no connection is left, and the rest is asked for once`, async () => {
+    const download = new DownloadControl();
+    const source = await open({ connections: 1, ...options, download });
+    const first = await readUntil(source, connections === 1 ? PART : 2.5 * PART);
+    download.pause();
+    const waiting = readAll(source);
+    const seen = watch(waiting);
+    await turns(20); // what was asked for before is on its way
+    await noneIsOpen();
+    const { length } = plan.asked;
+    await turns(50);
+    assert.equal(plan.asked.length, length, 'nothing is asked for');
+    assert.ok(!seen.settled);
+    download.resume();
+    same(Buffer.concat([first, await waiting]));
+    if (connections === 1) assert.equal(plan.asked.length, 2);
+    for (const { from, request } of plan.asked.slice(length)) {
+      assert.ok(from >= first.length, `${from} after ${first.length} bytes`);
+      assert.equal(request.headers['if-range'], '"one"');
+    }
+  });
+
+  test(`${how}: a read that waits for a byte is interrupted, and a signal ends a pause`, async () => {
+    const download = new DownloadControl();
+    const controller = new AbortController();
+    plan.stopAt = PART;
+    const source = await open({ connections: 1, ...options, download }, controller.signal);
+    const reading = readAll(source);
+    await until('the server has stopped', () => plan.asked.length >= 1 && server.unfinished.size >= 1);
+    download.pause();
+    await noneIsOpen();
+    const seen = watch(reading);
+    plan.stopAt = undefined;
+    await turns(20);
+    assert.ok(!seen.settled);
+    controller.abort();
+    await assert.rejects(reading, isAbort);
+    assert.equal(plan.asked.length, 1, 'nothing more is asked for');
+  });
+}
+
+test('pauses in any number, at any moment, change no byte', async () => {
+  for (const options of [
+    { cache: false, connections: 3 },
+    { cache: true, connections: 1 },
+    { cache: true, connections: 3 },
+  ]) {
+    installStorage();
+    const download = new DownloadControl();
+    const source = await open({ ...options, download });
+    const pieces = [];
+    for (let piece = await source.next(), count = 0; piece; piece = await source.next(), count += 1) {
+      pieces.push(Buffer.from(piece));
+      if (count % 40 === 7) download.pause();
+      if (count % 40 === 7 && count % 80 === 7) setTimeout(() => download.resume(), 5);
+      else download.resume();
+    }
+    same(Buffer.concat(pieces));
+    await source.finish?.();
+    if (options.cache) assert.equal((await cache.list())[0].complete, true);
+  }
+});
+
+test('a load that is paused from its start asks for nothing, and what is stored is read all the same', async () => {
+  const download = new DownloadControl();
+  download.pause();
+  for (const options of [{ cache: false }, { cache: true }]) {
+    plan = server.reset();
+    const opening = open({ ...options, download });
+    const seen = watch(opening);
+    await turns(50);
+    assert.deepEqual([seen.settled, plan.asked.length], [false, 0]);
+    download.resume();
+    const source = await opening;
+    same(await readAll(source));
+    await source.finish?.();
+    download.pause();
+  }
+  plan = server.reset();
+  same(await readAll(await open({ cache: true, download })));
+  assert.equal(plan.asked.length, 0);
+});
+
+test('what came before a pause is stored then, for a page that is closed meanwhile', async () => {
+  const download = new DownloadControl();
+  const controller = new AbortController();
+  const source = await open({ download, connections: 1 }, controller.signal);
+  const first = await readUntil(source, PART);
+  download.pause();
+  const waiting = source.next();
+  waiting.catch(() => {});
+  await until('it is stored', async () => (await cache.list())[0]?.bytes === first.length);
+  assert.equal((await navigator.locks.query()).held.length, 0, 'and other tabs may go on');
+
+  // Another page, while this one is paused; then this one again, from what the other has stored.
+  plan = server.reset();
+  same(await readAll(await open({ connections: 1 })));
+  assert.deepEqual(
+    plan.asked.map(({ from }) => from),
+    [first.length],
+  );
+  download.resume();
+  const rest = Buffer.concat([Buffer.from(await waiting), await readAll(source)]);
+  same(Buffer.concat([first, rest]));
+  assert.equal(plan.asked.length, 1);
+});
+
+test('a paused tab that waits for another takes no download over', async () => {
+  const download = new DownloadControl();
+  const controller = new AbortController();
+  plan.stopAt = PART;
+  const writer = await open({ connections: 1 }, controller.signal);
+  await readUntil(writer, PART);
+  const reader = await open({ connections: 1, download });
+  const reading = readAll(reader);
+  download.pause();
+  await new Promise((resolve) => setTimeout(resolve, 400)); // it looks every 150 ms
+  controller.abort();
+  await assert.rejects(writer.next(), isAbort);
+  await until('the file is free', async () => (await navigator.locks.query()).held.length === 0);
+  await turns(20);
+  assert.equal(plan.asked.length, 1);
+  plan.stopAt = undefined;
+  download.resume();
+  same(await reading);
+  assert.equal(plan.asked.length, 2);
+});
+
+test('a tab that is paused before another has begun to store leaves the file alone', async () => {
+  const controller = new AbortController();
+  plan.answer = () => true;
+  const first = open({ connections: 1 }, controller.signal);
+  await until('the first has asked', () => plan.asked.length === 1);
+  const download = new DownloadControl();
+  const second = open({ connections: 1, download });
+  await new Promise((resolve) => setTimeout(resolve, 200)); // it looks every 150 ms
+  download.pause();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  controller.abort();
+  await assert.rejects(first, isAbort);
+  await until('the file is free', async () => (await navigator.locks.query()).held.length === 0);
+  await turns(20);
+  assert.deepEqual([plan.asked.length, (await navigator.locks.query()).held.length], [1, 0]);
+  plan.answer = undefined;
+  download.resume();
+  same(await readAll(await second));
+});
+
+test('a pause between two tries makes none', async () => {
+  const download = new DownloadControl();
+  let cuts = 0;
+  plan.answer = ({ from, headers }, response) => {
+    if (from > 0) return false;
+    response.writeHead(206, headers);
+    response.on('close', () => (cuts += 1));
+    response.write(BYTES.subarray(0, 1000), () => setTimeout(() => response.destroy(), 20));
+    return true;
+  };
+  const source = await open({ cache: false, connections: 1, download });
+  const reading = readAll(source);
+  await until('the connection is cut', () => cuts === 1);
+  await turns(20);
+  download.pause(); // half a second before the next try
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  assert.equal(plan.asked.length, 1);
+  download.resume();
+  same(await reading);
+});
+
+test('a file that changed during a pause is refused', async () => {
+  for (const options of [{ cache: false }, { cache: true }]) {
+    plan = server.reset();
+    const download = new DownloadControl();
+    const source = await open({ ...options, download, connections: 1 });
+    await readUntil(source, PART);
+    download.pause();
+    const waiting = readAll(source);
+    waiting.catch(() => {});
+    await noneIsOpen();
+    plan.etag = '"two"';
+    download.resume();
+    await assert.rejects(waiting, withCode('download_failed', /the file changed meanwhile/));
+  }
+});
+
+test('a server without ranges: the connection stays, nothing is read, and it goes on', async () => {
+  for (const options of [{ cache: false }, { cache: true }]) {
+    plan = server.reset();
+    plan.noRanges = true;
+    const download = new DownloadControl();
+    const source = await open({ ...options, download });
+    const first = await readUntil(source, PART);
+    download.pause();
+    const waiting = readAll(source);
+    const seen = watch(waiting);
+    await turns(50);
+    assert.ok(!seen.settled);
+    download.resume();
+    same(Buffer.concat([first, await waiting]));
+    assert.equal(plan.asked.length, 1);
+  }
+});
+
+test('a control that is none is refused', async () => {
+  await assert.rejects(
+    api.WasmModel.load(server.url, { download: true }),
+    withCode('invalid_argument', /'download' must be a DownloadControl, found true/),
+  );
+});
