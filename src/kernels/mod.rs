@@ -48,7 +48,7 @@ macro_rules! for_each_kernel {
             layer_norm [RMS, SPEC] (reference) (cases);
             logit_bias [SPEC] () ();
             lora [A, A_ROW, B, EXPERTS, SPEC] (reference) (cases, cases_experts);
-            mat_mul [SPEC] (reference) (cases);
+            mat_mul [EIGHT, SPEC] (reference) (cases);
             mat_mul_dense [FEW_SPEC, SPEC] (reference) (cases, cases_blocks);
             mat_mul_experts [ADD, SPEC, TILES] () ();
             mat_mul_grouped [EACH, ROWS, SPEC, SUM] (reference) (cases);

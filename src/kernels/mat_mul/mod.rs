@@ -31,6 +31,13 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL", "WG_SIZE", "TX", "TY"],
 };
 
+/// The contract with `shaders/model/mat_mul_8x8.wgsl`.
+pub static EIGHT: KernelSpec = KernelSpec {
+    kernel_name: "mat_mul_8x8",
+    overrides: &["COLS", "ROWS", "X_STRIDE", "Y_STRIDE", "BIAS", "RESIDUAL"],
+    ..SPEC
+};
+
 /// The bindings of products with quantised or f16 activations: x has scales.
 pub(super) const ROUNDED_BINDINGS: &[Binding] =
     &[PARAMS, read("this_pass"), read("x"), read("x_scales"), read("w_vec"), read("w_word"), read("bias"), write("y")];
@@ -61,15 +68,15 @@ pub struct MatMul<'a> {
     pub y_offset: u32,
 }
 
-/// Threads of a workgroup: each computes 4 rows for 4 tokens.
+/// What a workgroup computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
     /// Name in the variant's id.
     pub name: &'static str,
-    /// Threads along the rows of W.
-    pub tx: u32,
-    /// Threads along the tokens.
-    pub ty: u32,
+    /// Rows of W, and tokens.
+    pub side: u32,
+    /// Rows, and tokens, of a thread: 4, or 8 with [`EIGHT`].
+    pub micro: u32,
 }
 
 /// A row of the table: the first whose conditions hold is taken.
@@ -81,18 +88,26 @@ pub struct Rule {
     pub tile: Tile,
 }
 
-/// 64 rows × 64 tokens in 16 KiB of workgroup memory.
-pub const LARGE: Tile = Tile { name: "64x64", tx: 16, ty: 16 };
+/// 64 rows × 64 tokens by 64 threads.
+pub const TILE_8X8: Tile = Tile { name: "8x8", side: 64, micro: 8 };
+
+/// 64 rows × 64 tokens by 256 threads, in 16 KiB of workgroup memory.
+pub const LARGE: Tile = Tile { name: "64x64", side: 64, micro: 4 };
 
 /// 32 × 32 in 8 KiB: more workgroups for small matrices.
-pub const SMALL: Tile = Tile { name: "32x32", tx: 8, ty: 8 };
+pub const SMALL: Tile = Tile { name: "32x32", side: 32, micro: 4 };
 
-/// Which tile runs a product. The last row holds for every device and product.
-pub static RULES: &[Rule] = &[Rule { min_tiles: 128, tile: LARGE }, Rule { min_tiles: 0, tile: SMALL }];
+/// Which tile runs a product. The last row holds for every device and product. [`LARGE`] is for devices that tuning
+/// finds to have too few registers for the first.
+pub static RULES: &[Rule] = &[
+    Rule { min_tiles: 128, tile: TILE_8X8 },
+    Rule { min_tiles: 128, tile: LARGE },
+    Rule { min_tiles: 0, tile: SMALL },
+];
 
 /// The tile for a matrix `[rows, cols]` and up to `tokens` rows of x on a device: the table's, or that of a verdict.
 pub fn choose(caps: &Caps, ty: GgmlType, [rows, cols]: [u32; 2], tokens: u32) -> Tile {
-    let tiles = |tile: Tile| u64::from(rows.div_ceil(4 * tile.tx)) * u64::from(tokens.div_ceil(4 * tile.ty));
+    let tiles = |tile: Tile| u64::from(rows.div_ceil(tile.side)) * u64::from(tokens.div_ceil(tile.side));
     let problem = format_args!("mat_mul {} {rows}x{cols} x {}", ty.key(), class_of(tokens));
     caps.tuned.choose(problem, RULES, |rule| rule.tile, &|_| true, &|rule| tiles(rule.tile) >= rule.min_tiles)
 }
@@ -107,21 +122,24 @@ pub fn mat_mul(caps: &Caps, pass: Slice, dummy: Slice, problem: &MatMul) -> Vec<
 /// The dispatch of one shard in a given tile.
 pub fn dispatch(tile: Tile, fixed: (Slice, Slice), problem: &MatMul, shard: &Shard) -> Dispatch {
     let weights = problem.weights;
+    let threads = tile.side / tile.micro;
     let constants = [
         ("X_STRIDE", f64::from(problem.x_stride)),
-        ("WG_SIZE", (tile.tx * tile.ty).into()),
-        ("TX", tile.tx.into()),
-        ("TY", tile.ty.into()),
+        ("WG_SIZE", (threads * threads).into()),
+        ("TX", threads.into()),
+        ("TY", threads.into()),
     ];
+    // The threads of the other kernel are constants of its shader.
+    let (spec, constants) = if tile.micro == 8 { (&EIGHT, &constants[..1]) } else { (&SPEC, &constants[..]) };
     let full = weights.cols.is_multiple_of(BLOCK);
     debug_assert!(!full || problem.x_stride.is_multiple_of(4));
-    let mut kernel = product_kernel(&SPEC, problem, shard, &constants)
+    let mut kernel = product_kernel(spec, problem, shard, constants)
         .named(tile.name)
         .import("columns", if full { "columns_full" } else { "columns_ragged" });
     if !full {
         kernel = kernel.named("ragged");
     }
-    product(kernel, fixed, problem, shard, &[problem.x], [4 * tile.tx, 4 * tile.ty])
+    product(kernel, fixed, problem, shard, &[problem.x], [tile.side; 2])
 }
 
 /// The kernel of a product with what all of them share, and with constants of its own.
