@@ -2,8 +2,8 @@
 //
 // What mat_mul computes, with 8 × 8 sums in the registers of a thread: 64 threads have 64 rows of W and 64 tokens. In a
 // step of 16 columns a thread fetches four rows of W and four tokens, four columns of each, turns them, and puts them
-// into workgroup memory, where the rows (or tokens) of a column are neighbours. Written out, the products of a step
-// take three quarters of the time of a loop (on an NVIDIA H100).
+// into workgroup memory, where the rows (or tokens) of a column are neighbours. The products of a step are written
+// out: a loop over its columns takes 1.15 times as long (on an NVIDIA H100).
 
 override X_STRIDE: u32; // elements from one row of x to the next
 
@@ -30,8 +30,8 @@ const HALF = TILE / 2u;
 var<workgroup> w_tile: array<vec4<f32>, PARTS * PART>; // [PARTS, 4 columns, rows / 4]
 var<workgroup> x_tile: array<vec4<f32>, PARTS * PART>; // [PARTS, 4 columns, tokens / 4]
 
-// Sums of four tokens: [2t + h] those of token t with half h of the thread's rows. A half is four neighbours; the second
-// comes half a tile after the first, so that neighbouring threads read neighbouring vec4. Tokens likewise.
+// Sums of four tokens: [2t + h] those of token t with half h of the thread's rows. A half is four neighbours; the
+// second comes half a tile after the first, so that neighbouring threads read neighbouring vec4. Tokens likewise.
 alias Sums = array<vec4<f32>, 8>;
 
 // Columns 4k … of block b of four rows; rows past the end repeat the last: their sums are never written.
