@@ -3,30 +3,22 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { api, isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
-import { installStorage } from './fake_opfs.mjs';
-import { rangedServer, until } from './ranged_server.mjs';
+import { serveForTests, until } from './ranged_server.mjs';
 
 const PART = 8 << 20;
 const BYTES = testBytes((44 << 20) + 13);
 const never = new AbortController().signal;
 
-let server;
+const server = await serveForTests(BYTES);
 /** What the server does and was asked, see `rangedServer`. */
 let plan;
-
-before(async () => {
-  server = await rangedServer(BYTES);
-});
-
-after(() => server.close());
 
 const clock = performance.now;
 
 beforeEach(() => {
-  plan = server.reset();
-  installStorage();
+  ({ plan } = server);
 });
 
 afterEach(() => {
@@ -211,7 +203,7 @@ test('cancel ends all connections', async () => {
   assert.ok(partsAsked().length <= 6, 'no more parts than the reader had, and four');
 });
 
-test('the cache keeps what came over several connections, and a load that was broken off goes on with them', async () => {
+test('the cache keeps what came over several connections, and a broken load goes on with them', async () => {
   const { cache } = api;
   const sha256 = createHash('sha256').update(BYTES).digest('hex');
   const controller = new AbortController();

@@ -1,28 +1,22 @@
 // A download that is paused: nothing is read and no connection is left, what came is kept, and it goes on where it was.
 
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { api, isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
 import { installStorage } from './fake_opfs.mjs';
-import { rangedServer, until } from './ranged_server.mjs';
+import { serveForTests, until } from './ranged_server.mjs';
 
 const { cache, DownloadControl } = api;
 const PART = 8 << 20;
 const BYTES = testBytes((36 << 20) + 13);
 const never = new AbortController().signal;
 
-let server;
+const server = await serveForTests(BYTES);
+/** What the server does and was asked, see `rangedServer`. */
 let plan;
 
-before(async () => {
-  server = await rangedServer(BYTES);
-});
-
-after(() => server.close());
-
 beforeEach(() => {
-  plan = server.reset();
-  installStorage();
+  ({ plan } = server);
 });
 
 const open = async (options, signal = never) => (await openSources(server.url, signal, options))[0];

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
+import { after, beforeEach } from 'node:test';
+import { installStorage } from './fake_opfs.mjs';
 
 /**
  * Serves `bytes` at `url`. `reset` gives a new plan: `asked` has a `{ from, until, isPart, request, headers }` of each
@@ -38,6 +40,17 @@ export async function rangedServer(bytes) {
     server.closeAllConnections();
   };
   return served;
+}
+
+/** Serves `bytes` while the tests of a file run, each with a new plan and an empty private file system. */
+export async function serveForTests(bytes) {
+  const server = await rangedServer(bytes);
+  after(() => server.close());
+  beforeEach(() => {
+    server.reset();
+    installStorage();
+  });
+  return server;
 }
 
 function send(response, bytes, from, until, stopAt = Infinity) {
