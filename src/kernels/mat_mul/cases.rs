@@ -22,19 +22,20 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
             cases.extend(turned.map(|(kind, cols)| case(random, (ty, cols), rule.tile, kind)));
         }
     }
-    cases.push(fewer_rows_case(random));
+    // One of each shader: the first tile has its own.
+    cases.extend(RULES[..2].iter().map(|rule| fewer_rows_case(random, rule.tile)));
     cases
 }
 
 /// Fewer rows of x than the pass has: those of y past them stay as they are.
-fn fewer_rows_case(random: &mut Random) -> Case {
+fn fewer_rows_case(random: &mut Random, tile: Tile) -> Case {
     let (ty, cols, kind) = (GgmlType::Q4_0, 96, Kind { beside: 0, ..KINDS[1] });
     let mut bench = Bench::new(kind.tokens + 2);
     let values = random.floats((cols * kind.tokens) as usize);
     let activations = Activations { values: &values, x: Some((bench.floats(&values).into(), cols)) };
     let case = product(random, bench, (ty, cols), kind, activations, Tolerance::dot(ty), |fixed, problem: &MatMul| {
         let problem = MatMul { x_rows: kind.tokens, ..*problem };
-        problem.weights.shards.iter().map(|shard| dispatch(RULES[0].tile, fixed, &problem, shard)).collect()
+        problem.weights.shards.iter().map(|shard| dispatch(tile, fixed, &problem, shard)).collect()
     });
     Case { name: format!("{} of a pass of {}", case.name, kind.tokens + 2), ..case }
 }
