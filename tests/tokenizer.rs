@@ -135,6 +135,41 @@ fn committed_vocabularies() {
     }
 }
 
+/// RWKV's vocabulary has any bytes as tokens, and answers that end with a blank line.
+#[test]
+fn the_longest_tokens_of_bytes() {
+    let cases = fs::read_to_string(fixtures().join("world.json")).expect("world.json");
+    let cases: serde_json::Value = serde_json::from_str(&cases).expect("JSON");
+    let path = fixtures().join("world.gguf");
+    check_cases(&path, &cases);
+    let tokenizer = load(&path);
+    let blank_line = tokenizer.encode("\n\n", false, false);
+    assert_eq!(tokenizer.end_of_generation_ids(), [0, blank_line[0]]);
+    assert_eq!((tokenizer.decode(&blank_line, false), tokenizer.is_special(blank_line[0])), ("\n\n".into(), false));
+    assert_eq!((tokenizer.adds_bos(), tokenizer.chat_template()), (false, None), "the template is a name");
+    let start = tokenizer.encode("<s>", false, false);
+    assert!(!start.contains(&0) && tokenizer.encode("<s>", false, true) == [0], "{start:?}");
+    assert_eq!(tokenizer.protect("a\n\n<s>", |_| false).chars().filter(|&c| c == '\u{fdd1}').count(), 1);
+    let parts: Vec<&[u8]> = (1..tokenizer.vocab_size() as u32).filter_map(|id| tokenizer.token_bytes(id)).collect();
+    assert!(parts.iter().any(|bytes| bytes.len() > 1 && std::str::from_utf8(bytes).is_err()));
+}
+
+#[test]
+fn a_byte_that_no_token_begins_with_is_unknown() {
+    let world = |unknown: Option<u32>| {
+        let metadata = [
+            ("tokenizer.ggml.model", Value::String("rwkv".into())),
+            ("tokenizer.ggml.tokens", strings(&["?", "a", "ab", "b\\xc3", "\\xa9"])),
+        ];
+        let unknown = unknown.map(|id| ("tokenizer.ggml.unknown_token_id", Value::U32(id)));
+        Tokenizer::from_metadata(&metadata.into_iter().chain(unknown).collect()).expect("a vocabulary")
+    };
+    // é is two bytes, the first of which is no token by itself.
+    assert_eq!(world(None).encode("aabxbéé", false, false), [1, 2, 3, 4, 4]);
+    assert_eq!(world(Some(0)).encode("abxbéé", false, false), [2, 0, 3, 4, 0, 4]);
+    assert_eq!(world(None).decode(&[3, 4, 4], false), "bé\u{fffd}");
+}
+
 /// Each case is a text, its ids, its ids with special tokens read where they differ (else null or missing), and the
 /// text that the ids give where that differs (null where it is not compared). Pairs are two texts, the ids of both,
 /// where the second begins, and the ids of the first alone with the special tokens that belong to it.
@@ -733,7 +768,7 @@ fn missing_keys_and_other_models_are_refused() {
         error.code() == ErrorCode::BadFile && error.message().contains("tokenizer.ggml.model is missing"),
         "{error}"
     );
-    for model in ["llama", "gpt2", "gemma4", "bert", "t5"] {
+    for model in ["llama", "gpt2", "gemma4", "bert", "t5", "rwkv"] {
         let missing = "tokens";
         let metadata: Metadata = [("tokenizer.ggml.model", Value::String(model.into()))].into_iter().collect();
         let error = Tokenizer::from_metadata(&metadata).expect_err(model);
@@ -745,11 +780,11 @@ fn missing_keys_and_other_models_are_refused() {
         let error = Tokenizer::from_metadata(&metadata.into_iter().collect()).expect_err(missing);
         assert!(error.code() == ErrorCode::BadFile && error.message().contains(missing), "{error}");
     }
-    for model in ["rwkv", "plamo2", "hybriddna", "none"] {
+    for model in ["plamo2", "hybriddna", "none"] {
         let error = small(|metadata| drop(metadata.insert("tokenizer.ggml.model", Value::String(model.into()))))
             .expect_err("a model that is not implemented");
         assert_eq!(error.code(), ErrorCode::UnsupportedArchitecture);
-        let words = [model, "bert", "gemma4", "gpt2", "llama", "t5"];
+        let words = [model, "bert", "gemma4", "gpt2", "llama", "rwkv", "t5"];
         assert!(words.iter().all(|word| error.message().contains(word)), "{error}");
     }
 }
@@ -764,6 +799,7 @@ mod any_metadata {
         prop_oneof![
             8 => "[ab▁Ġ ]{0,3}".prop_map(String::into_bytes),
             2 => "<0x[0-9A-G]{2}>".prop_map(String::into_bytes),
+            2 => r"[ab]?\\[xnt\\]?[0-9a-g]{0,2}".prop_map(String::into_bytes),
             1 => prop_oneof![Just("▁'"), Just("▁.")].prop_map(|token| token.as_bytes().to_vec()),
             1 => Just(b"<|im_end|>".to_vec()),
             1 => ".{0,4}".prop_map(String::into_bytes),
@@ -787,7 +823,7 @@ mod any_metadata {
 
         #[test]
         fn never_panics(
-            model in prop_oneof![Just("gpt2"), Just("llama"), Just("gemma4"), Just("bert"), Just("t5")],
+            model in prop_oneof![Just("gpt2"), Just("llama"), Just("gemma4"), Just("bert"), Just("t5"), Just("rwkv")],
             charsmap in vec(any::<u8>(), 0..60),
             flags in vec(any::<bool>(), 2),
             pre in prop_oneof![Just("default"), Just("llama-bpe"), Just("tekken"), Just("deepseek-v3"), Just("?")],

@@ -65,6 +65,25 @@ pub(super) fn is_byte_level(text: &str) -> bool {
     rest.is_empty()
 }
 
+/// Appends the bytes of a text with escapes: `\t`, `\n`, `\r`, `\x` and two digits, or a backslash in front of any
+/// other character, which stands for itself.
+pub(super) fn push_unescaped(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text.as_bytes().iter().copied();
+    while let Some(byte) = rest.next() {
+        let escaped = if byte == b'\\' { rest.next() } else { None };
+        out.push(match escaped {
+            Some(b't') => b'\t',
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b'x') => {
+                let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16)).unwrap_or(0);
+                (digit() * 16 + digit()) as u8
+            }
+            other => other.unwrap_or(byte),
+        });
+    }
+}
+
 /// The byte of a byte-fallback token such as `<0x0A>`.
 pub(super) fn fallback_byte(text: &[u8]) -> Option<u8> {
     let digits = text.strip_prefix(b"<0x")?.strip_suffix(b">")?;
@@ -90,6 +109,19 @@ mod tests {
         assert_eq!(out, b"x Hello\n");
         assert!(!push_decoded("a\u{2581}", &mut out));
         assert_eq!(out, b"x Hello\n");
+    }
+
+    #[test]
+    fn escapes_are_bytes() {
+        let mut out = Vec::new();
+        push_unescaped(r"a\n\t\r\\\'\x00\xfF é\xe6", &mut out);
+        assert_eq!(out, b"a\n\t\r\\'\0\xff \xc3\xa9\xe6");
+        // What breaks off.
+        for (text, bytes) in [(r"a\", &b"a\\"[..]), (r"\x", b"\0"), (r"\x4", b"@")] {
+            out.clear();
+            push_unescaped(text, &mut out);
+            assert_eq!(out, bytes, "{text}");
+        }
     }
 
     #[test]

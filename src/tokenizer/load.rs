@@ -9,6 +9,7 @@ use super::spm::Spm;
 use super::unigram::Unigram;
 use super::vocab::{Kind, Spelling, Vocab, shown};
 use super::wordpiece::WordPiece;
+use super::world::World;
 use super::{Model, Tokenizer, unigram, wordpiece};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::{Metadata, Strings};
@@ -20,6 +21,9 @@ const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
 /// Names of pre-tokenizers that make `gpt2` BPE over characters.
 const OVER_CHARACTERS: [&str; 3] = ["gemma4", "granite-embed-multi-311m", "sarvam-moe"];
+
+/// Older files of RWKV have this name in the place of a chat template.
+const NAMED_TEMPLATE: &str = "rwkv-world";
 
 /// The tokenizer models that are implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(super) enum Family {
     WordPiece,
     /// `t5`: SentencePiece's unigram model.
     Unigram,
+    /// `rwkv`: the longest tokens.
+    World,
 }
 
 pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnMut()) -> Result<Tokenizer> {
@@ -45,6 +51,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         Family::ByteLevel => Spelling::ByteLevel,
         Family::WordPiece => Spelling::WordStarts,
         Family::SentencePiece | Family::Characters | Family::Unigram => Spelling::Metaspace,
+        Family::World => Spelling::Escaped,
     };
     let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
     let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, yield_now).await?;
@@ -73,6 +80,10 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             };
             Model::Unigram(Unigram::new(&vocab, scores, rules.unknown, normalizer, yield_now).await?)
         }
+        Family::World => {
+            let tokens = Matcher::of(&vocab, |kind, _| kind.is_text(), yield_now).await;
+            Model::World(World { tokens, unknown: rules.unknown })
+        }
     };
     let mut named = vec![rules.eos];
     for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
@@ -86,7 +97,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, yield_now).await,
         chat_template: metadata
             .str("tokenizer.chat_template")?
-            .filter(|text| !text.trim().is_empty())
+            .filter(|text| !["", NAMED_TEMPLATE].contains(&text.trim()))
             .map(str::to_owned),
         suppressed: suppressed(metadata, &vocab)?,
         rank_template: metadata.str("tokenizer.chat_template.rerank")?.map(str::to_owned),
@@ -106,9 +117,10 @@ fn family(metadata: &Metadata) -> Result<Family> {
         "gemma4" => Ok(Family::Characters),
         "bert" => Ok(Family::WordPiece),
         "t5" => Ok(Family::Unigram),
+        "rwkv" => Ok(Family::World),
         other => Err(Error::new(
             ErrorCode::UnsupportedArchitecture,
-            format!("{MODEL} is {}, supported are bert, gemma4, gpt2, llama and t5", shown(other.as_bytes())),
+            format!("{MODEL} is {}, supported are bert, gemma4, gpt2, llama, rwkv and t5", shown(other.as_bytes())),
         )),
     }
 }
@@ -116,7 +128,7 @@ fn family(metadata: &Metadata) -> Result<Family> {
 fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>) -> Result<&'static PreTokenizer> {
     let name = match family {
         Family::Characters => metadata.str(PRE)?.filter(|name| OVER_CHARACTERS.contains(name)).or(Some("gemma4")),
-        Family::SentencePiece | Family::WordPiece | Family::Unigram => None,
+        Family::SentencePiece | Family::WordPiece | Family::Unigram | Family::World => None,
         Family::ByteLevel => metadata.str(PRE)?,
     };
     let Some(name) = name else {

@@ -30,6 +30,7 @@ mod unigram;
 mod vocab;
 mod wordpiece;
 mod words;
+mod world;
 
 use std::borrow::Cow;
 
@@ -41,6 +42,7 @@ use self::spm::Spm;
 use self::unigram::Unigram;
 use self::vocab::{Kind, METASPACE, Spelling, Vocab};
 use self::wordpiece::WordPiece;
+use self::world::World;
 use crate::error::Result;
 use crate::gguf::Metadata;
 use crate::yielding::{at_once, none};
@@ -78,13 +80,14 @@ enum Model {
     Spm(Spm),
     WordPiece(WordPiece),
     Unigram(Unigram),
+    World(World),
 }
 
 impl Tokenizer {
     /// Reads the `tokenizer.*` keys.
     ///
     /// # Errors
-    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2`, `llama` and
+    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2`, `llama`, `rwkv` and
     /// `t5`; `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         at_once(Self::yielding(metadata, none))
@@ -183,6 +186,7 @@ impl Tokenizer {
             Model::Spm(spm) => spm.encode(&self.vocab, &self.with_spaces(text, at_start), ids),
             Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, ids),
             Model::Unigram(unigram) => unigram.encode(&self.vocab, text, ids),
+            Model::World(world) => world.encode(&self.vocab, text, ids),
         }
     }
 

@@ -133,7 +133,7 @@ impl Ids {
                 or(&mut ids.eos, 1);
                 or(&mut ids.unknown, 2);
             }
-            Family::ByteLevel | Family::Characters => {}
+            Family::ByteLevel | Family::Characters | Family::World => {}
         }
         Ok(ids)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::vocab::{Kind, Vocab};
+use super::vocab::{Kind, Spelling, Vocab};
 use crate::sort::sort_by;
 use crate::yielding::ITEMS;
 
@@ -38,16 +38,21 @@ pub(super) struct Matcher {
 impl Matcher {
     /// Finds the tokens whose kind `wanted` accepts. Of several with one text, the first id counts.
     pub async fn new(vocab: &Vocab, wanted: impl Fn(Kind) -> bool, yield_now: &mut impl AsyncFnMut()) -> Self {
+        // Tokens that are parts of characters cannot be written in a text.
+        Self::of(vocab, |kind, text| wanted(kind) && std::str::from_utf8(text).is_ok(), yield_now).await
+    }
+
+    /// The same of tokens that may be parts of characters, for texts that are cut into tokens alone.
+    pub async fn of(vocab: &Vocab, wanted: impl Fn(Kind, &[u8]) -> bool, yield_now: &mut impl AsyncFnMut()) -> Self {
         let text_of = |id: u32| vocab.token(id).unwrap_or_default();
         let mut ids = BTreeMap::new();
         for id in 0..vocab.len() as u32 {
             if (id as usize).is_multiple_of(ITEMS) {
                 yield_now().await;
             }
-            // Tokens that are parts of characters cannot be written in a text.
-            let findable = (1..=LONGEST).contains(&text_of(id).len()) && std::str::from_utf8(text_of(id)).is_ok();
-            if findable && vocab.kind(id).is_some_and(&wanted) {
-                ids.entry(text_of(id)).or_insert(id);
+            let text = text_of(id);
+            if (1..=LONGEST).contains(&text.len()) && vocab.kind(id).is_some_and(|kind| wanted(kind, text)) {
+                ids.entry(text).or_insert(id);
             }
         }
         let mut matcher = Self { ids: ids.into_values().collect(), starts: Box::new([0; 257]) };
@@ -246,8 +251,9 @@ pub(super) fn end_tokens(vocab: &mut Vocab, named: impl IntoIterator<Item = u32>
     }
     sort_by(&mut ends, |a, b| a < b);
     ends.dedup();
-    for &id in &ends {
-        vocab.set_kind(id, Kind::Control);
+    // RWKV's answers end with a blank line, which is text elsewhere.
+    if vocab.spelling() != Spelling::Escaped {
+        ends.iter().for_each(|&id| vocab.set_kind(id, Kind::Control));
     }
     ends
 }

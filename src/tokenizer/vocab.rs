@@ -1,6 +1,6 @@
 //! The vocabulary: the bytes each token stands for, its kind, and the way back from bytes to a token.
 
-use super::bytes::{fallback_byte, is_byte_level, push_decoded};
+use super::bytes::{fallback_byte, is_byte_level, push_decoded, push_unescaped};
 use super::index::{IndexTable, hash_bytes};
 use crate::error::{Error, Result};
 use crate::gguf::Strings;
@@ -51,6 +51,8 @@ pub(super) enum Spelling {
     Metaspace,
     /// As they are, with U+2581 in front of those that begin a word.
     WordStarts,
+    /// With escapes such as `\n` and `\xff`: any bytes.
+    Escaped,
 }
 
 /// SentencePiece's sign for a space, U+2581.
@@ -151,7 +153,7 @@ impl Vocab {
         match self.spelling {
             Spelling::ByteLevel => !matches!(kind, Kind::Normal | Kind::Unused) || is_byte_level(text),
             Spelling::Metaspace => !text.contains(' '),
-            Spelling::WordStarts => true,
+            Spelling::WordStarts | Spelling::Escaped => true,
         }
     }
 
@@ -283,6 +285,7 @@ pub(super) fn push_spelled(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
             out.extend_from_slice(if word.is_some() { b" " } else { b"" });
             out.extend_from_slice(word.unwrap_or(text).as_bytes());
         }
+        Spelling::Escaped => push_unescaped(text, out),
     }
 }
 
