@@ -183,7 +183,7 @@ fn refuses_what_it_does_not_run() {
         let said = format!("{name:?} is not supported, the nearest known is {nearest:?} of llama, qwen2, qwen3");
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
     }
-    for name in ["rwkv7", "t5", "deepseek32", "plamo2"] {
+    for name in ["mamba3", "t5", "deepseek32", "plamo2"] {
         let said = [&format!("architecture {name:?} is not supported, the nearest known is"), "llama, qwen2, qwen3"];
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &said);
     }
@@ -421,6 +421,20 @@ fn numbers_of_recurrent_layers_are_checked() {
     for kernel in [1, 9] {
         refused(with("lfm2", "shortconv.l_cache", kernel), BadFile, &[&format!("found {kernel}")]);
     }
+    let halves = "layer 0: 32 values do not divide among heads of 5";
+    for (key, value, expected) in [
+        ("wkv.head_size", 0, "layer 0: values of a head of time mixing: expected 1 to 256, found 0"),
+        ("wkv.head_size", 257, "values of a head of time mixing: expected 1 to 256, found 257"),
+        ("wkv.head_size", 5, halves),
+        ("attention.decay_lora_rank", 0, "layer 0: width of `low rank`: expected at least 1, found 0"),
+        ("feed_forward_length", 0, "layer 0: width of `up`: expected at least 1, found 0"),
+    ] {
+        refused(with("rwkv7", key, value), BadFile, &[expected]);
+    }
+    refused(with("rwkv6", "time_mix_extra_dim", 0), BadFile, &["width of `low ranks`", "found 0"]);
+    refused(with("rwkv6", "wkv.head_size", 5), BadFile, &[halves]);
+    let heads = "layer 0: 4 heads of r do not divide among 3 heads of k";
+    refused(with("rwkv6qwen2", "attention.head_count_kv", 3), BadFile, &[heads]);
     refused(with("mamba", "ssm.state_size", 513), BadFile, &["state of a scan", "1 to 512", "513"]);
     // Converters write sizes of heads that are none.
     for key in ["attention.key_length", "attention.value_length", "rope.dimension_count"] {
@@ -430,7 +444,9 @@ fn numbers_of_recurrent_layers_are_checked() {
         }
         assert_eq!(webgguf::model::config(&header(metadata)).map(|config| config.head_dim), Ok(0), "{key}");
     }
-    for (architecture, start) in [("mamba2", "mamba2.ssm."), ("mamba", "mamba.ssm."), ("qwen35", "qwen35.ssm.")] {
+    for (architecture, start) in
+        [("mamba2", "mamba2.ssm."), ("mamba", "mamba.ssm."), ("qwen35", "qwen35.ssm."), ("rwkv7", "rwkv7.wkv.")]
+    {
         let without_sizes = header(without(&metadata(architecture), start));
         refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);
     }

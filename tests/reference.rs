@@ -401,7 +401,7 @@ fn the_cache_goes_back_to_any_position() {
 
 #[test]
 fn recurrent_states_go_back_to_a_copy_only() {
-    for architecture in ["lfm2", "mamba2", "mamba", "qwen35"] {
+    for architecture in ["lfm2", "mamba2", "mamba", "qwen35", "rwkv6", "rwkv7"] {
         let mut model = model(&config(architecture), 64, CacheFormat::F32);
         let expected = model.forward(&[1, 2, 3, 4, 5], 0, Logits::Last).unwrap();
         model.forward(&[1, 2], 0, Logits::None).unwrap();

@@ -17,6 +17,7 @@ override X_AT: u32;     // where in a row the channels start
 override B_AT: u32;     // the same of the gates
 override C_AT: u32;
 override GATED: bool;
+override WEIGHTED: bool; // else the result is the first of the KERNEL inputs
 override BIAS: bool;
 override SILU: bool;
 override STORE: bool;
@@ -70,7 +71,11 @@ fn store(row: u32, channel: u32) {
     if BIAS {
         sum = bias[channel];
     }
-    for (var j = 0u; j < KERNEL; j++) {
+    if !WEIGHTED {
+        // mutant: input_before(row, KERNEL - 1u, channel); => input_before(row, KERNEL, channel);
+        sum += input_before(row, KERNEL - 1u, channel);
+    }
+    for (var j = 0u; WEIGHTED && j < KERNEL; j++) {
         sum += weight[channel * KERNEL + j] * input_before(row, KERNEL - 1u - j, channel);
     }
     if SILU {

@@ -149,6 +149,9 @@ impl Interpreter<'_> {
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
             Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
             Op::ChannelScan { .. } => self.channel_scan(op),
+            Op::Wkv { .. } => self.wkv(op, yield_now).await,
+            Op::WkvOutput { .. } => self.wkv_output(op),
+            Op::Lerp { .. } => self.lerp(op),
             Op::DeltaNet { qkv, beta, alpha, delta, state, y } => {
                 self.delta_net([qkv, beta, alpha, y], &delta, state, yield_now).await;
             }
@@ -248,10 +251,13 @@ impl Interpreter<'_> {
         if let Some([b, _]) = gates {
             input.iter_mut().zip(&values[b.0]).for_each(|(x, b)| *x *= b);
         }
-        let weight = self.weights.norm(conv.weight);
+        // Without weights the first of the inputs.
+        let width = input.len() / self.run.tokens;
+        let first = || (0..width * conv.kernel).map(|i| f32::from(i % conv.kernel == 0)).collect();
+        let weight = conv.weight.map_or_else(first, |weight| self.weights.norm(weight).to_vec());
         let bias = conv.bias.and_then(|bias| self.weights.vector(bias.key)).unwrap_or_default();
         let channels = weight.len() / conv.kernel;
-        let mut out = conv_causal(&input, weight, bias, &mut self.states[state], channels);
+        let mut out = conv_causal(&input, &weight, bias, &mut self.states[state], channels);
         if conv.silu {
             out.iter_mut().for_each(|y| *y = silu(*y));
         }

@@ -161,7 +161,9 @@ fn numbers_of(op: &Op) -> (u32, [f32; NUMBERS]) {
             (code, vec![f32::from(kind == Combining::Subtract)])
         }
         Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } | Op::GateRow { .. } => (16, Vec::new()),
-        Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } => (17, Vec::new()),
+        Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } | Op::Wkv { .. } => {
+            (17, Vec::new())
+        }
         Op::GateHeads { .. } => (18, Vec::new()),
         Op::Attend { kv: None, .. } => (19, Vec::new()),
         Op::Attend { .. } => (20, Vec::new()),
@@ -184,6 +186,7 @@ fn numbers_of_activation(kind: ActivationKind) -> [f32; 5] {
         ActivationKind::ReluSquared => [5.0, 0.0, 0.0, 0.0, 0.0],
         ActivationKind::Xielu(of) => [6.0, of.positive, of.negative, of.beta, of.eps],
         ActivationKind::Relu => [8.0, 0.0, 0.0, 0.0, 0.0],
+        ActivationKind::Sigmoid => [9.0, 0.0, 0.0, 0.0, 0.0],
         ActivationKind::Clamp(most) => [7.0, most, 0.0, 0.0, 0.0],
     }
 }

@@ -286,13 +286,11 @@ impl Lowering<'_> {
             Op::JoinHeads { parts, heads, y } => self.join_heads(parts, heads, y),
             Op::Streams { base, x, spec, y } => self.streams([base, x], spec, y),
             Op::Spread { x, kind } => self.spread(x, kind),
-            Op::Conv { .. }
-            | Op::Scan { .. }
-            | Op::ChannelScan { .. }
-            | Op::DeltaNet { .. }
-            | Op::HeadLinear { .. } => {
+            Op::Lerp { .. } | Op::WkvOutput { .. } => self.of_rwkv(op),
+            Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } | Op::Wkv { .. } => {
                 unreachable!("each lowering has its own")
             }
+            Op::HeadLinear { .. } => unreachable!("each lowering has its own"),
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);

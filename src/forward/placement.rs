@@ -97,7 +97,7 @@ impl Placer<'_> {
                     let part = self.expert_part(&[*weight], &[], Experts { count: *heads, used: *heads })?;
                     self.weights.experts.insert(*weight, vec![part]);
                 }
-                op @ (Op::Scan { .. } | Op::ChannelScan { .. }) => {
+                op @ (Op::Scan { .. } | Op::ChannelScan { .. } | Op::Wkv { .. } | Op::WkvOutput { .. }) => {
                     let keys: Vec<WeightKey> = op.weights(program).iter().map(|weight| weight.key).collect();
                     self.vectors(&keys)?;
                 }
@@ -143,7 +143,7 @@ impl Placer<'_> {
 
     /// Vectors one after the other in one buffer, by the name of the first.
     fn vectors(&mut self, keys: &[WeightKey]) -> Result<()> {
-        if self.weights.vectors.contains_key(&keys[0]) {
+        if keys.first().is_none_or(|first| self.weights.vectors.contains_key(first)) {
             return Ok(());
         }
         let sizes = keys.iter().map(|&key| self.tensor(key).map(|(_, _, spec)| spec.rows() * spec.cols()));

@@ -4,10 +4,13 @@ use super::{Forward, Lowering};
 use crate::kernels::channel_scan::{ChannelScan, channel_scan};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
 use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
+use crate::kernels::lerp::{Way, lerp};
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::Dispatch;
 use crate::kernels::ssm_scan::{SsmScan, SsmShape, ssm_scan, ssm_scan_chunked};
-use crate::model::program::{Activation, ConvSpec, DeltaSpec, Op, ScanSpec};
+use crate::kernels::wkv::{Form, Wkv, wkv};
+use crate::kernels::wkv_output::{WkvOutput, wkv_output};
+use crate::model::program::{Activation, ConvSpec, DeltaSpec, Op, Operand, ScanSpec, WkvForm, WkvSpec};
 
 /// The rows of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,14 @@ impl DeltaSpec {
     }
 }
 
+impl WkvSpec {
+    /// As kernels take it.
+    pub(crate) fn shape(&self) -> DeltaHeads {
+        let [k_heads, v_heads, head_dim] = [self.kv_heads, self.heads, self.head_dim].map(|count| count as u32);
+        DeltaHeads { k_heads, v_heads, head_dim, tiled: false }
+    }
+}
+
 impl Lowering<'_> {
     /// The dispatches of an operation for which `Program::state` has a state.
     pub(super) fn recurrent(&self, op: &Op, pass: Pass) -> Vec<Dispatch> {
@@ -45,6 +56,7 @@ impl Lowering<'_> {
             Op::DeltaNet { qkv, beta, alpha, ref delta, state, y } => {
                 vec![self.delta_net([qkv, beta, alpha, y], delta, state)]
             }
+            Op::Wkv { r, w, kv: [k, v], ref wkv, state, y } => vec![self.wkv([r, w, k, v], wkv, state, y)],
             _ => unreachable!("no recurrent state"),
         }
     }
@@ -69,7 +81,7 @@ impl Lowering<'_> {
             kernel: conv.kernel as u32,
             x: rows,
             gates: gates.map(|gates| gates.map(gate)),
-            weight: self.forward.vector(conv.weight),
+            weight: conv.weight.map(|weight| self.forward.vector(weight)),
             bias,
             silu: conv.silu,
             state: buffers.states[state],
@@ -97,6 +109,56 @@ impl Lowering<'_> {
             y: self.whole(y).slice,
         };
         delta_net(caps, buffers.pass, &problem)
+    }
+
+    /// The same for few rows and for many.
+    fn wkv(&self, rwkv: [Activation; 4], spec: &WkvSpec, state: usize, y: Activation) -> Dispatch {
+        let Forward { buffers, caps, .. } = self.forward;
+        let (form, of_heads) = match spec.form {
+            WkvForm::Bonus(key) => (Form::Bonus, self.forward.vector(key)),
+            WkvForm::Gated => (Form::Gated, buffers.dummy),
+            WkvForm::Delta([first, _]) => (Form::Delta, self.forward.vector(first)),
+        };
+        let problem = Wkv {
+            heads: spec.shape(),
+            form,
+            sequences: buffers.room.sequences as u32,
+            rwkv: rwkv.map(|of| self.whole(of).slice),
+            of_heads,
+            state: buffers.states[state],
+            y: self.whole(y).slice,
+        };
+        wkv(caps, buffers.pass, &problem)
+    }
+
+    /// What stands around RWKV's time mixing: an activation on its way to another, and the end.
+    pub(super) fn of_rwkv(&self, op: &Op) -> Dispatch {
+        let Op::WkvOutput { x, norm, own, gate, head_dim } = *op else { return self.lerp(op) };
+        let slice = |of| self.whole(of).slice;
+        let keys = op.weights(self.forward.program);
+        let problem = WkvOutput {
+            heads: [self.forward.program.width(x) / head_dim, head_dim].map(|count| count as u32),
+            norm_eps: norm.map(|(_, eps)| eps),
+            own: own.map(|own| own.rwkv.map(slice)),
+            gate: gate.map(slice),
+            of_heads: keys.first().map_or(self.forward.buffers.dummy, |first| self.forward.vector(first.key)),
+            y: slice(x),
+        };
+        wkv_output(&problem, self.forward.buffers.dummy)
+    }
+
+    fn lerp(&self, op: &Op) -> Dispatch {
+        let Op::Lerp { x, to, by, more, y } = *op else { unreachable!("a way between activations") };
+        let (share, by) = match by {
+            Operand::Vector(key) => (Some(self.forward.vector(key)), more),
+            Operand::Rows(by) => (None, Some((by, 0))),
+        };
+        let by = by.map(|(of, at)| {
+            let rows = self.places.of(of).rows();
+            Rows { offset: rows.offset + at as u32, ..rows }
+        });
+        let buffers = [x, to, y].map(|of| self.whole(of).slice);
+        lerp(self.forward.width(x), Way { share, by }, buffers, self.forward.buffers.dummy)
     }
 
     fn scan(&self, [z, dt, xbc, y]: [Activation; 4], (scan, state): (&ScanSpec, usize), pass: Pass) -> Vec<Dispatch> {

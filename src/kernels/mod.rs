@@ -46,6 +46,7 @@ macro_rules! for_each_kernel {
             join_heads [SPEC] (reference) (cases);
             kv_write [SPEC] (reference) (cases);
             layer_norm [RMS, SPEC] (reference) (cases);
+            lerp [SPEC] (reference) (cases);
             logit_bias [SPEC] () ();
             lora [A, A_ROW, B, EXPERTS, SPEC] (reference) (cases, cases_experts);
             mat_mul [EIGHT, SPEC] (reference) (cases);
@@ -79,6 +80,8 @@ macro_rules! for_each_kernel {
             top_k [SPEC] () ();
             turn [SPEC] (reference) (cases);
             unpack_f16 [SPEC] () (cases);
+            wkv [SPEC] (reference) (cases);
+            wkv_output [SPEC] (reference) (cases);
         }
     };
 }

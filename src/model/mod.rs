@@ -22,7 +22,7 @@ mod tensors;
 pub use adapter::{Adapter, Pair, direction_key};
 pub use config::{
     EmbedderConfig, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector, RopeScaling,
-    RopeSections, Ssm, WholeImages, YarnRamp, flatten, rounded_kernel,
+    RopeSections, Ssm, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
@@ -53,6 +53,8 @@ pub enum ActivationKind {
     GeluErf,
     /// tanh
     Tanh,
+    /// The logistic function
+    Sigmoid,
     /// SiLU
     Silu,
     /// `x · σ(1.702 x)` (Hendrycks and Gimpel 2016, <https://arxiv.org/abs/1606.08415>)

@@ -2,7 +2,7 @@
 
 use super::program::{
     Activation, AttentionSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Keys, NearSpec,
-    Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight,
+    Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
 use super::{ActivationKind, GateKind};
@@ -70,6 +70,16 @@ pub enum Operand {
     Vector(WeightKey),
     /// An activation as wide as x.
     Rows(Activation),
+}
+
+/// What [`Op::WkvOutput`] adds of a token itself: r, w, k and v as [`Op::Wkv`] reads them, and `[width]` each how much
+/// keys follow the learning rate and the factors of r · k.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnToken {
+    /// r, w, k and v.
+    pub rwkv: [Activation; 4],
+    /// The vectors.
+    pub weights: [WeightKey; 2],
 }
 
 /// Which rows of a matrix of all heads [`Op::HeadValues`] multiplies with, those of a head after those of another.
@@ -168,6 +178,23 @@ pub enum Op {
         state: usize,
         y: Activation,
     },
+    /// `y = x + (to − x) · by`, value by value; to `by` are added the values of `more` from a place on.
+    Lerp { x: Activation, to: Activation, by: Operand, more: Option<(Activation, usize)>, y: Activation },
+    /// `S = diag(w) S + k vᵀ + b (aᵀ S)`, `y = Sᵀ r` per head (RWKV-7, Peng et al. 2025,
+    /// <https://arxiv.org/abs/2503.14456>), or without a and b (RWKV-6, Peng et al. 2024,
+    /// <https://arxiv.org/abs/2404.05892>), with w, k, a and b made of the inputs as the form of `wkv` says. With
+    /// [`WkvForm::Delta`](super::program::WkvForm) each head of `w` is followed by that of the learning rate. S is the
+    /// recurrent state of this number.
+    Wkv { r: Activation, w: Activation, kv: [Activation; 2], wkv: WkvSpec, state: usize, y: Activation },
+    /// `x = (norm(x) + v (r · k)) · gate` for each head of `head_dim` values: a layer norm where the file has its
+    /// weight and bias `[width of x]`; with `own` what the token's own key and value add past the state.
+    WkvOutput {
+        x: Activation,
+        norm: Option<([WeightKey; 2], f32)>,
+        own: Option<OwnToken>,
+        gate: Option<Activation>,
+        head_dim: usize,
+    },
     /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from
     /// `at` on, as many as the gate has.
     Gate { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
@@ -248,6 +275,15 @@ impl Op {
             Self::Conv { x, gates, .. } => std::iter::once(x).chain(gates.into_iter().flatten()).collect(),
             Self::Scan { z, dt, xbc, .. } => vec![z, dt, xbc],
             Self::ChannelScan { x, z, dt, bc: [b, c], .. } => vec![x, z, dt, b, c],
+            Self::Lerp { x, to, by, more, .. } => {
+                let by = if let Operand::Rows(by) = by { Some(by) } else { None };
+                [x, to].into_iter().chain(by).chain(more.map(|(more, _)| more)).collect()
+            }
+            Self::Wkv { r, w, kv: [k, v], .. } => vec![r, w, k, v],
+            Self::WkvOutput { x, own, gate, .. } => {
+                let own = own.iter().flat_map(|own| own.rwkv);
+                std::iter::once(x).chain(own).chain(gate).collect()
+            }
             Self::Route { logits, .. } => vec![logits],
             Self::ExpertGate { x, routes, .. } | Self::ExpertDown { x, routes, .. } => vec![x, routes],
             Self::Add { x, to, .. } => vec![x, to],
@@ -269,7 +305,8 @@ impl Op {
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
             Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::ChannelScan { y, .. } => y,
             Self::Route { routes, .. } => routes,
-            Self::GateRow { x, .. } => x,
+            Self::Lerp { y, .. } | Self::Wkv { y, .. } => y,
+            Self::GateRow { x, .. } | Self::WkvOutput { x, .. } => x,
             Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
             Self::Add { to, .. } => to,
             Self::Adapt { ref ys, .. } => ys[0],

@@ -1,7 +1,7 @@
 //! The weights that each operation of a program reads: the one table behind the tensors that a model wants, and behind
 //! where they go on the GPU.
 
-use super::program::{Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight};
+use super::program::{Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight, WkvForm};
 use super::roles::WeightKey;
 
 /// What an operation does with a weight.
@@ -84,7 +84,8 @@ impl Op {
             Self::Conv { x, conv, .. } => {
                 let channels = width(*x);
                 let biases = conv.bias.map(|of| bias(of, channels));
-                [values(conv.weight, &[conv.kernel, channels])].into_iter().chain(biases).collect()
+                let taps = conv.weight.map(|weight| values(weight, &[conv.kernel, channels]));
+                taps.into_iter().chain(biases).collect()
             }
             Self::Scan { scan, .. } => {
                 let [a, d] = [scan.a, scan.d].map(|key| values(key, &[1, scan.heads]));
@@ -118,7 +119,18 @@ impl Op {
             Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
             Self::Break { row, to } => vec![values(*row, &[width(*to)])],
             Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
-            Self::Combine { x, with: Operand::Vector(key), .. } => vec![values(*key, &[width(*x)])],
+            Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
+                vec![values(*key, &[width(*x)])]
+            }
+            Self::Wkv { wkv, .. } => match wkv.form {
+                WkvForm::Bonus(key) => vec![values(key, &[wkv.head_dim, wkv.heads])],
+                WkvForm::Gated => Vec::new(),
+                WkvForm::Delta(keys) => keys.map(|key| values(key, &[wkv.width()])).into(),
+            },
+            Self::WkvOutput { x, norm, own, .. } => {
+                let keys = norm.iter().flat_map(|(keys, _)| keys).chain(own.iter().flat_map(|own| &own.weights));
+                keys.map(|key| values(*key, &[width(*x)])).collect()
+            }
             Self::Bound { least, most, .. } => [least, most].map(|key| values(*key, &[1])).into(),
             Self::AttendNear { weights, near, .. } => {
                 weights.iter().flatten().map(|key| values(*key, &[near.head_dim])).collect()
@@ -137,6 +149,7 @@ impl Op {
             | Self::Turn { .. }
             | Self::Copy { .. }
             | Self::Combine { .. }
+            | Self::Lerp { .. }
             | Self::Gate { .. }
             | Self::GateRow { .. }
             | Self::Activate { .. }

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ModelConfig;
 pub use super::attention::{AttentionSpec, Keys, NearSpec, RopeFactors, RopeTable, Sight, Temperature};
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
-pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, PoolKind, TableRow};
-pub use super::recurrent::{ChannelSpec, ConvSpec, DeltaSpec, ScanSpec};
+pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, OwnToken, PoolKind, TableRow};
+pub use super::recurrent::{ChannelSpec, ConvSpec, DeltaSpec, ScanSpec, WkvForm, WkvSpec};
 use super::roles::{Role, WeightKey};
 pub use super::streams::{Spreading, StreamSpec};
 use crate::{Error, ErrorCode, Result};
@@ -197,6 +197,7 @@ impl Program {
             Op::Scan { scan, .. } => scan.check()?,
             Op::ChannelScan { scan, .. } => scan.check()?,
             Op::DeltaNet { delta, .. } => delta.check()?,
+            Op::Wkv { r, wkv, .. } => wkv.check(self.width(*r))?,
             _ => {}
         }
         let spec = &self.activations[op.writes().0];
@@ -281,6 +282,7 @@ impl Program {
         match *op {
             Op::Conv { x, conv, state, .. } => Some((state, conv.kernel.saturating_sub(1) * self.width(x))),
             Op::DeltaNet { delta, state, .. } => Some((state, delta.state_len())),
+            Op::Wkv { wkv, state, .. } => Some((state, wkv.state_len())),
             Op::Scan { scan, state, .. } => Some((state, scan.inner() * scan.state)),
             Op::ChannelScan { scan, state, .. } => Some((state, scan.channels * scan.state)),
             _ => None,

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 /// A causal depthwise convolution along the tokens of a sequence, with SiLU where there is `silu`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvSpec {
-    /// `[channels, kernel]`, the token's own last.
-    pub weight: WeightKey,
+    /// `[channels, kernel]`, the token's own last; without it the result is the input of the first of these tokens.
+    pub weight: Option<WeightKey>,
     /// `[channels]`
     pub bias: Option<Weight>,
     /// Tokens that a result depends on, its own included.
@@ -126,6 +126,54 @@ impl DeltaSpec {
         in_range("values of a head of a delta rule", head_dim, 1..=MAX_DELTA_HEAD)?;
         if k_heads == 0 || !v_heads.is_multiple_of(k_heads) {
             return Err(Error::bad_file(format!("{v_heads} heads of v do not divide among {k_heads} heads of k")));
+        }
+        Ok(())
+    }
+}
+
+/// How a head of RWKV's time mixing takes in a token, and what it has of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WkvForm {
+    /// RWKV-6, with `[heads, head_dim]`: how much of a token its own result has.
+    Bonus(WeightKey),
+    /// A gated linear attention: a key is what its decay takes away of it, and r is divided by √head_dim.
+    Gated,
+    /// RWKV-7, with `[width]` each: factors of the removal key, and how much keys follow the learning rate.
+    Delta([WeightKey; 2]),
+}
+
+/// The heads of RWKV's time mixing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WkvSpec {
+    /// Heads of r, each with a state: a multiple of `kv_heads`.
+    pub heads: usize,
+    /// Heads of k and of v.
+    pub kv_heads: usize,
+    /// Values per head.
+    pub head_dim: usize,
+    /// What is kept of a token.
+    pub form: WkvForm,
+}
+
+impl WkvSpec {
+    /// Values of all heads of a token.
+    pub fn width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Values of the states of a sequence: a square for each head, in rows of whole vectors.
+    pub fn state_len(&self) -> usize {
+        self.width() * self.shape().padded() as usize
+    }
+
+    pub(super) fn check(&self, width: usize) -> Result<()> {
+        let Self { heads, kv_heads, head_dim, .. } = *self;
+        in_range("values of a head of time mixing", head_dim, 1..=MAX_DELTA_HEAD)?;
+        if self.width() != width {
+            return Err(Error::bad_file(format!("{width} values do not divide among heads of {head_dim}")));
+        }
+        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+            return Err(Error::bad_file(format!("{heads} heads of r do not divide among {kv_heads} heads of k")));
         }
         Ok(())
     }

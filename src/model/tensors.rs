@@ -143,9 +143,12 @@ fn missing(spec: &WeightSpec, by_name: &HashMap<&str, usize>) -> Error {
     }
 }
 
-/// GGUF may write trailing dimensions of 1.
+/// GGUF may write trailing dimensions of 1, and vectors one after the other with dimensions of 1 between them.
 fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     let expected = spec.tensor_dims();
+    if spec.part.is_some() && expected.len() == 1 && tensor.elements() == expected[0] {
+        return Ok(());
+    }
     let longest = tensor.dims.len().max(expected.len());
     let padded = |dims: &[u64], i: usize| dims.get(i).copied().unwrap_or(1);
     if (0..longest).all(|i| padded(&tensor.dims, i) == padded(&expected, i)) {

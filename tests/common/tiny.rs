@@ -117,6 +117,15 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             let layers = ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2])));
             ssm.into_iter().chain((architecture == "jamba").then_some(layers)).collect()
         }
+        "rwkv6" | "rwkv6qwen2" => {
+            let keys = [("wkv.head_size", hidden / 4), ("time_mix_extra_dim", 256), ("time_decay_extra_dim", 512)];
+            keys.map(|(key, count)| (key.to_owned(), number(count))).into()
+        }
+        "rwkv7" | "arwkv7" => {
+            let ranks = ["decay", "iclr", "value_residual_mix", "gate"];
+            let ranks = ranks.map(|of| (format!("attention.{of}_lora_rank"), number(256)));
+            ranks.into_iter().chain([("wkv.head_size".to_owned(), number(hidden / 4))]).collect()
+        }
         "mamba2" | "falcon-h1" | "granitehybrid" => {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);
             ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).collect()

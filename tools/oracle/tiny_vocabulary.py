@@ -117,6 +117,20 @@ def gemma_pieces(size: int, chat: bool) -> Vocabulary:
                       space_prefix=False, chat_template=GEMMA_TEMPLATE if chat else None)
 
 
+def world(size: int) -> Vocabulary:
+    """A vocabulary of `size` tokens in the manner of RWKV's "World": every byte, then longer tokens, which may be parts
+    of characters; all are escaped as Python escapes bytes."""
+    words = Counter(" " + word for word in TEXT.split())
+    longer = ["\n\n", "  ", "\\n", "'s", "'\"", "é", "刺", "刺猬", "🦔"]
+    found = [text.encode() for text in longer] + [b"\xe5\x88", b"\xf0\x9f\xa6", b"\x80\x81", b" \xe7"]
+    found += [(left + right).encode() for left, right in _train(words, size)]
+    tokens = list(dict.fromkeys([bytes([byte]) for byte in range(256)] + found))[:size - 1]
+    types = [TokenType.CONTROL] + [TokenType.NORMAL] * len(tokens)
+    assert len(types) == size, f"{len(types)} tokens, {size} wanted"
+    return Vocabulary("rwkv", None, ["<s>"] + [repr(token)[2:-1] for token in tokens], [int(ty) for ty in types], bos=0,
+                      eos=0)
+
+
 def word_piece(size: int) -> Vocabulary:
     """A BERT style vocabulary of `size` tokens: special tokens, then pieces that begin a word (`▁` in front) and pieces
     that continue one."""

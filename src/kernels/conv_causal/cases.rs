@@ -1,5 +1,5 @@
-//! Short and long kernels, with and without gates, bias and SiLU; from the first token and from a state; rows of
-//! several sequences, one of them done, and several rows of one; results and states.
+//! Short and long kernels, with and without gates, weights, bias and SiLU; from the first token and from a state; rows
+//! of several sequences, one of them done, and several rows of one; results and states.
 
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
@@ -15,19 +15,21 @@ struct Shape {
     channels: usize,
     kernel: usize,
     gated: bool,
+    weighted: bool,
     bias: bool,
     silu: bool,
 }
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("conv_causal");
-    let lfm2 = Shape { channels: 65, kernel: 3, gated: true, bias: false, silu: false };
-    let mamba = Shape { channels: 130, kernel: 4, gated: false, bias: true, silu: true };
-    let shortest = Shape { channels: 1, kernel: 2, gated: false, bias: false, silu: true };
-    let longest = Shape { channels: 31, kernel: 8, gated: true, bias: true, silu: true };
+    let lfm2 = Shape { channels: 65, kernel: 3, gated: true, weighted: true, bias: false, silu: false };
+    let mamba = Shape { channels: 130, kernel: 4, gated: false, weighted: true, bias: true, silu: true };
+    let shortest = Shape { channels: 1, kernel: 2, gated: false, weighted: true, bias: false, silu: true };
+    let longest = Shape { channels: 31, kernel: 8, gated: true, weighted: true, bias: true, silu: true };
+    let before = Shape { channels: 67, kernel: 2, gated: false, weighted: false, bias: false, silu: false };
     let row = |sequence, position| Row { sequence, position, ..Row::default() };
     let mut cases = Vec::new();
-    for shape in [lfm2, mamba, shortest, longest] {
+    for shape in [lfm2, mamba, shortest, longest, before] {
         for (position, rows) in [(0, 21), (1, 1), (5, 2), (9, 17)] {
             cases.extend(both(random, &shape, &Pass::chunk(1, position, &vec![0; rows]), false));
         }
@@ -55,12 +57,13 @@ struct Data {
 }
 
 fn case(random: &mut Random, shape: &Shape, pass: &Pass, [few, see_state]: [bool; 2]) -> Case {
-    let &Shape { channels, kernel, gated, bias, silu } = shape;
+    let &Shape { channels, kernel, gated, weighted, bias, silu } = shape;
     let (rows, stride) = (pass.rows.len(), 1 + 3 * channels);
     let mut floats = |count| random.floats(count);
+    let first_tap = || (0..channels * kernel).map(|i| f32::from(i % kernel == 0)).collect();
     let data = Data {
         x: floats(rows * stride),
-        weight: floats(channels * kernel),
+        weight: if weighted { floats(channels * kernel) } else { first_tap() },
         bias: floats(if bias { channels } else { 0 }),
         state: floats(SEQUENCES * (kernel - 1) * channels),
     };
@@ -75,7 +78,7 @@ fn case(random: &mut Random, shape: &Shape, pass: &Pass, [few, see_state]: [bool
         kernel: kernel as u32,
         x: Rows { slice: x, offset: 1 + 2 * channels_u32, stride: stride as u32 },
         gates: gated.then_some([1, 1 + channels_u32]),
-        weight,
+        weight: weighted.then_some(weight),
         bias: bias.then_some(bias_buffer),
         silu,
         state: state.into(),
@@ -87,7 +90,8 @@ fn case(random: &mut Random, shape: &Shape, pass: &Pass, [few, see_state]: [bool
     };
     let (results, states) = expected(shape, &data, pass);
     let (output, expected) = if see_state { (state, states) } else { (y, results) };
-    let parts = [(gated, ", gated"), (bias, ", bias"), (silu, ", SiLU"), (see_state, ", the state")];
+    let [gated, weighted] = [(gated, ", gated"), (!weighted, ", the first input")];
+    let parts = [gated, weighted, (bias, ", bias"), (silu, ", SiLU"), (see_state, ", the state")];
     let used: String = parts.iter().filter(|(used, _)| *used).map(|(_, part)| *part).collect();
     let name = format!("{rows}x{channels}, kernel {kernel}{used}, {}", places(&pass.rows));
     bench.case(name, dispatches, output, Expected::Close(expected, Tolerance::PLAIN))

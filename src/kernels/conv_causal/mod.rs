@@ -15,8 +15,8 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: &[PARAMS, read("this_pass"), read("x"), read("weight"), read("bias"), write("state"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[
-        "WG_SIZE", "KERNEL", "CHANNELS", "ROWS", "X_STRIDE", "X_AT", "B_AT", "C_AT", "GATED", "BIAS", "SILU", "STORE",
-        "KEEP",
+        "WG_SIZE", "KERNEL", "CHANNELS", "ROWS", "X_STRIDE", "X_AT", "B_AT", "C_AT", "GATED", "WEIGHTED", "BIAS",
+        "SILU", "STORE", "KEEP",
     ],
 };
 
@@ -36,8 +36,8 @@ pub struct ConvCausal {
     pub x: Rows,
     /// `y = c · conv(b · x)`: where b and c start in a row of the buffer of x.
     pub gates: Option<[u32; 2]>,
-    /// `[channels, kernel]`, the token's own last.
-    pub weight: Slice,
+    /// `[channels, kernel]`, the token's own last; without it the result is the first of these inputs.
+    pub weight: Option<Slice>,
     /// `[channels]`
     pub bias: Option<Slice>,
     /// SiLU on the result.
@@ -81,6 +81,7 @@ fn dispatch(pass: Slice, dummy: Slice, problem: &ConvCausal, part: &Part) -> Dis
         ("B_AT", b_at.into()),
         ("C_AT", c_at.into()),
         ("GATED", bool_override(gates.is_some())),
+        ("WEIGHTED", bool_override(weight.is_some())),
         ("BIAS", bool_override(bias.is_some())),
         ("SILU", bool_override(silu)),
         ("STORE", bool_override(part.store)),
@@ -88,6 +89,6 @@ fn dispatch(pass: Slice, dummy: Slice, problem: &ConvCausal, part: &Part) -> Dis
     ];
     let rows = if part.keep { Extent::Fixed(1) } else { Extent::PerRows(part.rows) };
     let grid = [Extent::Fixed(channels.div_ceil(WG_SIZE)), rows, Extent::Fixed(1)];
-    let buffers = [pass, x.slice, weight, bias.unwrap_or(dummy), state, y];
+    let buffers = [pass, x.slice, weight.unwrap_or(dummy), bias.unwrap_or(dummy), state, y];
     Dispatch::new(Kernel::new(&SPEC, &constants).named(part.name), &NoParams::default(), &buffers, grid)
 }

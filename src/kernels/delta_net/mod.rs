@@ -65,12 +65,12 @@ pub struct DeltaHeads {
 
 impl DeltaHeads {
     /// Threads that share a column of the state: a power of two.
-    fn parts(&self) -> u32 {
+    pub(super) fn parts(&self) -> u32 {
         self.head_dim.div_ceil(4 * MAX_ITEMS).next_power_of_two()
     }
 
     /// Vectors of a column that each of them holds.
-    fn items(&self) -> u32 {
+    pub(super) fn items(&self) -> u32 {
         self.head_dim.div_ceil(4 * self.parts())
     }
 
@@ -110,6 +110,15 @@ pub struct DeltaNet {
     pub y: Slice,
 }
 
+/// The sums of threads that share a column of the state.
+pub(super) fn with_column_sums(kernel: Kernel, caps: &Caps, parts: u32) -> Kernel {
+    if caps.subgroups && caps.subgroup_sizes().0 >= parts {
+        kernel.named("subgroup").enable("subgroups").import("column_sums", "column_sums_subgroup")
+    } else {
+        kernel.import("column_sums", "column_sums_memory")
+    }
+}
+
 /// Takes the states of all sequences along their rows of the pass.
 pub fn delta_net(caps: &Caps, pass: Slice, problem: &DeltaNet) -> Dispatch {
     let &DeltaNet { heads, eps, sequences, qkv, beta, alpha, dt_bias, a, state, y } = problem;
@@ -127,12 +136,7 @@ pub fn delta_net(caps: &Caps, pass: Slice, problem: &DeltaNet) -> Dispatch {
         ("ITEMS", heads.items().into()),
         ("TILE", tile.into()),
     ];
-    let kernel = Kernel::new(&SPEC, &constants);
-    let kernel = if caps.subgroups && caps.subgroup_sizes().0 >= parts {
-        kernel.named("subgroup").enable("subgroups").import("column_sums", "column_sums_subgroup")
-    } else {
-        kernel.import("column_sums", "column_sums_memory")
-    };
+    let kernel = with_column_sums(Kernel::new(&SPEC, &constants), caps, parts);
     let params =
         Params { beta_at: beta.offset, beta_stride: beta.stride, alpha_at: alpha.offset, alpha_stride: alpha.stride };
     let buffers = [pass, qkv, beta.slice, alpha.slice, dt_bias, a, state, y];

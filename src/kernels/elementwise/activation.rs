@@ -10,6 +10,7 @@ pub fn activation(kind: ActivationKind) -> Vec<Step> {
         ActivationKind::Gelu => &[(Op::Gelu, &[x])],
         ActivationKind::GeluErf => &[(Op::GeluErf, &[x])],
         ActivationKind::Tanh => &[(Op::Tanh, &[x])],
+        ActivationKind::Sigmoid => &[(Op::Sigmoid, &[x])],
         ActivationKind::Silu => &[(Op::Silu, &[x])],
         ActivationKind::QuickGelu => {
             &[(Op::Mul, &[x, Arg::Number(QUICK_GELU)]), (Op::Sigmoid, &[Arg::Step(0)]), (Op::Mul, &[x, Arg::Step(1)])]

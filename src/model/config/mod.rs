@@ -9,6 +9,7 @@ mod latent;
 mod layered;
 mod numbers;
 mod rope;
+mod wkv;
 
 use std::collections::HashSet;
 
@@ -18,6 +19,7 @@ pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use latent::Latent;
 pub use layered::Loops;
+pub use wkv::Wkv;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION};
@@ -199,6 +201,8 @@ pub struct ModelConfig {
     pub rope_pattern: Option<SlidingPattern>,
     /// The state-space layers, if the file has their keys.
     pub ssm: Option<Ssm>,
+    /// RWKV's layers, if the file has their keys.
+    pub wkv: Option<Wkv>,
     /// Which layers have a recurrent state and no KV cache, if the file says.
     pub recurrent_layers: Option<SlidingPattern>,
     /// What the file multiplies products of queries and keys by, instead of 1 / √head_dim.
@@ -262,7 +266,11 @@ impl ModelConfig {
         };
         let original_context = rope::original_context(&keys, context_length)?;
         let layers = trunk_layers(&keys, blocks)?;
-        let (heads, kv_heads) = heads(&keys, blocks)?;
+        let wkv = Wkv::from_keys(&keys)?;
+        let (heads, kv_heads) = match wkv {
+            Some(_) => (PerLayer::All(0), PerLayer::All(0)),
+            None => heads(&keys, blocks)?,
+        };
         let latent = Latent::from_keys(&keys, hidden / heads.max().max(1))?;
         let (head_dim, kv_heads) = match &latent {
             Some(latent) => (latent.width(), PerLayer::All(1)),
@@ -318,6 +326,7 @@ impl ModelConfig {
             sliding_pattern: keys.pattern("attention.sliding_window_pattern")?,
             rope_pattern: keys.pattern("attention.rope_pattern")?,
             ssm: keys.ssm()?,
+            wkv,
             recurrent_layers: keys.recurrent_layers()?,
             attention_scale: keys.scale("attention.scale")?,
             attention_temperature: keys.scale("attention.temperature_scale")?,

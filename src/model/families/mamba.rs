@@ -46,7 +46,7 @@ fn mixer(b: &mut Builder, input: Activation) -> Activation {
     b.fused(Role::SsmIn, 1, &parts.map(|(role, _, width)| (role, width)));
     let [x, z] = parts.map(|(role, name, width)| b.linear(input, role, None, (name, width)));
     let bias = Some(Weight { key: b.weight(Role::SsmConvBias), optional: false });
-    let conv = ConvSpec { weight: b.weight(Role::SsmConv), bias, kernel: ssm.kernel, silu: true };
+    let conv = ConvSpec { weight: Some(b.weight(Role::SsmConv)), bias, kernel: ssm.kernel, silu: true };
     let x = b.conv(x, None, conv, "x convolved");
     let parts = [(Role::SsmDt, "dt low", rank), (Role::SsmB, "B", state), (Role::SsmC, "C", state)];
     b.fused(Role::SsmX, 1, &parts.map(|(role, _, width)| (role, width)));

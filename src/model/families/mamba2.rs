@@ -88,7 +88,7 @@ pub fn mixer(b: &mut Builder, input: Activation) -> Activation {
     b.fused(Role::SsmIn, 1, &parts.map(|(role, _, width)| (role, width)));
     let [z, xbc, dt] = parts.map(|(role, name, width)| b.linear(input, role, None, (name, width)));
     let bias = Some(Weight { key: b.weight(Role::SsmConvBias), optional: true });
-    let conv = ConvSpec { weight: b.weight(Role::SsmConv), bias, kernel: ssm.kernel, silu: true };
+    let conv = ConvSpec { weight: Some(b.weight(Role::SsmConv)), bias, kernel: ssm.kernel, silu: true };
     let xbc = b.conv(xbc, None, conv, "xbc");
     let scanned = b.scan([z, dt, xbc], scan);
     let has_norm = b.has(Role::SsmNorm);

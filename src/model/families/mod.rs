@@ -30,6 +30,7 @@ mod olmo;
 mod phi;
 mod qwen35;
 mod recurrent;
+mod rwkv;
 mod smallthinker;
 mod stablelm;
 mod ungated;
@@ -154,6 +155,10 @@ static FAMILIES: &[Family] = &[
     family("mamba", mamba::mamba),
     family("jamba", mamba::jamba),
     family("minicpm3", latent::minicpm3),
+    family("rwkv7", rwkv::rwkv7),
+    family("arwkv7", rwkv::arwkv7),
+    family("rwkv6", rwkv::rwkv6),
+    family("rwkv6qwen2", rwkv::rwkv6qwen2),
     family("jais2", ungated::nemotron),
     family("spark2_5", llama::spark),
     family("llama-embed", llama::llama).embeds(Embeds::Always),

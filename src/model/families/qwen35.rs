@@ -64,7 +64,7 @@ fn delta_rule(b: &mut Builder, x: Activation, layout: Layout) -> Activation {
     }
     let beta = b.linear(x, Role::SsmBeta, None, ("beta", v_heads));
     let alpha = b.linear(x, Role::SsmAlpha, None, ("alpha", v_heads));
-    let conv = ConvSpec { weight: b.weight(Role::SsmConv), bias: None, kernel, silu: true };
+    let conv = ConvSpec { weight: Some(b.weight(Role::SsmConv)), bias: None, kernel, silu: true };
     let convolved = b.conv(qkv, None, conv, "convolved");
     let values = b.delta_net([convolved, beta, alpha], delta);
     let gated = b.gate_heads(values, gate, Some(Role::SsmNorm), head_dim);

@@ -1,0 +1,9 @@
+// The logistic function of numbers that may be far from 0.
+fn logistic(x: vec4<f32>) -> vec4<f32> {
+    return 1.0 / (1.0 + exp(-max(x, vec4<f32>(-80.0))));
+}
+
+// RWKV-7's key: as much smaller as the learning rate is, where `share` says so.
+fn slowed_key(key: vec4<f32>, rate: vec4<f32>, share: vec4<f32>) -> vec4<f32> {
+    return key * (1.0 + (rate - 1.0) * share);
+}
