@@ -3,8 +3,6 @@
 //! Origin: Devlin et al., <https://arxiv.org/abs/1810.04805>, and its published tokenizer. In GGUF the tokens that
 //! begin a word have U+2581 in front; those that go on with one have lost their `##`.
 
-use icu_normalizer::DecomposingNormalizerBorrowed;
-
 use super::classes::{Classes, is_control_or_format, is_nonspacing_mark};
 use super::special::Matcher;
 use super::vocab::Vocab;
@@ -77,13 +75,26 @@ impl Normalizer {
         };
         let kept = text.chars().filter(|&character| !is_dropped(character));
         if self.strip_accents {
-            let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(kept);
-            decomposed.filter(|&character| !is_nonspacing_mark(character)).for_each(push);
+            let decomposed = decomposed(kept.collect());
+            decomposed.chars().filter(|&character| !is_nonspacing_mark(character)).for_each(push);
         } else {
             kept.for_each(push);
         }
         words
     }
+}
+
+/// `text` in normalization form D (Unicode Standard Annex 15): letters with accents are letters followed by marks. The
+/// tables are those of JavaScript.
+#[cfg(target_arch = "wasm32")]
+fn decomposed(text: String) -> String {
+    js_sys::JsString::from(text).normalize("NFD").into()
+}
+
+/// The same where there is no JavaScript.
+#[cfg(not(target_arch = "wasm32"))]
+fn decomposed(text: String) -> String {
+    icu_normalizer::DecomposingNormalizerBorrowed::new_nfd().normalize(&text).into_owned()
 }
 
 /// Control characters and what stands for a broken character.

@@ -31,6 +31,23 @@ test('a file is read by openAsBlob, and its URL is refused with that hint', asyn
   await assert.rejects(Tokenizer.load(url), hint);
 });
 
+// tests/tokenizer.rs runs the same on the host, where tables of Unicode come from elsewhere.
+test('committed vocabularies give in WebAssembly the ids that they give on the host', async () => {
+  const folder = 'tests/fixtures/tokenizer';
+  const read = (name) => JSON.parse(new TextDecoder().decode(file(`${folder}/${name}`)));
+  const vocabularies = [...read('cases.json').vocabularies, { vocabulary: 'world.gguf', ...read('world.json') }];
+  assert.equal(vocabularies.length, 11);
+  for (const { vocabulary, cases } of vocabularies) {
+    const tokenizer = await Tokenizer.load(file(`${folder}/${vocabulary}`));
+    for (const [text, plain, special] of cases) {
+      const ids = (options) => [...tokenizer.tokenize(text, { addSpecial: false, ...options })];
+      assert.deepEqual(ids({ parseSpecial: false }), plain, `${vocabulary}: ${text}`);
+      assert.deepEqual(ids({ parseSpecial: true }), special ?? plain, `${vocabulary}: ${text}`);
+    }
+    tokenizer.free();
+  }
+});
+
 test('a prompt from applyChatTemplate has one BOS, as messages have', async () => {
   const model = await WasmModel.load(STORYTELLER);
   const text = await model.applyChatTemplate(CHAT);
