@@ -170,6 +170,21 @@ fn a_byte_that_no_token_begins_with_is_unknown() {
     assert_eq!(world(None).decode(&[3, 4, 4], false), "bé\u{fffd}");
 }
 
+/// The blank line that ends an answer is text, the token that ends a text is not.
+#[test]
+fn typing_the_end_of_a_text_does_not_end_it() {
+    let metadata = [
+        ("tokenizer.ggml.model", Value::String("rwkv".into())),
+        ("tokenizer.ggml.tokens", strings(&["<s>", "<", "s", ">", "\\n\\n"])),
+        ("tokenizer.ggml.eos_token_id", Value::U32(0)),
+        ("tokenizer.ggml.eot_token_id", Value::U32(4)),
+    ];
+    let world = Tokenizer::from_metadata(&metadata.into_iter().collect()).expect("a vocabulary");
+    assert_eq!(world.encode("<s>\n\n", false, false), [1, 2, 3, 4]);
+    assert_eq!((world.is_special(0), world.is_special(4)), (true, false));
+    assert_eq!(world.end_of_generation_ids(), [0, 4]);
+}
+
 /// Each case is a text, its ids, its ids with special tokens read where they differ (else null or missing), and the
 /// text that the ids give where that differs (null where it is not compared). Pairs are two texts, the ids of both,
 /// where the second begins, and the ids of the first alone with the special tokens that belong to it.

@@ -251,9 +251,12 @@ pub(super) fn end_tokens(vocab: &mut Vocab, named: impl IntoIterator<Item = u32>
     }
     sort_by(&mut ends, |a, b| a < b);
     ends.dedup();
-    // RWKV's answers end with a blank line, which is text elsewhere.
-    if vocab.spelling() != Spelling::Escaped {
-        ends.iter().for_each(|&id| vocab.set_kind(id, Kind::Control));
+    for &id in &ends {
+        // RWKV's answers end with a blank line, which is text elsewhere.
+        let is_blank = vocab.token(id).is_some_and(|text| text.trim_ascii().is_empty());
+        if !(is_blank && vocab.spelling() == Spelling::Escaped) {
+            vocab.set_kind(id, Kind::Control);
+        }
     }
     ends
 }
