@@ -251,13 +251,19 @@ impl Interpreter<'_> {
         if let Some([b, _]) = gates {
             input.iter_mut().zip(&values[b.0]).for_each(|(x, b)| *x *= b);
         }
-        // Without weights the first of the inputs.
-        let width = input.len() / self.run.tokens;
-        let first = || (0..width * conv.kernel).map(|i| f32::from(i % conv.kernel == 0)).collect();
-        let weight = conv.weight.map_or_else(first, |weight| self.weights.norm(weight).to_vec());
+        let first: Vec<f32>;
+        let weight = match conv.weight {
+            Some(weight) => self.weights.norm(weight),
+            // The first of the inputs.
+            None => {
+                let width = input.len() / self.run.tokens;
+                first = (0..width * conv.kernel).map(|i| f32::from(i % conv.kernel == 0)).collect();
+                &first
+            }
+        };
         let bias = conv.bias.and_then(|bias| self.weights.vector(bias.key)).unwrap_or_default();
         let channels = weight.len() / conv.kernel;
-        let mut out = conv_causal(&input, &weight, bias, &mut self.states[state], channels);
+        let mut out = conv_causal(&input, weight, bias, &mut self.states[state], channels);
         if conv.silu {
             out.iter_mut().for_each(|y| *y = silu(*y));
         }
