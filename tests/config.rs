@@ -365,6 +365,20 @@ fn names_the_tensor_and_both_shapes() {
 }
 
 #[test]
+fn vectors_of_one_tensor_lie_one_after_the_other() {
+    let config = config("rwkv7");
+    let name = "blk.0.time_mix_lerp_fused.weight";
+    let shaped = |dims: &[u64]| {
+        let mut tensors = tensors(&config);
+        tensors.iter_mut().filter(|t| t.name == name).for_each(|t| t.dims = dims.to_vec());
+        match_tensors(&config, &tensors)
+    };
+    let shares = tensors(&config).iter().find(|t| t.name == name).expect("shares in one tensor").elements() / 32;
+    assert!(shaped(&[32, 1, 1, shares]).is_ok());
+    refused(shaped(&[shares, 32]), BadFile, &[name, &format!("found [{shares}, 32]")]);
+}
+
+#[test]
 fn refuses_twins_stray_biases_and_stray_scales() {
     let config = config("qwen3");
     let mut twins = tensors(&config);
@@ -423,16 +437,18 @@ fn numbers_of_recurrent_layers_are_checked() {
     }
     let halves = "layer 0: 32 values do not divide among heads of 5";
     for (key, value, expected) in [
-        ("wkv.head_size", 0, "layer 0: values of a head of time mixing: expected 1 to 256, found 0"),
+        ("wkv.head_size", 0, "metadata `rwkv7.wkv.head_size`: expected 1 to 1024, found 0"),
         ("wkv.head_size", 257, "values of a head of time mixing: expected 1 to 256, found 257"),
         ("wkv.head_size", 5, halves),
-        ("attention.decay_lora_rank", 0, "layer 0: width of `low rank`: expected at least 1, found 0"),
+        ("attention.decay_lora_rank", 0, "layer 0: width of `decay low rank`: expected at least 1, found 0"),
+        ("attention.iclr_lora_rank", 0, "layer 0: width of `iclr low rank`: expected at least 1, found 0"),
         ("feed_forward_length", 0, "layer 0: width of `up`: expected at least 1, found 0"),
     ] {
         refused(with("rwkv7", key, value), BadFile, &[expected]);
     }
     refused(with("rwkv6", "time_mix_extra_dim", 0), BadFile, &["width of `low ranks`", "found 0"]);
     refused(with("rwkv6", "wkv.head_size", 5), BadFile, &[halves]);
+    assert!(with("llama", "wkv.head_size", 5).is_ok(), "a key of another architecture");
     let heads = "layer 0: 4 heads of r do not divide among 3 heads of k";
     refused(with("rwkv6qwen2", "attention.head_count_kv", 3), BadFile, &[heads]);
     refused(with("mamba", "ssm.state_size", 513), BadFile, &["state of a scan", "1 to 512", "513"]);
@@ -444,11 +460,14 @@ fn numbers_of_recurrent_layers_are_checked() {
         }
         assert_eq!(webgguf::model::config(&header(metadata)).map(|config| config.head_dim), Ok(0), "{key}");
     }
-    for (architecture, start) in
-        [("mamba2", "mamba2.ssm."), ("mamba", "mamba.ssm."), ("qwen35", "qwen35.ssm."), ("rwkv7", "rwkv7.wkv.")]
-    {
+    for (architecture, start, said) in [
+        ("mamba2", "mamba2.ssm.", "layer 0"),
+        ("mamba", "mamba.ssm.", "layer 0"),
+        ("qwen35", "qwen35.ssm.", "layer 0"),
+        ("rwkv7", "rwkv7.wkv.", "`rwkv7.wkv.head_size` is missing"),
+    ] {
         let without_sizes = header(without(&metadata(architecture), start));
-        refused(webgguf::model::config(&without_sizes), BadFile, &["layer 0"]);
+        refused(webgguf::model::config(&without_sizes), BadFile, &[said]);
     }
 }
 

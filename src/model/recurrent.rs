@@ -123,7 +123,7 @@ impl DeltaSpec {
 
     pub(super) fn check(&self) -> Result<()> {
         let Self { k_heads, v_heads, head_dim, .. } = *self;
-        in_range("values of a head of a delta rule", head_dim, 1..=MAX_DELTA_HEAD)?;
+        in_range("values of a head of a delta rule", head_dim, 1..=MAX_STATE_HEAD)?;
         if k_heads == 0 || !v_heads.is_multiple_of(k_heads) {
             return Err(Error::bad_file(format!("{v_heads} heads of v do not divide among {k_heads} heads of k")));
         }
@@ -168,7 +168,7 @@ impl WkvSpec {
 
     pub(super) fn check(&self, width: usize) -> Result<()> {
         let Self { heads, kv_heads, head_dim, .. } = *self;
-        in_range("values of a head of time mixing", head_dim, 1..=MAX_DELTA_HEAD)?;
+        in_range("values of a head of time mixing", head_dim, 1..=MAX_STATE_HEAD)?;
         if self.width() != width {
             return Err(Error::bad_file(format!("{width} values do not divide among heads of {head_dim}")));
         }
@@ -183,8 +183,8 @@ impl WkvSpec {
 const MAX_CONV_KERNEL: usize = 8;
 /// The largest state of a scan, in values per value of a head.
 const MAX_SCAN_STATE: usize = 512;
-/// The longest head of a delta rule.
-const MAX_DELTA_HEAD: usize = 256;
+/// The longest head of a delta rule, and of RWKV's time mixing.
+const MAX_STATE_HEAD: usize = 256;
 
 fn in_range(what: &str, found: usize, range: RangeInclusive<usize>) -> Result<()> {
     if range.contains(&found) {

@@ -146,7 +146,8 @@ fn missing(spec: &WeightSpec, by_name: &HashMap<&str, usize>) -> Error {
 /// GGUF may write trailing dimensions of 1, and vectors one after the other with dimensions of 1 between them.
 fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     let expected = spec.tensor_dims();
-    if spec.part.is_some() && expected.len() == 1 && tensor.elements() == expected[0] {
+    let is_vector = spec.part.is_some() && expected.len() == 1;
+    if is_vector && tensor.dims.first() == spec.dims.first() && tensor.elements() == expected[0] {
         return Ok(());
     }
     let longest = tensor.dims.len().max(expected.len());

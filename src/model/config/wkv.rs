@@ -3,6 +3,9 @@
 use super::{Keys, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS};
 use crate::error::Result;
 
+/// Those with RWKV's time mixing in the place of attention.
+const ARCHITECTURES: [&str; 4] = ["rwkv6", "rwkv7", "arwkv7", "rwkv6qwen2"];
+
 /// The numbers of RWKV's layers; 0 where the file has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wkv {
@@ -10,24 +13,27 @@ pub struct Wkv {
     pub head_dim: usize,
     /// Heads of k and v, where they are fewer than those of r.
     pub kv_heads: usize,
-    /// Values that decays are made of.
+    /// Rank of the product that gives decays.
     pub decay: usize,
-    /// Values that learning rates are made of.
+    /// Rank of the product that gives in-context learning rates.
     pub learning_rate: usize,
-    /// Values that say how far values go to those of the first layer.
+    /// Rank of the product that says how far values go to those of the first layer.
     pub value_mix: usize,
-    /// Values that gates are made of.
+    /// Rank of the product that gives gates.
     pub gate: usize,
-    /// Values that each share of the token before is made of.
+    /// Rank of each of RWKV-6's products that give shares of the token before.
     pub shift: usize,
     /// After so many layers the residual stream is halved.
     pub halve_every: usize,
 }
 
 impl Wkv {
-    /// Reads the keys, if the file has the first of them.
+    /// Reads the keys of an architecture with time mixing.
     pub(super) fn from_keys(keys: &Keys) -> Result<Option<Self>> {
-        let Some(head_dim) = keys.number("wkv.head_size", MAX_HEAD_DIM)? else { return Ok(None) };
+        if !ARCHITECTURES.contains(&keys.architecture) {
+            return Ok(None);
+        }
+        let head_dim = keys.required("wkv.head_size", MAX_HEAD_DIM)?;
         let number = |key, most| Ok(keys.number(key, most)?.unwrap_or(0));
         let rank = |key| number(key, MAX_HIDDEN);
         Ok(Some(Self {

@@ -104,18 +104,18 @@ fn time_mix_7(b: &mut Builder, x: Activation, first: &mut Option<Activation>) ->
     let r = b.linear(x_r, named("time_mix_receptance.weight"), None, ("r", hidden));
     let x_w = mixed(b, 1);
     let tensors = ["time_mix_w1.weight", "time_mix_w2.weight", "time_mix_w0.weight"];
-    let w = b.low_rank(x_w, tensors, Some(ActivationKind::Tanh), ("w", numbers.decay));
+    let w = b.low_rank(x_w, tensors, Some(ActivationKind::Tanh), ["w", "decay low rank"], numbers.decay);
     let x_k = mixed(b, 2);
     let k = b.linear(x_k, named("time_mix_key.weight"), None, ("k", hidden));
     let x_v = mixed(b, 3);
     let v = values_7(b, x_v, first);
     let x_a = mixed(b, 4);
     let tensors = ["time_mix_a1.weight", "time_mix_a2.weight", "time_mix_a0.weight"];
-    let rate = b.low_rank(x_a, tensors, None, ("learning rate", numbers.learning_rate));
+    let rate = b.low_rank(x_a, tensors, None, ["in-context learning rate", "iclr low rank"], numbers.learning_rate);
     let gate = has_gate.then(|| {
         let x_g = mixed(b, 5);
         let tensors = ["time_mix_g1.weight", "time_mix_g2.weight", ""];
-        b.low_rank(x_g, tensors, Some(ActivationKind::Sigmoid), ("gate", numbers.gate))
+        b.low_rank(x_g, tensors, Some(ActivationKind::Sigmoid), ["time gate", "gate low rank"], numbers.gate)
     });
 
     let [k_k, k_a, r_k] = ["time_mix_k_k.weight", "time_mix_k_a.weight", "time_mix_r_k.weight"].map(|of| b.named(of));
@@ -139,7 +139,7 @@ fn values_7(b: &mut Builder, x: Activation, first: &mut Option<Activation>) -> A
     };
     let rank = b.config.wkv.unwrap_or_default().value_mix;
     let tensors = ["time_mix_v1.weight", "time_mix_v2.weight", "time_mix_v0.weight"];
-    let by = b.low_rank(x, tensors, None, ("part of first v", rank));
+    let by = b.low_rank(x, tensors, None, ["part of first v", "value mix low rank"], rank);
     b.push(Op::Activate { x: by, kind: ActivationKind::Sigmoid });
     let own = b.linear(x, role, None, ("own v", hidden));
     b.lerp([own, to], Operand::Rows(by), None, "v")
@@ -183,12 +183,12 @@ fn time_mix_6(b: &mut Builder, x: Activation, is_linear: bool) -> Activation {
 
     let x_w = mixed(b, 0);
     let tensors = ["time_mix_decay_w1.weight", "time_mix_decay_w2.weight", "time_mix_decay.weight"];
-    let w = b.low_rank(x_w, tensors, Some(ActivationKind::Tanh), ("w", numbers.decay));
+    let w = b.low_rank(x_w, tensors, Some(ActivationKind::Tanh), ["w", "decay low rank"], numbers.decay);
     let k = product(b, 1, ["time_mix_key.weight", "time_mix_key.bias"], ("k", kv_width));
     let v = product(b, 2, ["time_mix_value.weight", "time_mix_value.bias"], ("v", kv_width));
     let r = product(b, 3, ["time_mix_receptance.weight", "time_mix_receptance.bias"], ("r", hidden));
     let x_g = mixed(b, 4);
-    let gate = b.linear(x_g, named("time_mix_gate.weight"), None, ("gate", hidden));
+    let gate = b.linear(x_g, named("time_mix_gate.weight"), None, ("time gate", hidden));
     b.push(Op::Activate { x: gate, kind: if is_linear { ActivationKind::Sigmoid } else { ActivationKind::Silu } });
 
     let form = if is_linear { WkvForm::Gated } else { WkvForm::Bonus(b.named("time_mix_first.weight")) };
@@ -200,7 +200,7 @@ fn time_mix_6(b: &mut Builder, x: Activation, is_linear: bool) -> Activation {
 
 /// The feed-forward of x and the token before, gated by their receptance in RWKV-6.
 fn channel_mix(b: &mut Builder, x: Activation, has_receptance: bool) -> Activation {
-    let (hidden, ffn) = (b.config.hidden, b.config.ffn.of(0));
+    let (hidden, ffn) = (b.config.hidden, b.config.ffn.of(b.layer));
     let before = b.token_before(x);
     let receptance = has_receptance.then(|| {
         let mixed = b.mixed([x, before], "channel_mix_lerp_r.weight");
@@ -247,16 +247,17 @@ impl Builder<'_> {
         y
     }
 
-    /// Two products of x with a few values between them, which may go through an activation; `tensors` are those of the
-    /// products and the bias, which has no name where there is none.
+    /// Two products of x with `rank` values between them, which may go through an activation; `tensors` are those of
+    /// the products and the bias, which has no name where there is none. The names are those of y and of these values.
     fn low_rank(
         &mut self,
         x: Activation,
         [down, up, bias]: [&'static str; 3],
         kind: Option<ActivationKind>,
-        (name, rank): (&'static str, usize),
+        [name, inner]: [&'static str; 2],
+        rank: usize,
     ) -> Activation {
-        let low = self.linear(x, named(down), None, ("low rank", rank));
+        let low = self.linear(x, named(down), None, (inner, rank));
         if let Some(kind) = kind {
             self.push(Op::Activate { x: low, kind });
         }
