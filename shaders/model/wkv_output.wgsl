@@ -52,7 +52,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var i = lane; i < HEAD_DIM; i += WG_SIZE) {
             let rate = logistic(vec4<f32>(w[2u * start + HEAD_DIM + i]));
             let share = vec4<f32>(of_heads[own_at + i]);
-            let key = slowed_key(vec4<f32>(k[start + i]), rate, share).x;
+            let key = replacement_key(vec4<f32>(k[start + i]), rate, share).x;
             own += r[start + i] * of_heads[own_at + WIDTH + i] * key;
         }
         // mutant: workgroup_sum(own, lane) => own

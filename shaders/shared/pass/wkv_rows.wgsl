@@ -6,11 +6,11 @@ struct Factors {
     live: u32,     // 0 for a row of another sequence or of one that is done: S stays, there is no y
 }
 
-var<workgroup> removed: array<vec4<f32>, TILE_WIDTH>;
-var<workgroup> asked: array<vec4<f32>, TILE_WIDTH>;
-var<workgroup> kept: array<vec4<f32>, TILE_WIDTH>;
-var<workgroup> keys: array<vec4<f32>, TILE_WIDTH>;
-var<workgroup> added: array<vec4<f32>, TILE_WIDTH>;
+var<workgroup> removed: array<vec4<f32>, TILE_WIDTH>; // removal key
+var<workgroup> asked: array<vec4<f32>, TILE_WIDTH>;   // r · decay
+var<workgroup> kept: array<vec4<f32>, TILE_WIDTH>;    // decay
+var<workgroup> keys: array<vec4<f32>, TILE_WIDTH>;    // key
+var<workgroup> added: array<vec4<f32>, TILE_WIDTH>;   // removal key · in-context learning rate
 var<workgroup> v_tile: array<f32, TILE_COLUMNS>;
 var<workgroup> products: array<vec3<f32>, WG_SIZE>; // removed · removed, r · key and r · added of each slice of a row
 var<workgroup> factors: array<Factors, TILE>;
@@ -54,7 +54,7 @@ fn read_quad(row: u32, head: u32, i: u32, to: u32) -> vec3<f32> {
         decay = exp(-0.606531 * logistic(raw));
         remove = key * of_head(own);
         add = remove * rate;
-        key = slowed_key(key, rate, of_head(own + HEADS * HEAD_DIM));
+        key = replacement_key(key, rate, of_head(own + HEADS * HEAD_DIM));
         direct = key;
         ask = query * decay;
     } else if FORM == 1u {

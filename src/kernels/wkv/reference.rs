@@ -1,6 +1,7 @@
 //! RWKV's time mixing (<https://arxiv.org/abs/2503.14456>, <https://arxiv.org/abs/2404.05892>), token by token.
 
 use super::Form;
+use crate::kernels::mat_vec::reference::dot;
 
 /// The heads of a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,8 +21,9 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// RWKV-7's key: as much smaller as the learning rate is, where `share` says so. `rate` is before its sigmoid.
-pub fn slowed_key(key: f32, rate: f32, share: f32) -> f32 {
+/// RWKV-7's replacement key: as much smaller as the in-context learning rate is, where `share` says so. `rate` is
+/// before its sigmoid.
+pub fn replacement_key(key: f32, rate: f32, share: f32) -> f32 {
     key * (1.0 + (sigmoid(rate) - 1.0) * share)
 }
 
@@ -60,16 +62,12 @@ impl Token {
                 removed.iter_mut().for_each(|x| *x /= -length);
                 let added = removed.iter().zip(rate).map(|(x, rate)| -x * sigmoid(*rate)).collect();
                 let key = k.iter().zip(rate.iter().zip(of_head[1]));
-                let key = key.map(|(k, (rate, share))| slowed_key(*k, *rate, *share)).collect();
+                let key = key.map(|(k, (rate, share))| replacement_key(*k, *rate, *share)).collect();
                 let decay = w.iter().map(|w| (-0.606531 * sigmoid(*w)).exp()).collect();
                 Self { decay, key, removed, added, direct: zeros }
             }
         }
     }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// One token of all heads; the inputs as [`Wkv`](super::Wkv) has them, `state` `[heads, head_dim of v, head_dim of k]`,

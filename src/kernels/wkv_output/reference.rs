@@ -1,7 +1,7 @@
 //! What RWKV's time mixing ends with (<https://arxiv.org/abs/2503.14456>).
 
 use crate::kernels::layer_norm::reference::{NormShape, layer_norm};
-use crate::kernels::wkv::reference::slowed_key;
+use crate::kernels::wkv::reference::replacement_key;
 
 /// What a token's own key and value add to a row.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub fn wkv_output(y: &mut [f32], head_dim: usize, norm: Option<([&[f32]; 2], f32
         let rates = &w[2 * at.start + head_dim..][..head_dim];
         let product = |i: usize| {
             let of = at.start + i;
-            r[of] * factors[of] * slowed_key(k[of], rates[i], shares[of])
+            r[of] * factors[of] * replacement_key(k[of], rates[i], shares[of])
         };
         let sum: f32 = (0..head_dim).map(product).sum();
         y.iter_mut().zip(&v[at]).for_each(|(y, v)| *y += sum * v);
