@@ -49,11 +49,14 @@ export const ofType =
   (value) =>
     typeof value === type ? undefined : words;
 
-/** By shape, since a signal may come from another realm or a polyfill. @internal */
-export const abortSignal: Check = (value) =>
-  typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value
-    ? undefined
-    : 'an AbortSignal';
+/** A target of events, by shape, since it may come from another realm or a polyfill. */
+const targetWith =
+  (name: string, words: string): Check =>
+  (value) =>
+    typeof value === 'object' && value !== null && name in value && 'addEventListener' in value ? undefined : words;
+
+/** @internal */
+export const abortSignal = targetWith('aborted', 'an AbortSignal');
 
 const stopStrings: Check = (value) => {
   const list: unknown[] = Array.isArray(value) ? value : [value];
@@ -100,9 +103,8 @@ const FOUND = {
 
 const SOURCE: Record<keyof SourceOptions, Check> = {
   ...FOUND,
-  connections: (value) => integer(1, 8, '')(value) && oneOf('auto')(value) && "an integer from 1 to 8, or 'auto'",
-  download: (value) =>
-    typeof value === 'object' && value !== null && 'paused' in value ? undefined : 'a DownloadControl',
+  connections: (value) => oneOf('auto')(value) && integer(1, 8, "an integer from 1 to 8, or 'auto'")(value),
+  download: targetWith('paused', 'a DownloadControl'),
   cacheLimit: integer(1, Number.MAX_SAFE_INTEGER, 'a number of bytes, an integer of at least 1'),
   cache: cacheMode,
   sha256: digest,

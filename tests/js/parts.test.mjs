@@ -104,6 +104,14 @@ test('one connection: where one is wanted, the file is small, or has no ranges, 
   assert.equal(plan.asked.length, 1);
 });
 
+test('connections that are none are refused', async () => {
+  for (const connections of [0, 9, 1.5, NaN, 'all', '4', null]) {
+    const expected = /option 'connections' must be an integer from 1 to 8, or 'auto', found /;
+    await assert.rejects(api.WasmModel.load(server.url, { connections }), withCode('invalid_argument', expected));
+  }
+  assert.equal(plan.asked.length, 0);
+});
+
 test('auto: a second connection comes where the first is slow, and only there', async () => {
   performance.now = () => 0;
   same(await read({}));

@@ -265,8 +265,12 @@ test('a server without ranges: the connection stays, nothing is read, and it goe
 });
 
 test('a control that is none is refused', async () => {
-  await assert.rejects(
-    api.WasmModel.load(server.url, { download: true }),
-    withCode('invalid_argument', /'download' must be a DownloadControl, found true/),
-  );
+  for (const [download, found] of [
+    [true, 'true'],
+    [{ paused: false }, 'an object'],
+    [new EventTarget(), 'an object'],
+  ]) {
+    const expected = new RegExp(`'download' must be a DownloadControl, found ${found}`);
+    await assert.rejects(api.WasmModel.load(server.url, { download }), withCode('invalid_argument', expected));
+  }
 });
