@@ -97,11 +97,13 @@ function waitOf(headers: Headers): string | undefined {
   return after ? `the server wants to be asked again after ${after}${/^\d+$/.test(after) ? ' s' : ''}` : undefined;
 }
 
+/** Of an answer with the whole file. */
+const NO_RANGE = 'the server takes no range requests, or the file changed meanwhile';
+
 /** Why a response does not have the bytes of a range of this version of a file, if so. */
-function problemOfRange(response: Response, facts: FileFacts | undefined): string | undefined {
-  if (response.status !== 206) return response.ok ? 'the server takes no range requests' : statusOf(response);
-  const total = totalOf(response);
-  return isChanged(facts, { ...factsOf(response), size: total }) ? 'the file changed meanwhile' : undefined;
+function problemOfRange(response: Response, rest: Rest): string | undefined {
+  if (response.status !== 206) return response.ok ? NO_RANGE : statusOf(response);
+  return problemOfRest(response, { ...rest, size: rest.facts?.size ?? totalOf(response) });
 }
 
 /**
@@ -117,14 +119,14 @@ export async function fetchRange(
   facts: FileFacts | undefined,
   { signal, patience }: { readonly signal: AbortSignal; readonly patience: Patience },
 ): Promise<Uint8Array> {
-  const range = `bytes=${offset}-${offset + length - 1}`;
+  const rest = { at: offset, until: offset + length, facts };
+  const asked = rangeRequest(request, rest);
+  const about = `${shownUrl(request.url)}: asked for ${asked.headers.get('range')}`;
   const failed = (what: string, cause?: unknown): WebggufError =>
-    new WebggufError('download_failed', `${shownUrl(request.url)}: asked for ${range}: ${what}`, { cause });
-  const headers = new Headers(request.headers);
-  headers.set('range', range);
+    new WebggufError('download_failed', `${about}: ${what}`, { cause });
   try {
-    const response = await fetchPatiently(() => new Request(request.clone(), { headers }), signal, patience);
-    const problem = problemOfRange(response, facts);
+    const response = await fetchPatiently(() => asked.clone(), signal, patience);
+    const problem = problemOfRange(response, rest);
     if (problem) drop(response);
     if (problem) throw failed(problem);
     const bytes = new Uint8Array(await response.arrayBuffer());
@@ -157,7 +159,7 @@ export function problemOfRest(
   const { headers, status } = response;
   // Before the first byte the whole file is the rest.
   const isWhole = status === 200;
-  if (isWhole && at > 0) return 'the server takes no range requests, or the file changed meanwhile';
+  if (isWhole && at > 0) return NO_RANGE;
   if (!isWhole && status !== 206) return `resuming gave HTTP status ${status}`;
   const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
   if (range && Number(range[1]) !== at) return `the server resumed at byte ${range[1]}`;
