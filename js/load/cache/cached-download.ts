@@ -236,6 +236,7 @@ export class CachedDownload implements LoadSource {
   async #goOn(): Promise<void> {
     if (this.#rules.patience.download?.paused) return this.#rest();
     const isOurs = this.#slot.isOpen && (await this.#slot.wait(this.#signal));
+    if (this.#rules.patience.download?.paused) return this.#rest();
     if (isOurs || !this.#slot.isOpen) await this.#connect();
   }
 
@@ -278,6 +279,7 @@ export class CachedDownload implements LoadSource {
       throw wrongDigest(this.name, sha256, this.#rules.sha256 ?? '');
     }
     this.#size ??= this.#position;
+    this.#download?.cancel(); // another tab may have brought the rest
     const size = this.#size;
     const aliases = [...new Set([...(this.#slot.state?.aliases ?? []), ...this.#rules.aliases])];
     await this.#slot.complete({ complete: true, size, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
