@@ -31,6 +31,8 @@ const GRACE = 1000;
 interface Connection {
   /** Fires when the worker was lost. */
   readonly lost: AbortSignal;
+  /** Fires when the worker is gone, however it went. */
+  readonly ended: AbortSignal;
   readonly channel: Channel;
   /** Of each engine: who hears how far the reading of its prompt is. */
   readonly readers: Map<number, StartOptions['onProgress']>;
@@ -82,9 +84,9 @@ export class WorkerEngine implements Engine {
         const options = { ...others, ...(encoder && { mmproj: encoder }), ...(sentDraft && { draft: sentDraft }) };
         const settings = await initForWorker();
         const args = [sent, options, { ...callbacks, paused: download?.paused }, settings];
-        const { channel, lost } = connection;
+        const { channel, ended } = connection;
         const onPause = (): void => void channel.call('pause', [download?.paused]).catch(() => {});
-        download?.addEventListener('change', onPause, { signal: lost });
+        download?.addEventListener('change', onPause, { signal: ended });
         const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
         return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));
       } catch (error) {
@@ -260,5 +262,5 @@ async function connect(handlers: ConstructorParameters<typeof Channel>[1], signa
       .request(name, { signal: alive.signal }, () => lost('the worker with the model was ended'))
       .catch(() => {}); // the model was freed
   }
-  return { channel, end, lost: loss.signal, readers };
+  return { channel, end, lost: loss.signal, ended: alive.signal, readers };
 }

@@ -2,6 +2,7 @@
 // happens when one side goes away.
 
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { after, beforeEach, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { api, isAbort, plan, resetMock, seen, testBytes, withCode } from './api.mjs';
@@ -193,6 +194,25 @@ test('a download is paused and resumed there, from its start or on the way', asy
     endWorkers();
   }
   server.close();
+});
+
+test('a load leaves nothing on the control of its download once its worker is gone', async () => {
+  const download = new api.DownloadControl();
+  const listeners = () => getEventListeners(download, 'change').length;
+  const model = await load(undefined, { download });
+  assert.equal(listeners(), 1);
+  await model.free();
+  assert.equal(listeners(), 0);
+  plan.compileMs = 1000;
+  const controller = new AbortController();
+  const loading = assert.rejects(load(undefined, { download, signal: controller.signal }), isAbort);
+  await until('it loads', () => listeners() === 1);
+  controller.abort();
+  await loading;
+  assert.equal(listeners(), 0);
+  plan.loadFails = Object.assign(new Error('no model'), { code: 'bad_file' });
+  await assert.rejects(load(undefined, { download }), withCode('bad_file'));
+  assert.equal(listeners(), 0);
 });
 
 test('an abort while generating, and leaving the loop, end the text; the model goes on', async () => {
