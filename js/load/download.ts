@@ -181,7 +181,8 @@ export class Download implements ByteSource {
   /** As `next`, but does not wait while the download is paused. */
   async nextOrPaused(): Promise<NextPiece> {
     for (;;) {
-      if (this.#isPaused && !this.#readsParts) return this.letGo();
+      if (!this.#isPaused) this.#parts?.resume();
+      else if (!this.#readsParts) return this.letGo();
       if (this.#isLetGo) await this.#takeUp();
       else if (!this.#chunks) await (this.#until === undefined ? this.open() : this.#resume(undefined, true));
       if (this.#isPaused && !this.#readsParts) continue; // since then
@@ -197,6 +198,7 @@ export class Download implements ByteSource {
 
   /** Ends the connections. */
   cancel(): void {
+    this.#connections = undefined;
     this.#chunks?.cancel();
     this.#parts?.cancel();
   }
@@ -218,7 +220,6 @@ export class Download implements ByteSource {
   /** Goes on after a pause. */
   async #takeUp(): Promise<void> {
     this.#isLetGo = false;
-    this.#parts?.resume();
     if (this.#received !== this.#end) await this.#resume(undefined, true);
   }
 
@@ -246,8 +247,9 @@ export class Download implements ByteSource {
   /** The same of the parts. Where one fails, after all of its tries, the rest comes over one connection, if at once. */
   async #stepOfParts(): Promise<Step> {
     try {
-      if (!this.#isPaused) this.#parts?.resume();
-      return { piece: await this.#parts?.next() };
+      const piece = await this.#parts?.next();
+      this.#signal.throwIfAborted();
+      return { piece };
     } catch (broken) {
       this.#signal.throwIfAborted();
       this.#joinParts();
@@ -284,6 +286,7 @@ export class Download implements ByteSource {
     }
     this.#chunks?.cancel();
     this.#readsParts = true;
+    this.#isLetGo = false;
     this.#received -= surplus;
     return piece.subarray(0, piece.length - surplus);
   }
@@ -294,6 +297,7 @@ export class Download implements ByteSource {
     if (most === 1 || size === undefined || !facts || !takesParts(this.#first, facts)) return;
     try {
       const { PART_BYTES, Parts } = await later.parts();
+      if (this.#signal.aborted || !this.#connections) return; // it was ended meanwhile
       const start = this.#received + PART_BYTES;
       if (start + PART_BYTES > size) return;
       const open = (at: number, until: number, signal: AbortSignal): Download =>
@@ -339,7 +343,9 @@ export class Download implements ByteSource {
       busy = response && isBusy(response) ? response : undefined;
       if (busy) drop(busy);
       if (!response || busy) continue; // offline, or the server is busy: the next try may help
-      this.#checkRest(response, cause);
+      const problem = this.#problemOf(response, this.#facts);
+      if (problem) drop(response);
+      if (problem) throw this.#cut(problem, cause);
       this.#receivedAtResume = this.#received;
       if (response.body) this.#chunks = new ChunkReader(response.body, this.name);
       return;
@@ -354,14 +360,6 @@ export class Download implements ByteSource {
     if (this.#size === undefined) return 'cannot resume, since the server did not announce the size';
     const ranges = this.#first?.headers.get('accept-ranges');
     return ranges === 'none' && this.#received > 0 ? 'the server takes no range requests' : undefined;
-  }
-
-  /** Throws unless `response` is the missing rest of the same file. */
-  #checkRest(response: Response, cause: unknown): void {
-    const problem = this.#problemOf(response, this.#facts);
-    if (!problem) return;
-    drop(response);
-    throw this.#cut(problem, cause);
   }
 
   #problemOf(response: Response, facts: FileFacts | undefined): string | undefined {

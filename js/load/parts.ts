@@ -104,10 +104,10 @@ export class Parts {
     for (const part of this.#parts) if (part.isPaused) void part.fetch();
   }
 
-  /** Resolves once the server gives the first part. Rejects where it does not. */
+  /** Resolves once the server gives the first part, or that is paused. Rejects where it does not. */
   async given(): Promise<void> {
     const [first] = this.#parts;
-    while (first?.pieces.length === 0 && !first.isWhole) {
+    while (first?.pieces.length === 0 && !first.isWhole && !first.isPaused) {
       if (first.failure) throw first.failure.error;
       await this.#change();
     }

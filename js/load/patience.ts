@@ -112,6 +112,8 @@ const SEVERAL = 4;
 const SLOW = 10_000;
 /** Bytes after which the rate is looked at. */
 const WINDOW = 8 << 20;
+/** Bytes with which a file has one connection: of a split model the headers of all files are read first. */
+const HEADER = 1 << 20;
 
 /** How fast one connection is, and so how many there are to be. @internal */
 export class Connections {
@@ -125,8 +127,8 @@ export class Connections {
 
   /** Counts bytes and how long they were waited for; says how many connections there should be. */
   after(bytes: number, milliseconds: number): number {
-    if (this.#wanted !== 'auto') return this.#wanted;
     this.#bytes += bytes;
+    if (this.#wanted !== 'auto') return this.#bytes < HEADER ? 1 : this.#wanted;
     this.#milliseconds += milliseconds;
     if (this.#bytes < WINDOW) return 1;
     const isSlow = this.#bytes < SLOW * this.#milliseconds;

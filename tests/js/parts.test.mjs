@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, test } from 'node:test';
-import { api, isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
+import { api, dist, isAbort, openSources, readAll, testBytes, withCode } from './api.mjs';
 import { serveForTests, until } from './ranged_server.mjs';
 
+const { fetchRange } = await import(`${dist}load/responses.js`);
 const PART = 8 << 20;
 const BYTES = testBytes((44 << 20) + 13);
 const never = new AbortController().signal;
@@ -63,6 +64,21 @@ test('no more parts than connections are fetched or wait, whatever the reader do
       assert.ok(ahead <= connections * PART, `${ahead} bytes ahead over ${connections} connections`);
     }
     assert.equal(position, BYTES.length);
+  }
+});
+
+test('files of a split model whose header alone is read have one connection each', async () => {
+  const url = server.url.replace('model', 'model-00001-of-00002');
+  const files = await openSources(url, never, { cache: false, connections: 4 });
+  const headers = [];
+  for (const file of files) headers.push(Buffer.from(await file.next()));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(partsAsked(), []);
+  for (const [index, file] of files.entries()) {
+    plan.asked = [];
+    same(Buffer.concat([headers[index], await readAll(file)]));
+    const parts = partsAsked().sort(([a], [b]) => a - b);
+    assert.deepEqual(parts, partsFrom(parts[0][0]));
   }
 });
 
@@ -190,16 +206,39 @@ test('a part that fails later leaves the rest to one connection, which says what
 });
 
 test('a signal ends all connections, with its reason', async () => {
-  for (const reason of [undefined, new Error('mine')]) {
+  for (const [reason, retries] of [
+    [undefined, 5],
+    [new Error('mine'), 5],
+    [undefined, 0],
+  ]) {
     plan = server.reset();
     plan.answer = ({ isPart, from, headers }, response) =>
       isPart && response.writeHead(206, headers).write(BYTES.subarray(from, from + 1000));
     const controller = new AbortController();
-    const reading = read({ connections: 4 }, controller.signal);
+    const reading = read({ connections: 4, retries }, controller.signal);
     await until('all are open', () => partsAsked().length >= 4);
     controller.abort(reason);
     await assert.rejects(reading, reason ? (error) => error === reason : isAbort);
     await until('none is left', () => server.unfinished.size === 0);
+  }
+});
+
+test('what ends a download as its parts begin leaves none', async () => {
+  for (const way of ['abort', 'cancel']) {
+    plan = server.reset();
+    const controller = new AbortController();
+    const source = await open({ connections: 4 }, controller.signal);
+    const end = () => (way === 'abort' ? controller.abort() : source.cancel());
+    // How long a piece took is asked just before the parts, whose code comes a little later.
+    performance.now = () => {
+      if (source.position >= 1 << 20) queueMicrotask(end);
+      return 0;
+    };
+    while (source.position < 1 << 20) await source.next();
+    if (way === 'abort') await assert.rejects(source.next(), isAbort);
+    await until('none is left', () => server.unfinished.size === 0);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.deepEqual(partsAsked(), [], way);
   }
 });
 
@@ -233,4 +272,26 @@ test('the cache keeps what came over several connections, and a broken load goes
   assert.equal(plan.asked.length, 0);
   const wrong = await open({ connections: 2, sha256: '0'.repeat(64) });
   await assert.rejects(wrong.finish(), withCode('integrity_failed', /SHA-256 is/));
+});
+
+test('of the answers to one range only that with its bytes is taken', async () => {
+  const facts = { size: BYTES.length, etag: '"one"', crossOrigin: false };
+  const how = { signal: never, patience: { retries: 0, stallTimeout: 1000 } };
+  const ask = (offset) => fetchRange(new Request(server.url), { offset, length: 7 }, facts, how);
+  assert.deepEqual(Buffer.from(await ask(5)), Buffer.from(BYTES.subarray(5, 12)));
+  assert.deepEqual(
+    plan.asked.map(({ request: { headers } }) => [headers.range, headers['if-range']]),
+    [['bytes=5-11', '"one"']],
+  );
+  const refused = (offset, pattern) => assert.rejects(ask(offset), withCode('download_failed', pattern));
+  plan.answer = ({ from, headers }, response) => {
+    response.writeHead(206, { ...headers, 'content-range': `bytes ${from + 1}-${from + 7}/${BYTES.length}` });
+    return response.end(BYTES.subarray(from + 1, from + 8));
+  };
+  await refused(5, /asked for bytes=5-11: the server resumed at byte 6/);
+  plan.answer = ({ headers }, response) => response.writeHead(206, { ...headers, etag: '"two"' }).end('1234567');
+  await refused(5, /the file changed meanwhile/);
+  plan = server.reset();
+  plan.noRanges = true;
+  for (const offset of [0, 5]) await refused(offset, /the server takes no range requests/);
 });

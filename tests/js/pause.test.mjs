@@ -89,7 +89,8 @@ for (const options of [
     plan.stopAt = PART;
     const source = await open({ connections: 1, ...options, download }, controller.signal);
     const reading = readAll(source);
-    await until('the server has stopped', () => plan.asked.length >= 1 && server.unfinished.size >= 1);
+    const isOpen = () => plan.asked.length === connections && server.unfinished.size === connections;
+    await until('the server has stopped', isOpen);
     download.pause();
     await noneIsOpen();
     const seen = watch(reading);
@@ -98,9 +99,80 @@ for (const options of [
     assert.ok(!seen.settled);
     controller.abort();
     await assert.rejects(reading, isAbort);
-    assert.equal(plan.asked.length, 1, 'nothing more is asked for');
+    assert.equal(plan.asked.length, connections, 'nothing more is asked for');
   });
 }
+
+test('a pause while the first connection waits for the parts ends all, and they go on', async () => {
+  const download = new DownloadControl();
+  plan.answer = ({ isPart, headers }, response) => {
+    if (isPart) response.writeHead(206, headers).flushHeaders();
+    return isPart;
+  };
+  const source = await open({ cache: false, connections: 3, download, stallTimeout: 300_000 });
+  const reading = readAll(source);
+  await until('the parts are asked for', () => plan.asked.length === 3);
+  const start = Math.min(...plan.asked.slice(1).map(({ from }) => from));
+  await until('the first connection is where they begin', () => source.position >= start);
+  download.pause();
+  await noneIsOpen();
+  plan.answer = undefined;
+  download.resume();
+  same(await reading);
+  assert.equal(plan.asked.filter(({ isPart }) => !isPart).length, 1);
+});
+
+test('parts go on after a pause in which nobody read', async () => {
+  const download = new DownloadControl();
+  plan.answer = ({ isPart, from, headers }, response) =>
+    isPart && response.writeHead(206, headers).write(BYTES.subarray(from, from + 1000));
+  const source = await open({ cache: false, connections: 3, download });
+  const first = await readUntil(source, 2 << 20);
+  await until('the parts are open', () => plan.asked.length === 3 && server.unfinished.size === 3);
+  await turns(20);
+  download.pause();
+  await until('the first connection is left', () => server.unfinished.size === 1);
+  plan.answer = undefined;
+  download.resume();
+  const second = Buffer.from(await source.next());
+  await until('the rest of the parts is asked for', () => plan.asked.length === 5);
+  same(Buffer.concat([first, second, await readAll(source)]));
+  assert.equal(plan.asked.filter(({ isPart }) => !isPart).length, 1);
+});
+
+/** In place of `fetch`: answers in pieces of 1 MiB, of which one lies ready. */
+const inPieces = (asked) => async (request) => {
+  const [, from, to] = /bytes=(\d+)-(\d+)?/.exec(request.headers.get('range'));
+  const end = to === undefined ? BYTES.length : Number(to) + 1;
+  let at = Number(from);
+  asked.push({ from: at, isPart: to !== undefined });
+  const headers = { etag: '"one"', 'content-range': `bytes ${at}-${end - 1}/${BYTES.length}` };
+  const pull = (controller) => {
+    if (at === end) return controller.close();
+    const piece = BYTES.slice(at, Math.min(at + (1 << 20), end));
+    at += piece.length;
+    return controller.enqueue(piece);
+  };
+  return new Response(new ReadableStream({ pull }), { status: 206, headers });
+};
+
+test('a pause in the piece with which the parts take over opens no other connection', async (t) => {
+  const asked = [];
+  t.mock.method(globalThis, 'fetch', inPieces(asked));
+  const download = new DownloadControl();
+  const source = await open({ cache: false, connections: 3, download });
+  const pieces = [];
+  const isNext = () => asked.length > 1 && source.position + (1 << 20) >= asked[1].from;
+  while (!isNext()) pieces.push(Buffer.from(await source.next()));
+  await turns(20);
+  const reading = source.next();
+  download.pause();
+  pieces.push(Buffer.from(await reading));
+  assert.equal(source.position, asked[1].from, 'the parts have taken over');
+  download.resume();
+  same(Buffer.concat([...pieces, await readAll(source)]));
+  assert.equal(asked.filter(({ isPart }) => !isPart).length, 1);
+});
 
 test('pauses in any number, at any moment, change no byte', async () => {
   for (const options of [
@@ -186,6 +258,41 @@ test('a paused tab that waits for another takes no download over', async () => {
   plan.stopAt = undefined;
   download.resume();
   same(await reading);
+  assert.equal(plan.asked.length, 2);
+});
+
+test('a tab that is paused as another leaves the file to it does not keep it', async () => {
+  const download = new DownloadControl();
+  const controller = new AbortController();
+  plan.stopAt = PART;
+  const writer = await open({ connections: 1 }, controller.signal);
+  await readUntil(writer, PART);
+  const reader = await open({ connections: 1, download });
+  const reading = readAll(reader);
+  await new Promise((resolve) => setTimeout(resolve, 200)); // it looks every 150 ms
+  download.pause();
+  controller.abort();
+  await assert.rejects(writer.next(), isAbort);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  assert.deepEqual([plan.asked.length, (await navigator.locks.query()).held.length], [1, 0]);
+  plan.stopAt = undefined;
+  download.resume();
+  same(await reading);
+});
+
+test('a connection that a pause left open ends where another tab has brought the rest', async () => {
+  plan.noRanges = true;
+  const download = new DownloadControl();
+  const source = await open({ download });
+  const first = await readUntil(source, PART);
+  download.pause();
+  const waiting = readAll(source);
+  await until('the file is free', async () => (await navigator.locks.query()).held.length === 0);
+  assert.equal(server.unfinished.size, 1);
+  same(await readAll(await open({})));
+  download.resume();
+  same(Buffer.concat([first, await waiting]));
+  await noneIsOpen();
   assert.equal(plan.asked.length, 2);
 });
 
