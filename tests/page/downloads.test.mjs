@@ -182,3 +182,35 @@ test('a device that goes over to a mobile network pauses, and goes on when it is
   await waitForState(page, ['ready']);
   await context.close();
 });
+
+/** The package, with what its load reports at `globalThis.report`, for tests to report more. */
+const REPORTING = `export * from '/dist/index.js?package';
+import { WasmModel as Loaded } from '/dist/index.js?package';
+export class WasmModel extends Loaded {
+  static load(source, options) {
+    globalThis.report = options.onProgress;
+    return super.load(source, options);
+  }
+}`;
+
+/** Whether the button is hidden right after a report of `stage`: others may come at any time. */
+const isHiddenAt = (page, stage) =>
+  page.evaluate((name) => {
+    globalThis.report({ stage: name, loaded: 1, total: 2, fraction: 0.5 });
+    return document.querySelector('#loading-pause').hidden;
+  }, stage);
+
+const reporting = (context) =>
+  context.route('**/dist/index.js', (route) => route.fulfill({ contentType: 'text/javascript', body: REPORTING }));
+
+test('a paused load keeps its button, whatever it reports meanwhile', async () => {
+  const { context, page } = await openStopped({}, reporting);
+  assert.equal(await isHiddenAt(page, 'compile'), true);
+  assert.equal(await isHiddenAt(page, 'download'), false);
+  await page.click('#loading-pause');
+  assert.equal(await isHiddenAt(page, 'compile'), false);
+  served.stopAt = Infinity;
+  await page.click('#loading-pause');
+  await waitForState(page, ['ready']);
+  await context.close();
+});

@@ -88,11 +88,14 @@ function showLoading(label) {
   $('loading').scrollIntoView({ block: 'nearest' });
 }
 
-/** Whether a model has to be downloaded. */
-const isToCome = async ({ source }) => typeof source === 'string' && !(await cache.has(source).catch(() => false));
+/** Whether something has to be downloaded; of an encoder that the hub chooses nobody here knows it. */
+async function isToCome({ source, mmproj }) {
+  const isMissing = async (file) => typeof file === 'string' && !(await cache.has(file).catch(() => false));
+  return mmproj === true || (await isMissing(source)) || isMissing(mmproj);
+}
 
 function showProgress(progress, isDownload) {
-  $('loading-pause').hidden = !isDownload || progress.stage !== 'download';
+  $('loading-pause').hidden = !isDownload || (progress.stage !== 'download' && !current.download.paused);
   keepFocus();
   loadingWords = progressWords(progress);
   showWords();
@@ -136,7 +139,7 @@ export function togglePause() {
 // Who began on another network did not ask for a download that is paid by the byte.
 watchNetwork((isMetered) => {
   const { download } = current;
-  if (!current.loading || $('loading-pause').hidden || (isMetered ? download.paused : !pausedWhy)) return;
+  if (!current.loading || (isMetered ? $('loading-pause').hidden || download.paused : !pausedWhy)) return;
   pausedWhy = isMetered ? ': this device is on a mobile network now' : '';
   togglePause();
 });
