@@ -87,7 +87,7 @@ export class WorkerEngine implements Engine {
         const { channel, ended } = connection;
         const onPause = (): void => void channel.call('pause', [download?.paused]).catch(() => {});
         download?.addEventListener('change', onPause, { signal: ended });
-        const loading = connection.channel.call<[number, ModelInfo]>('load', args, { transfer });
+        const loading = channel.call<[number, ModelInfo]>('load', args, { transfer });
         return new WorkerEngine(connection, ...(await abortable(loading, failure.signal)));
       } catch (error) {
         connection.end(error);

@@ -344,8 +344,10 @@ export class Download implements ByteSource {
       if (busy) drop(busy);
       if (!response || busy) continue; // offline, or the server is busy: the next try may help
       const problem = this.#problemOf(response, this.#facts);
-      if (problem) drop(response);
-      if (problem) throw this.#cut(problem, cause);
+      if (problem) {
+        drop(response);
+        throw this.#cut(problem, cause);
+      }
       this.#receivedAtResume = this.#received;
       if (response.body) this.#chunks = new ChunkReader(response.body, this.name);
       return;

@@ -240,14 +240,19 @@ test('what came before a pause is stored then, for a page that is closed meanwhi
   assert.equal(plan.asked.length, 1);
 });
 
-test('a paused tab that waits for another takes no download over', async () => {
+/** A tab that stores a file as far as the server gives it, and one with a control that waits for the first. */
+async function writerAndWaiting() {
   const download = new DownloadControl();
   const controller = new AbortController();
   plan.stopAt = PART;
   const writer = await open({ connections: 1 }, controller.signal);
   await readUntil(writer, PART);
-  const reader = await open({ connections: 1, download });
-  const reading = readAll(reader);
+  const reading = readAll(await open({ connections: 1, download }));
+  return { download, controller, writer, reading };
+}
+
+test('a paused tab that waits for another takes no download over', async () => {
+  const { download, controller, writer, reading } = await writerAndWaiting();
   download.pause();
   await new Promise((resolve) => setTimeout(resolve, 400)); // it looks every 150 ms
   controller.abort();
@@ -262,13 +267,7 @@ test('a paused tab that waits for another takes no download over', async () => {
 });
 
 test('a tab that is paused as another leaves the file to it does not keep it', async () => {
-  const download = new DownloadControl();
-  const controller = new AbortController();
-  plan.stopAt = PART;
-  const writer = await open({ connections: 1 }, controller.signal);
-  await readUntil(writer, PART);
-  const reader = await open({ connections: 1, download });
-  const reading = readAll(reader);
+  const { download, controller, writer, reading } = await writerAndWaiting();
   await new Promise((resolve) => setTimeout(resolve, 200)); // it looks every 150 ms
   download.pause();
   controller.abort();

@@ -88,7 +88,7 @@ function showLoading(label) {
   $('loading').scrollIntoView({ block: 'nearest' });
 }
 
-/** Whether something has to be downloaded; of an encoder that the hub chooses nobody here knows it. */
+/** Whether a file has to be downloaded. An encoder that the hub chooses counts as one: its name is not known yet. */
 async function isToCome({ source, mmproj }) {
   const isMissing = async (file) => typeof file === 'string' && !(await cache.has(file).catch(() => false));
   return mmproj === true || (await isMissing(source)) || isMissing(mmproj);
