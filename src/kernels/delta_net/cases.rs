@@ -55,7 +55,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 }
 
 /// Rows of two sequences by turns, one fresh and one with a row that is done; the third has only such.
-fn several() -> Pass {
+pub(crate) fn several() -> Pass {
     let row = |sequence, position, flags| Row { sequence, position, flags, ..Row::default() };
     let rows = [
         row(2, 4, ROW_DONE),

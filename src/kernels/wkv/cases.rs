@@ -5,7 +5,8 @@ use super::{Form, Wkv, wkv};
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::caps::Caps;
 use crate::kernels::delta_net::DeltaHeads;
-use crate::kernels::pass::{Pass, ROW_DONE, Row};
+use crate::kernels::delta_net::cases::several;
+use crate::kernels::pass::Pass;
 use crate::kernels::reference::{self, WkvShape};
 
 /// Rounding errors grow along a sequence.
@@ -59,21 +60,6 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         Problem { heads: heads(1, 1, 64), form: Form::Delta, pass: &long, see_state: false },
     ));
     cases
-}
-
-/// Rows of two sequences by turns, one fresh and one with a row that is done; the third has only such.
-fn several() -> Pass {
-    let row = |sequence, position, flags| Row { sequence, position, flags, ..Row::default() };
-    let rows = [
-        row(2, 4, ROW_DONE),
-        row(1, 0, 0),
-        row(0, 3, 0),
-        row(1, 1, 0),
-        row(0, 4, ROW_DONE),
-        row(1, 2, 0),
-        row(2, 5, ROW_DONE),
-    ];
-    Pass::decode(&rows)
 }
 
 /// Random inputs as a model has them.
