@@ -12,11 +12,18 @@ export function digestOfPart(digest: string, number: number): string {
 export async function digestOf(content: Content, numbers: Float64Array): Promise<string> {
   const held = 'image' in content ? content.image.data : content.audio.samples;
   const sizes = 'image' in content ? `${content.image.width} ${content.image.height}` : 'sound';
-  const data = new Uint8Array(held.buffer, held.byteOffset, held.byteLength);
-  const head = new TextEncoder().encode(`${sizes} ${numbers.join()}`);
-  const bytes = new Uint8Array(head.length + data.length);
-  bytes.set(head);
-  bytes.set(data, head.length);
+  const { buffer, byteOffset, byteLength } = held;
+  // What several threads share is hashed as it is now.
+  const data = buffer instanceof ArrayBuffer ? new Uint8Array(buffer, byteOffset, byteLength) : copyOf(held);
+  const ofData = await digestOfBytes(data);
+  return digestOfBytes(new TextEncoder().encode(`${sizes} ${numbers.join()} ${ofData}`));
+}
+
+function copyOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new Uint8Array(buffer, byteOffset, byteLength));
+}
+
+async function digestOfBytes(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const subtle = (globalThis.crypto as Partial<Crypto> | undefined)?.subtle;
   if (!subtle) return plainDigest(bytes);
   const digest = new Uint8Array(await subtle.digest('SHA-256', bytes));

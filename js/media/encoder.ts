@@ -222,10 +222,9 @@ export class Encoder {
     const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
     const counts = Uint32Array.of(count, rows);
     const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
-    const values = await this.#kept((handle) => {
-      return handle.encode(counts, picture.patches(), ...tables, ...others, new Uint32Array());
-    }, signal);
-    return this.#rows({ columns, rows }, values, digestOfPart(digest, tile));
+    return this.#filled({ columns, rows }, digestOfPart(digest, tile), signal, (handle, values) => {
+      return handle.encode(counts, picture.patches(), ...tables, ...others, new Uint32Array(), values);
+    });
   }
 
   async #sound({ samples }: Samples, digest: string, asked: Asked): Promise<Encoded> {
@@ -252,15 +251,24 @@ export class Encoder {
     const fold = sound.fold();
     const tables = [sound.placeRows(), sound.placeWeights(), sound.groupRows(), sound.groupWeights()] as const;
     const words = new Uint32Array();
-    const values = await this.#kept((handle) => {
-      return handle.encode(counts, sound.patches(), ...tables, sound.turns(), words, new Float32Array(), fold);
-    }, signal);
-    return this.#rows({ columns: 0, rows }, values, digestOfPart(digest, piece));
+    const turns = sound.turns();
+    return this.#filled({ columns: 0, rows }, digestOfPart(digest, piece), signal, (handle, values) => {
+      return handle.encode(counts, sound.patches(), ...tables, turns, words, new Float32Array(), fold, values);
+    });
   }
 
-  #rows(sizes: Pick<TileRows, 'columns' | 'rows'>, values: Float32Array | undefined, digest: string): TileRows {
-    if (!values) throw new DOMException('the image or sound is no longer wanted', 'AbortError');
-    return { ...sizes, values, parts: this.#info.parts, digest };
+  /** The rows that `encode` writes into the array that it is given. */
+  async #filled(
+    sizes: Pick<TileRows, 'columns' | 'rows'>,
+    digest: string,
+    signal: AbortSignal | undefined,
+    encode: (handle: WasmEncoder, values: Float32Array) => Promise<boolean>,
+  ): Promise<TileRows> {
+    const { width, parts } = this.#info;
+    const values = new Float32Array(sizes.rows * width);
+    const isDone = await this.#kept((handle) => encode(handle, values), signal);
+    if (!isDone) throw new DOMException('the image or sound is no longer wanted', 'AbortError');
+    return { ...sizes, values, parts, digest };
   }
 }
 

@@ -18,6 +18,7 @@ export class Picture {
   grid(): Uint32Array;
   /** Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it. */
   select(tile: number): Uint32Array;
+  /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
   turns(): Float32Array;
   parts(): Uint32Array;
@@ -48,6 +49,7 @@ export class Sound {
    * time that rows become others before the layers how many there are, and how many taps make the others.
    */
   select(piece: number): Uint32Array;
+  /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
   /** These taps: rows that stand side by side in another, as those that a convolution reads; 0xffffffff for none. */
   fold(): Uint32Array;

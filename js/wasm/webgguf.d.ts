@@ -210,8 +210,8 @@ export class WasmEncoder {
   ): Promise<WasmEncoder>;
   info(): EncoderInfo;
   /**
-   * Rows `[parts, outputs, width / parts]` of `counts`: patches and outputs and, for each time that rows become others
-   * before the layers, rows before it and taps in `folds`; `undefined` where it was cancelled.
+   * Fills `values` with rows `[parts, outputs, width / parts]` of `counts`: patches and outputs and, for each time that
+   * rows become others before the layers, rows before it and taps in `folds`; `false` where it was cancelled.
    */
   encode(
     counts: Uint32Array,
@@ -224,7 +224,8 @@ export class WasmEncoder {
     parts: Uint32Array,
     breaks: Float32Array,
     folds: Uint32Array,
-  ): Promise<Float32Array | undefined>;
+    values: Float32Array,
+  ): Promise<boolean>;
   cancel(): void;
   free(): void;
 }

@@ -13,6 +13,7 @@ pub mod resample;
 pub mod sizes;
 pub mod sound;
 pub mod tables;
+pub mod transform;
 pub mod wave;
 #[cfg(target_arch = "wasm32")]
 mod web;

@@ -1,9 +1,10 @@
 //! The log-mel spectrogram of Whisper (Radford et al. 2022, <https://arxiv.org/abs/2212.04356>), as llama.cpp's `mtmd`
 //! computes it.
 
-use std::f64::consts::{LOG10_E, PI};
+use std::f64::consts::LOG10_E;
 
 use crate::conformer;
+use crate::transform::Transform;
 
 /// Samples of a second.
 pub const RATE: usize = 16_000;
@@ -76,9 +77,11 @@ impl Mel {
         let (padded, frames) = (ends.padded(samples), ends.frames(samples.len()));
         let (filters, mut transform) = (Filters::new(bins, Scale::Slaney, WINDOW), Transform::new([WINDOW; 2]));
         let mut values = Vec::with_capacity(frames * bins);
-        for frame in 0..frames {
-            let power = transform.power(&padded[frame * HOP..][..WINDOW]);
-            values.extend(filters.of(power).map(|sum| (sum.max(FLOOR).ln() * LOG10_E) as f32));
+        for first in (0..frames).step_by(2) {
+            let windows = [first, first + 1].map(|frame| window(&padded, frame * HOP, WINDOW));
+            for power in transform.powers(windows).iter().take(frames - first) {
+                values.extend(filters.of(power).map(|sum| (sum.max(FLOOR).ln() * LOG10_E) as f32));
+            }
         }
         // What is more than eight powers of ten below the loudest is raised to that.
         let least = values.iter().fold(f32::MIN, |most, &value| most.max(value)) - 8.0;
@@ -97,10 +100,12 @@ impl Mel {
             padded.extend(piece);
             let frames = conformer::frames(piece.len());
             padded.resize(frames * HOP + TRANSFORM_OF_GEMMA, 0.0);
-            for frame in 0..frames {
-                let power = transform.power(&padded[frame * HOP..][..TRANSFORM_OF_GEMMA]);
-                let magnitudes: Vec<f32> = power.iter().map(|power| power.sqrt()).collect();
-                values.extend(filters.of(&magnitudes).map(|sum| sum.max(FLOOR_OF_GEMMA).ln() as f32));
+            for first in (0..frames).step_by(2) {
+                let windows = [first, first + 1].map(|frame| window(&padded, frame * HOP, TRANSFORM_OF_GEMMA));
+                for power in transform.powers(windows).iter().take(frames - first) {
+                    let magnitudes: Vec<f32> = power.iter().map(|power| power.sqrt()).collect();
+                    values.extend(filters.of(&magnitudes).map(|sum| sum.max(FLOOR_OF_GEMMA).ln() as f32));
+                }
             }
         }
         Self { bins, values, silence: FLOOR_OF_GEMMA.ln() as f32 }
@@ -180,77 +185,7 @@ impl Scale {
     }
 }
 
-/// A complex number.
-type Complex = [f64; 2];
-
-/// The Fourier transform of windows.
-struct Transform {
-    hann: Vec<f64>,
-    /// `e^(−2πi k / length)`
-    turns: Vec<Complex>,
-    power: Vec<f32>,
-}
-
-impl Transform {
-    /// Of windows of so many samples, with silence behind them up to `length`.
-    fn new([window, length]: [usize; 2]) -> Self {
-        let angle = |at: usize, of: usize| 2.0 * PI * at as f64 / of as f64;
-        let turn = |at: usize| [angle(at, length).cos(), -angle(at, length).sin()];
-        Self {
-            hann: (0..window).map(|at| 0.5 * (1.0 - angle(at, window).cos())).collect(),
-            turns: (0..length).map(turn).collect(),
-            power: vec![0.0; length / 2 + 1],
-        }
-    }
-
-    /// The power of each frequency.
-    fn power(&mut self, samples: &[f32]) -> &[f32] {
-        let mut windowed: Vec<f64> = samples.iter().zip(&self.hann).map(|(&x, hann)| f64::from(x) * hann).collect();
-        windowed.resize(self.turns.len(), 0.0);
-        if windowed.iter().all(|&x| x == 0.0) {
-            self.power.fill(0.0);
-            return &self.power;
-        }
-        let found = self.of(&windowed, 0, 1);
-        self.power.iter_mut().zip(&found).for_each(|(power, [re, im])| *power = (re * re + im * im) as f32);
-        &self.power
-    }
-
-    /// Of every `step`-th sample from `first` on: halves while they are even (Cooley and Tukey 1965).
-    fn of(&self, samples: &[f64], first: usize, step: usize) -> Vec<Complex> {
-        let length = self.turns.len() / step;
-        if !length.is_multiple_of(2) {
-            // Samples are real: a frequency from the end is the conjugate of the one from the start.
-            let mut found = vec![[0.0; 2]; length];
-            for k in 0..=length / 2 {
-                let [re, im] = self.sum(samples, (first, step), k);
-                found[(length - k) % length] = [re, -im];
-                found[k] = [re, im];
-            }
-            return found;
-        }
-        let [even, odd] = [first, first + step].map(|first| self.of(samples, first, 2 * step));
-        let mut found = vec![[0.0; 2]; length];
-        for k in 0..length / 2 {
-            let [cos, sin] = self.turns[k * step];
-            let [re, im] = [odd[k][0] * cos - odd[k][1] * sin, odd[k][0] * sin + odd[k][1] * cos];
-            found[k] = [even[k][0] + re, even[k][1] + im];
-            found[k + length / 2] = [even[k][0] - re, even[k][1] - im];
-        }
-        found
-    }
-
-    fn sum(&self, samples: &[f64], (first, step): (usize, usize), k: usize) -> Complex {
-        let length = self.turns.len();
-        let mut turn = 0; // that of sample `at`: k · at · step, modulo the length
-        (0..length / step).fold([0.0; 2], |[re, im], at| {
-            let [cos, sin] = self.turns[turn];
-            turn += k * step;
-            if turn >= length {
-                turn -= length;
-            }
-            let x = samples[first + at * step];
-            [re + x * cos, im + x * sin]
-        })
-    }
+/// The `length` samples from `start` on; none behind the last.
+fn window(samples: &[f32], start: usize, length: usize) -> &[f32] {
+    samples.get(start..start + length).unwrap_or_default()
 }

@@ -107,18 +107,25 @@ impl Grid {
     /// Pixels `(value / 255 − mean) / deviation` of each patch, `[patches, 3, side, side]`, rounded: the convolutions
     /// of llama.cpp round them to f16.
     pub fn pixels(&self, image: &Image, side: usize, ([mean, deviation], round): Levels) -> Vec<f32> {
-        let mut values = Vec::with_capacity(self.cells.len() * side * side * 3);
-        let tables: Vec<Vec<f32>> = (0..3)
-            .map(|channel| {
-                let value = |byte: usize| (byte as f32 / 255.0 - mean[channel]) / deviation[channel];
-                (0..256).map(|byte| round(value(byte))).collect()
-            })
-            .collect();
-        for &[row, column] in &self.cells {
-            for (channel, table) in tables.iter().enumerate() {
-                for line in 0..side {
-                    let at = ((row * side + line) * image.size.width + column * side) * 3 + channel;
-                    values.extend((0..side).map(|x| table[usize::from(image.rgb[at + 3 * x])]));
+        let table = |channel: usize| {
+            let value = |byte: usize| (byte as f32 / 255.0 - mean[channel]) / deviation[channel];
+            std::array::from_fn(|byte| round(value(byte)))
+        };
+        let [red, green, blue]: [[f32; 256]; 3] = std::array::from_fn(table);
+        let area = side * side;
+        let mut values = vec![0.0; self.cells.len() * 3 * area];
+        for (patch, &[row, column]) in values.chunks_exact_mut(3 * area).zip(&self.cells) {
+            let (reds, others) = patch.split_at_mut(area);
+            let (greens, blues) = others.split_at_mut(area);
+            for line in 0..side {
+                let from = ((row * side + line) * image.size.width + column * side) * 3;
+                let pixels = image.rgb[from..][..3 * side].chunks_exact(3);
+                let to = line * side..(line + 1) * side;
+                let [reds, greens, blues] = [&mut reds[to.clone()], &mut greens[to.clone()], &mut blues[to]];
+                for (at, pixel) in pixels.enumerate() {
+                    reds[at] = red[usize::from(pixel[0])];
+                    greens[at] = green[usize::from(pixel[1])];
+                    blues[at] = blue[usize::from(pixel[2])];
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The classes that JavaScript sees; `js/media/webgguf_media.d.ts` declares them. Errors are strings.
 
+use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
 use crate::image::check_size;
@@ -68,9 +69,9 @@ impl Picture {
         Ok([self.tile.rows, columns, rows].map(|n| n as u32).into())
     }
 
-    /// See [`Tile::patches`].
-    pub fn patches(&self) -> Vec<f32> {
-        self.tile.patches.clone()
+    /// See [`Tile::patches`]: a view of this module's memory.
+    pub fn patches(&self) -> Float32Array {
+        view(&self.tile.patches)
     }
 
     /// See [`Tile::turns`].
@@ -164,9 +165,9 @@ impl Sound {
         [self.piece.rows, self.piece.outputs].into_iter().chain(folds).map(|n| n as u32).collect()
     }
 
-    /// See [`Piece::patches`].
-    pub fn patches(&self) -> Vec<f32> {
-        self.piece.patches.clone()
+    /// See [`Piece::patches`]: a view of this module's memory.
+    pub fn patches(&self) -> Float32Array {
+        view(&self.piece.patches)
     }
 
     /// Taps of all folds, see [`Piece::folds`].
@@ -202,4 +203,10 @@ impl Sound {
     pub fn group_weights(&self) -> Vec<f32> {
         self.piece.groups.weights.clone()
     }
+}
+
+/// The values where they lie. JavaScript copies them before it calls this module again, which may move its memory.
+fn view(values: &[f32]) -> Float32Array {
+    // SAFETY: no value is written and nothing is allocated here before the copy.
+    unsafe { Float32Array::view(values) }
 }

@@ -9,6 +9,9 @@ use super::device::Device;
 use super::platform;
 use crate::{Error, ErrorCode, Result};
 
+/// Bytes of a buffer that are copied out of it at once: a mapped range is a copy in WebAssembly's memory.
+const PIECE_BYTES: u64 = 1 << 20;
+
 /// A mapping that is under way.
 type Mapped = Receiver<std::result::Result<(), wgpu::BufferAsyncError>>;
 
@@ -73,7 +76,7 @@ impl Ring {
     /// The oldest read in flight, once it is there; `None` where nothing is in flight.
     pub async fn next(&mut self, device: &Device) -> Result<Option<Vec<u8>>> {
         let Some((buffer, mapped)) = self.flying.pop_front() else { return Ok(None) };
-        let bytes = take(device, &buffer, mapped).await;
+        let bytes = copy_out(device, &buffer, wait_for(device, mapped).await);
         self.free.push(buffer);
         bytes.map(Some)
     }
@@ -100,13 +103,33 @@ fn lost(what: String) -> Error {
 /// The bytes of a buffer whose mapping ended so. It is not mapped afterwards, whatever went wrong: the next submit that
 /// copies to it would be refused.
 fn copy_out(device: &Device, buffer: &wgpu::Buffer, mapped: Result<()>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(buffer.size() as usize);
+    give_out(device, buffer, mapped, buffer.size(), &mut |piece| bytes.extend_from_slice(piece))?;
+    Ok(bytes)
+}
+
+/// Gives the first `size` bytes of a buffer whose mapping ended so to `take`, in pieces. It is not mapped afterwards.
+fn give_out(
+    device: &Device,
+    buffer: &wgpu::Buffer,
+    mapped: Result<()>,
+    size: u64,
+    take: &mut dyn FnMut(&[u8]),
+) -> Result<()> {
     let is_mapped = mapped.is_ok();
-    let range = || buffer.get_mapped_range(..).map_err(|e| lost(e.to_string()));
-    let bytes = device.check().and(mapped).and_then(|()| Ok(range()?.to_vec()));
+    let mut give = || -> Result<()> {
+        for start in (0..size).step_by(PIECE_BYTES as usize) {
+            let end = (start + PIECE_BYTES).min(buffer.size());
+            let range = buffer.get_mapped_range(start..end).map_err(|e| lost(e.to_string()))?;
+            take(&range[..(size - start).min(PIECE_BYTES) as usize]);
+        }
+        Ok(())
+    };
+    let given = device.check().and(mapped).and_then(|()| give());
     if is_mapped {
         buffer.unmap();
     }
-    bytes
+    given
 }
 
 fn map(buffer: &wgpu::Buffer) -> Mapped {
@@ -115,27 +138,37 @@ fn map(buffer: &wgpu::Buffer) -> Mapped {
     receiver
 }
 
-async fn take(device: &Device, buffer: &wgpu::Buffer, mapped: Mapped) -> Result<Vec<u8>> {
+async fn wait_for(device: &Device, mapped: Mapped) -> Result<()> {
     platform::respond(&device.raw);
-    let outcome = match mapped.await {
+    match mapped.await {
         Ok(outcome) => outcome.map_err(|e| lost(e.to_string())),
         Err(dropped) => Err(lost(dropped.to_string())),
-    };
-    copy_out(device, buffer, outcome)
+    }
 }
 
 impl Device {
     /// Reads `size` bytes of `buffer` from `offset` on. Makes a buffer and waits: for tests and logits.
     pub async fn read(&self, buffer: &wgpu::Buffer, offset: u64, size: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(size as usize);
+        self.read_pieces(buffer, offset, size, &mut |piece| bytes.extend_from_slice(piece)).await?;
+        Ok(bytes)
+    }
+
+    /// As [`Device::read`], piece by piece: for what need not be in WebAssembly's memory as a whole.
+    pub async fn read_pieces(
+        &self,
+        buffer: &wgpu::Buffer,
+        offset: u64,
+        size: u64,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let target = self.buffer("read", size, usage)?;
         let mut encoder = self.raw.create_command_encoder(&Default::default());
         encoder.copy_buffer_to_buffer(buffer, offset, &target, 0, Some(size));
         self.queue.submit([encoder.finish()]);
         let mapped = map(&target);
-        take(self, &target, mapped).await.map(|mut bytes| {
-            bytes.truncate(size as usize);
-            bytes
-        })
+        let outcome = wait_for(self, mapped).await;
+        give_out(self, &target, outcome, size, take)
     }
 }

@@ -78,17 +78,23 @@ impl AnyEmbedder {
     }
 
     /// Encodes an image or a tile to rows `[outputs, width]`, followed by as many for each deeper layer that takes
-    /// rows; `None` where `stop` was set before it was done.
+    /// rows, whose bytes `take` gets in pieces; `false` where `stop` was set before it was done.
     ///
     /// # Errors
     /// The errors of [`EncoderInput::check`], and errors of the device.
-    pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+    pub async fn encode(
+        &mut self,
+        input: &EncoderInput,
+        stop: &Cell<bool>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool> {
         match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Gpu(encoder) => encoder.encode(input, stop).await,
+            Self::Gpu(encoder) => encoder.encode(input, stop, take).await,
             Self::Cpu(encoder) => {
                 let CpuEmbedder { model, time_slice } = &mut **encoder;
-                model.embed(Input::Image(input), time_slice.turns(), &|| stop.get()).await
+                let found = model.embed(Input::Image(input), time_slice.turns(), &|| stop.get()).await?;
+                Ok(found.map(|rows| take(bytemuck::cast_slice(&rows))).is_some())
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use js_sys::{Float32Array, Function, Promise};
+use js_sys::{Float32Array, Function, Promise, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
@@ -103,7 +103,9 @@ impl WasmEncoder {
         to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
     }
 
-    /// The rows of an image or a tile, `[parts, outputs, width / parts]`; `undefined` where the call was cancelled.
+    /// Fills `values` with the rows of an image or a tile, `[parts, outputs, width / parts]`; `false` where the call was
+    /// cancelled. The caller allocates it, because an allocation that fails here would be an exception inside
+    /// WebAssembly.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail with a clear error")]
     #[allow(clippy::too_many_arguments, reason = "arrays cross to JavaScript one by one")]
     pub fn encode(
@@ -118,6 +120,7 @@ impl WasmEncoder {
         parts: Vec<u32>,
         breaks: Vec<f32>,
         folds: &[u32],
+        values: Float32Array,
     ) -> Promise {
         let bits = |weights: &[f32]| weights.iter().map(|weight| weight.to_bits()).collect();
         let count = |at: usize| counts.get(at).map_or(0, |&count| count as usize);
@@ -136,8 +139,19 @@ impl WasmEncoder {
         stop.set(false);
         promise(async move {
             let mut encoder = encoder.try_borrow_mut().map_err(|_| busy())?;
-            let found = encoder.encode(&input, &stop).await.map_err(to_js)?;
-            Ok(found.map(|rows| Float32Array::from(rows.as_slice())))
+            let bytes = Uint8Array::new_with_byte_offset_and_length(
+                &values.buffer(),
+                values.byte_offset(),
+                values.byte_length(),
+            );
+            let mut filled = 0;
+            let mut fill = |piece: &[u8]| {
+                let end = filled + piece.len() as u32;
+                bytes.subarray(filled, end).copy_from(piece);
+                filled = end;
+            };
+            let is_done = encoder.encode(&input, &stop, &mut fill).await.map_err(to_js)?;
+            Ok(is_done)
         })
     }
 

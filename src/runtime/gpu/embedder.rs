@@ -140,21 +140,26 @@ impl GpuEmbedder {
     }
 
     /// Encodes an image or a tile to rows `[outputs, width]`, followed by as many for each deeper layer that takes
-    /// rows; `None` where `stop` was set before all was submitted.
+    /// rows, whose bytes `take` gets in pieces; `false` where `stop` was set before all was submitted.
     ///
     /// # Errors
     /// The errors of [`EncoderInput::check`]; `device_lost` and `out_of_memory` as the browser reports them.
-    pub async fn encode(&mut self, input: &EncoderInput, stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
+    pub async fn encode(
+        &mut self,
+        input: &EncoderInput,
+        stop: &Cell<bool>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool> {
         input.check(&self.model.program, self.plan.context)?;
         let parts = 1 + self.model.program.sides.len() as u64;
         let bytes = parts * input.outputs as u64 * self.width() as u64 * 4;
         let device = self.model.device.clone();
         let results = device.storage_buffer("rows of an image", bytes.max(16))?;
         if !self.run_image(input, &results, stop).await {
-            return Ok(None);
+            return Ok(false);
         }
-        let values = device.read(&results, 0, bytes).await?;
-        Ok(Some(bytemuck::pod_collect_to_vec::<u8, f32>(&values)))
+        device.read_pieces(&results, 0, bytes, take).await?;
+        Ok(true)
     }
 
     /// Writes the inputs of an encoder behind the pass.
