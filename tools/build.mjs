@@ -198,8 +198,8 @@ async function buildGrammar({ bin }) {
 
 async function buildMedia({ bin }) {
   const target = path.join(ROOT, 'target', 'media');
-  // In place of those in .cargo/config.toml: here less inlining saves little.
-  const flags = [...remapFlags(), '-Ctarget-feature=+simd128'];
+  // In place of those in .cargo/config.toml. Less inlining saves 2 KB, and takes no longer.
+  const flags = [...remapFlags(), '-Ctarget-feature=+simd128', '-Cllvm-args=-inline-threshold=10'];
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: target, CARGO_ENCODED_RUSTFLAGS: flags.join('\x1f') };
   await must(path.join(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: MEDIA, env });
   fs.rmSync(MEDIA_PKG, { recursive: true, force: true });

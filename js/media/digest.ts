@@ -3,6 +3,9 @@
  */
 import type { Content } from './encoder.js';
 
+/** Bytes that are hashed at once: a browser does that in the page's thread. */
+const PIECE_BYTES = 1 << 22;
+
 /** Of a tile or a piece: the last two digits are its number. @internal */
 export function digestOfPart(digest: string, number: number): string {
   return digest.slice(0, 14) + number.toString(16).padStart(2, '0');
@@ -15,8 +18,11 @@ export async function digestOf(content: Content, numbers: Float64Array): Promise
   const { buffer, byteOffset, byteLength } = held;
   // What several threads share is hashed as it is now.
   const data = buffer instanceof ArrayBuffer ? new Uint8Array(buffer, byteOffset, byteLength) : copyOf(held);
-  const ofData = await digestOfBytes(data);
-  return digestOfBytes(new TextEncoder().encode(`${sizes} ${numbers.join()} ${ofData}`));
+  const digests = [];
+  for (let at = 0; at < data.length; at += PIECE_BYTES) {
+    digests.push(await digestOfBytes(data.subarray(at, at + PIECE_BYTES)));
+  }
+  return digestOfBytes(new TextEncoder().encode(`${sizes} ${numbers.join()} ${digests.join()}`));
 }
 
 function copyOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array<ArrayBuffer> {

@@ -20,6 +20,8 @@ import type { Picture, Sound } from './webgguf_media.js';
 const MOST_TOKENS = 1024;
 /** What Gemma 4 takes where nobody says. */
 const GEMMA4_TOKENS = 1120;
+/** How long a picture is worked on without a pause, in milliseconds. */
+const BUSY_MS = 16;
 /** Images or sounds whose rows a model keeps, at most. */
 const KEPT = 32;
 
@@ -206,6 +208,7 @@ export class Encoder {
     const { projector } = this.#info;
     const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
     try {
+      await inSteps(() => named('image', () => picture.step()), asked.signal);
       const tiles = await parts(picture.count(), asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
       return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
     } finally {
@@ -272,6 +275,22 @@ export class Encoder {
   }
 }
 
+/** Lets the page do something else. */
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/** Steps until the work is done, with a pause before the page would notice. */
+async function inSteps(step: () => boolean, signal: AbortSignal | undefined): Promise<void> {
+  let start = performance.now();
+  while (!step()) {
+    if (performance.now() - start < BUSY_MS) continue;
+    await pause();
+    signal?.throwIfAborted();
+    start = performance.now();
+  }
+}
+
 /** Encodes the tiles of an image or the pieces of a sound one after the other. */
 async function parts(
   count: number,
@@ -281,7 +300,7 @@ async function parts(
   const found: TileRows[] = [];
   for (let part = 0; part < count; part++) {
     // On the CPU a part is encoded without a pause: a message that cancels the request is read in between.
-    await new Promise((resolve) => setTimeout(resolve));
+    await pause();
     signal?.throwIfAborted();
     report?.(part / count);
     found.push(await encode(part));

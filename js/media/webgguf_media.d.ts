@@ -13,6 +13,11 @@ export class Picture {
    */
   constructor(projector: string, numbers: Float64Array, width: number, height: number, rgba: Uint8Array);
   /** How many tiles there are, an overview included. */
+  /**
+   * Does a part of the work, a million multiplications at most. Once it returns true the image is resized and cut, as
+   * all other methods need it.
+   */
+  step(): boolean;
   count(): number;
   /** Columns and rows of tiles, and 1 where an overview follows them. */
   grid(): Uint32Array;

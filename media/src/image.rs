@@ -2,6 +2,7 @@
 
 use crate::resample::{Filter, resize};
 use crate::sizes::Size;
+use crate::steps::Meter;
 
 /// Pixels along a side, at most ...
 const MAX_SIDE: u32 = 1 << 15;
@@ -37,7 +38,7 @@ impl Image {
     ///
     /// # Errors
     /// A message for a size that is not taken, and for another number of bytes.
-    pub fn of_rgba(width: u32, height: u32, rgba: &[u8]) -> Result<Self, String> {
+    pub async fn of_rgba(width: u32, height: u32, rgba: Vec<u8>) -> Result<Self, String> {
         check_size(width, height)?;
         let expected = width as usize * height as usize * 4;
         if rgba.len() != expected {
@@ -46,17 +47,21 @@ impl Image {
                 rgba.len()
             ));
         }
-        let rgb = rgba.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+        let (mut rgb, mut meter) = (Vec::with_capacity(expected / 4 * 3), Meter::default());
+        for line in rgba.chunks_exact(width as usize * 4) {
+            meter.add(line.len()).await;
+            rgb.extend(line.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
+        }
         Ok(Self { size: Size { width: width as usize, height: height as usize }, rgb })
     }
 
     /// The image in this size, whatever its shape was.
-    pub fn stretched(&self, size: Size, filter: Filter) -> Self {
-        Self { size, rgb: resize(&self.rgb, self.size, size, filter) }
+    pub async fn stretched(&self, size: Size, filter: Filter) -> Self {
+        Self { size, rgb: resize(&self.rgb, self.size, size, filter).await }
     }
 
     /// As large as fits this size, in the middle of black.
-    pub fn fitted(&self, size: Size, filter: Filter) -> Self {
+    pub async fn fitted(&self, size: Size, filter: Filter) -> Self {
         if self.size == size {
             return self.clone();
         }
@@ -64,7 +69,7 @@ impl Image {
         let scale = ratio(size.width, self.size.width).min(ratio(size.height, self.size.height));
         let side = |of: usize, most: usize| ((of as f32 * scale).ceil() as usize).clamp(1, most);
         let inner = Size { width: side(self.size.width, size.width), height: side(self.size.height, size.height) };
-        let resized = self.stretched(inner, filter);
+        let resized = self.stretched(inner, filter).await;
         let mut rgb = vec![0; size.width * size.height * 3];
         let (left, top) = ((size.width - inner.width) / 2, (size.height - inner.height) / 2);
         for (y, row) in resized.rgb.chunks_exact(inner.width * 3).enumerate() {
@@ -85,6 +90,11 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steps::Steps;
+
+    fn finish<T>(work: impl Future<Output = T> + 'static) -> T {
+        Steps::new(work).finish().1
+    }
 
     #[test]
     fn sizes_out_of_range_are_refused_with_both_numbers() {
@@ -93,13 +103,13 @@ mod tests {
             assert!(why.contains(&format!("{width} × {height}")), "{why}");
         }
         assert_eq!(check_size(1, 1), Ok(()));
-        assert!(Image::of_rgba(2, 2, &[0; 15]).is_err());
+        assert!(finish(Image::of_rgba(2, 2, vec![0; 15])).is_err());
     }
 
     #[test]
     fn a_fitted_image_lies_in_the_middle_of_black() {
         let white = Image { size: Size { width: 4, height: 2 }, rgb: vec![255; 24] };
-        let fitted = white.fitted(Size { width: 4, height: 5 }, Filter::Bilinear);
+        let fitted = finish(async move { white.fitted(Size { width: 4, height: 5 }, Filter::Bilinear).await });
         let lines: Vec<u8> = fitted.rgb.chunks_exact(12).map(|line| line[0]).collect();
         assert_eq!(lines, [0, 255, 255, 0, 0]);
         assert_eq!(fitted.cut([1, 2], Size { width: 2, height: 2 }).rgb, [[255; 6], [0; 6]].concat());

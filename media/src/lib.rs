@@ -12,6 +12,7 @@ pub mod rate;
 pub mod resample;
 pub mod sizes;
 pub mod sound;
+pub mod steps;
 pub mod tables;
 pub mod transform;
 pub mod wave;

@@ -64,7 +64,7 @@ pub struct Tile {
 }
 
 /// What becomes of an image: its tiles in order, with the overview last.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tiles {
     /// In the order in which their rows enter a prompt.
     pub images: Vec<Image>,
@@ -103,65 +103,63 @@ impl Encoder {
     ///
     /// # Errors
     /// A message for an encoder that is not known.
-    pub fn tiles(&self, image: &Image) -> Result<Tiles, String> {
+    pub async fn tiles(&self, image: &Image) -> Result<Tiles, String> {
         let size = image.size;
-        let fit = |size: Size, filter: Filter| match self.stretches {
-            true => image.stretched(size, filter),
-            false => image.fitted(size, filter),
-        };
         let within = |tokens| sizes::within(size, self.bounds(tokens));
         Ok(match self.projector.as_str() {
-            "gemma3" => Tiles::one(fit(Size::square(self.image_size), Filter::Bilinear)),
-            "gemma4v" | "gemma4uv" => Tiles::one(fit(within([70, 1120]), Filter::Bicubic)),
-            "pixtral" => Tiles::one(fit(within([8, 1024]), Filter::Bicubic)),
+            "gemma3" => Tiles::one(self.fit(image, Size::square(self.image_size), Filter::Bilinear).await),
+            "gemma4v" | "gemma4uv" => Tiles::one(self.fit(image, within([70, 1120]), Filter::Bicubic).await),
+            "pixtral" => Tiles::one(self.fit(image, within([8, 1024]), Filter::Bicubic).await),
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => {
-                Tiles::one(fit(within([8, 4096]), Filter::Bicubic))
+                Tiles::one(self.fit(image, within([8, 4096]), Filter::Bicubic).await)
             }
-            "idefics3" => self.idefics3(image),
-            "internvl" => self.internvl(image),
-            "lfm2" => self.lfm2(image),
+            "idefics3" => self.idefics3(image).await,
+            "internvl" => self.internvl(image).await,
+            "lfm2" => self.lfm2(image).await,
             other => return Err(format!("images for the encoder {other} are not known")),
         })
     }
 
-    fn idefics3(&self, image: &Image) -> Tiles {
+    async fn fit(&self, image: &Image, size: Size, filter: Filter) -> Image {
+        match self.stretches {
+            true => image.stretched(size, filter).await,
+            false => image.fitted(size, filter).await,
+        }
+    }
+
+    async fn idefics3(&self, image: &Image) -> Tiles {
         let (tile, square) = (self.image_size, Size::square(self.image_size));
         if self.longest_edge > 0 {
-            let resized = image.stretched(sizes::with_longest_edge(image.size, self.longest_edge), Filter::Lanczos);
-            let refined = resized.stretched(sizes::covering(resized.size, tile), Filter::Lanczos);
-            return Tiles::cut(&refined, tile, refined.stretched(square, Filter::Lanczos));
+            let resized =
+                image.stretched(sizes::with_longest_edge(image.size, self.longest_edge), Filter::Lanczos).await;
+            let refined = resized.stretched(sizes::covering(resized.size, tile), Filter::Lanczos).await;
+            return Tiles::cut(&refined, tile, refined.stretched(square, Filter::Lanczos).await);
         }
         // Of an older converter.
         let size = sizes::within(image.size, Bounds { align: tile, pixels: [0, 0] });
-        Tiles::cut(&image.fitted(size, Filter::Bicubic), tile, image.stretched(square, Filter::Bicubic))
+        Tiles::cut(&image.fitted(size, Filter::Bicubic).await, tile, image.stretched(square, Filter::Bicubic).await)
     }
 
     /// `longest_edge` is the most tiles here.
-    fn internvl(&self, image: &Image) -> Tiles {
-        let overview = image.stretched(Size::square(self.image_size), Filter::Bicubic);
+    async fn internvl(&self, image: &Image) -> Tiles {
+        let overview = image.stretched(Size::square(self.image_size), Filter::Bicubic).await;
         if image.size.width <= self.image_size && image.size.height <= self.image_size {
             return Tiles { has_overview: true, ..Tiles::one(overview) };
         }
         let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge };
         let size = sizes::internvl_size(image.size, self.image_size, most);
-        let refined = match self.stretches {
-            true => image.stretched(size, Filter::Bicubic),
-            false => image.fitted(size, Filter::Bicubic),
-        };
+        let refined = self.fit(image, size, Filter::Bicubic).await;
         Tiles::cut(&refined, self.image_size, overview)
     }
 
-    fn lfm2(&self, image: &Image) -> Tiles {
+    async fn lfm2(&self, image: &Image) -> Tiles {
         let bounds = self.bounds([64, 256]);
-        let overview = image.stretched(sizes::within(image.size, bounds), Filter::Bilinear);
+        let overview = image.stretched(sizes::within(image.size, bounds), Filter::Bilinear).await;
         match sizes::lfm2_tiles(image.size, self.patch_size, bounds) {
             None => Tiles::one(overview),
             Some(grid) => {
                 let size = Size { width: grid.width * LFM2_TILE, height: grid.height * LFM2_TILE };
-                let refined = match self.stretches {
-                    true => image.stretched(size, Filter::Bilinear),
-                    false => image.fitted(size, Filter::Bilinear),
-                };
+                let refined = self.fit(image, size, Filter::Bilinear).await;
                 Tiles::cut(&refined, LFM2_TILE, overview)
             }
         }
@@ -299,8 +297,8 @@ impl Encoder {
     ///
     /// # Errors
     /// A message for an image that is not taken.
-    pub fn prepare(&self, [width, height]: [u32; 2], rgba: &[u8]) -> Result<Tiles, String> {
+    pub async fn prepare(&self, [width, height]: [u32; 2], rgba: Vec<u8>) -> Result<Tiles, String> {
         check_size(width, height)?;
-        self.tiles(&Image::of_rgba(width, height, rgba)?)
+        self.tiles(&Image::of_rgba(width, height, rgba).await?).await
     }
 }

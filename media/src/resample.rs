@@ -1,6 +1,7 @@
 //! Resizing as Pillow does it, byte by byte: a separable filter in fixed point, columns before rows.
 
 use crate::sizes::Size;
+use crate::steps::Meter;
 
 /// The filter that weighs pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,13 +76,16 @@ fn taps(from: usize, to: usize, filter: Filter) -> Vec<Taps> {
 }
 
 /// Pixels `[from.height, from.width, 3]` → `[to.height, to.width, 3]`.
-pub fn resize(rgb: &[u8], from: Size, to: Size, filter: Filter) -> Vec<u8> {
-    let narrowed = (from.width != to.width).then(|| columns(rgb, from, to.width, filter));
+pub async fn resize(rgb: &[u8], from: Size, to: Size, filter: Filter) -> Vec<u8> {
+    let narrowed = match from.width == to.width {
+        true => None,
+        false => Some(columns(rgb, from, to.width, filter).await),
+    };
     let rgb = narrowed.as_deref().unwrap_or(rgb);
     if from.height == to.height {
         return rgb.to_vec();
     }
-    rows(rgb, Size { width: to.width, ..from }, to.height, filter)
+    rows(rgb, Size { width: to.width, ..from }, to.height, filter).await
 }
 
 fn rounded(sum: i32) -> u8 {
@@ -90,10 +94,12 @@ fn rounded(sum: i32) -> u8 {
 
 const HALF: i32 = 1 << (BITS - 1);
 
-fn columns(rgb: &[u8], from: Size, width: usize, filter: Filter) -> Vec<u8> {
+async fn columns(rgb: &[u8], from: Size, width: usize, filter: Filter) -> Vec<u8> {
     let taps = taps(from.width, width, filter);
-    let mut made = Vec::with_capacity(width * from.height * 3);
+    let of_line: usize = taps.iter().map(|taps| taps.weights.len() * 3).sum();
+    let (mut made, mut meter) = (Vec::with_capacity(width * from.height * 3), Meter::default());
     for line in rgb.chunks_exact(from.width * 3) {
+        meter.add(of_line).await;
         for Taps { first, weights } in &taps {
             let mut sums = [HALF; 3];
             for (pixel, weight) in line[first * 3..].chunks_exact(3).zip(weights) {
@@ -105,11 +111,12 @@ fn columns(rgb: &[u8], from: Size, width: usize, filter: Filter) -> Vec<u8> {
     made
 }
 
-fn rows(rgb: &[u8], from: Size, height: usize, filter: Filter) -> Vec<u8> {
+async fn rows(rgb: &[u8], from: Size, height: usize, filter: Filter) -> Vec<u8> {
     let line = from.width * 3;
-    let mut made = Vec::with_capacity(line * height);
+    let (mut made, mut meter) = (Vec::with_capacity(line * height), Meter::default());
     let mut sums = vec![0; line];
     for Taps { first, weights } in taps(from.height, height, filter) {
+        meter.add(weights.len() * line).await;
         sums.fill(HALF);
         for (pixels, weight) in rgb[first * line..].chunks_exact(line).zip(weights) {
             sums.iter_mut().zip(pixels).for_each(|(sum, &of)| *sum += i32::from(of) * weight);

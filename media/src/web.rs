@@ -8,6 +8,7 @@ use crate::mel::Mel;
 use crate::plan::{Encoder, Tile, Tiles};
 use crate::rate::at_16_khz;
 use crate::sound::{Listener, Piece};
+use crate::steps::Steps;
 use crate::wave;
 
 /// See [`check_size`].
@@ -20,6 +21,8 @@ pub fn check(width: f64, height: f64) -> Result<(), JsValue> {
 #[wasm_bindgen]
 pub struct Picture {
     encoder: Encoder,
+    /// What makes the tiles, until they are there.
+    work: Option<Steps<Result<Tiles, String>>>,
     tiles: Tiles,
     tile: Tile,
 }
@@ -28,7 +31,7 @@ pub struct Picture {
 impl Picture {
     /// Pixels `[height, width, 4]` for an encoder. `numbers`: the fields of [`Encoder`] from `image_size` on.
     #[wasm_bindgen(constructor)]
-    pub fn new(projector: &str, numbers: &[f64], width: u32, height: u32, rgba: &[u8]) -> Result<Self, JsValue> {
+    pub fn new(projector: &str, numbers: &[f64], width: u32, height: u32, rgba: Vec<u8>) -> Self {
         let whole = |at: usize| numbers.get(at).map_or(0, |&n| n as usize);
         let channels = |at: usize| [0, 1, 2].map(|channel| numbers.get(at + channel).map_or(1.0, |&n| n as f32));
         let encoder = Encoder {
@@ -46,8 +49,18 @@ impl Picture {
             stretches: whole(14) != 0,
             has_breaks: whole(15) != 0,
         };
-        let tiles = encoder.prepare([width, height], rgba).map_err(JsValue::from)?;
-        Ok(Self { encoder, tiles, tile: Tile::default() })
+        let own = encoder.clone();
+        let work = Steps::new(async move { own.prepare([width, height], rgba).await });
+        Self { encoder, work: Some(work), tiles: Tiles::default(), tile: Tile::default() }
+    }
+
+    /// Does a part of the work. Once it returns true, the image is resized and cut, as all other methods need it.
+    pub fn step(&mut self) -> Result<bool, JsValue> {
+        if let Some(tiles) = self.work.as_mut().and_then(Steps::step) {
+            self.work = None;
+            self.tiles = tiles.map_err(JsValue::from)?;
+        }
+        Ok(self.work.is_none())
     }
 
     /// How many tiles there are, an overview included.
