@@ -142,6 +142,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
 
 const INSPECT: Record<keyof InspectOptions, Check> = {
   ...FOUND,
+  backend: LOAD.backend,
   contextLength: LOAD.contextLength,
   kvType: LOAD.kvType,
   parallel: LOAD.parallel,

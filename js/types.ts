@@ -315,7 +315,7 @@ export interface Inspected {
   readonly encoder?: InspectedEncoder;
   /** With the option `memoryBytes`: how to load the model within it; absent where `gpu` is. */
   readonly advice?: Advice;
-  /** The model on this machine's GPU; absent where there is none, or where the model is not supported. */
+  /** The model on this machine's GPU; absent where `load` would take the CPU, or where the model is not supported. */
   readonly gpu?: {
     /** The adapter as the browser names it. */
     readonly adapter: string;
@@ -372,6 +372,8 @@ export interface InspectedEncoder {
 
 /** Options of {@link WasmModel.inspect}. */
 export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
+  /** As {@link LoadOptions.backend}: where `load` would take the CPU, the result has no `gpu`. */
+  backend?: LoadOptions['backend'];
   /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
   contextLength?: number | undefined;
   /** As in {@link LoadOptions}. */

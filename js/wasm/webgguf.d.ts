@@ -62,7 +62,9 @@ export default function init(options?: { module_or_path: WasmInput | Promise<Was
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
-  options: Pick<WasmLoadOptions, 'contextLength' | 'draftContext' | 'kvType' | 'parallel' | 'perLayerEmbeddings'>,
+  options: Pick<WasmLoadOptions, 'contextLength' | 'draftContext' | 'kvType' | 'parallel' | 'perLayerEmbeddings'> & {
+    backend?: WasmLoadOptions['backend'] | undefined;
+  },
 ): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use super::load::{context_length, one, per_layer_embeddings, read_header, read_tokenizer};
+use super::load::{Choice, context_length, one, open, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place, takes_drafts};
@@ -18,6 +18,8 @@ use crate::{Error, ErrorCode, Result};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Options {
+    #[serde(default)]
+    backend: Choice,
     context_length: Option<f64>,
     /// As for `load`.
     draft_context: Option<usize>,
@@ -101,8 +103,8 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
             let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
             let room = room.with_drafts(options.draft_context.is_none());
-            // Without an adapter, the model runs on the CPU, which the result shows by having no `gpu`.
-            if let Ok(device) = Device::open().await {
+            // Where `load` would take the CPU, the result has no `gpu`.
+            if let Ok(Some(device)) = open(options.backend, None).await {
                 let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
                 let caps = Caps { per_layer_embeddings, ..device.caps.clone() };
                 found.gpu = Some(estimate((&device, &caps), (&config, &gguf.tensors), room).await);

@@ -88,9 +88,11 @@ pub fn per_layer_embeddings(choice: &JsValue) -> PerLayerEmbeddings {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// Where a model is to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Choice {
+pub enum Choice {
+    #[default]
     Auto,
     Webgpu,
     Cpu,
@@ -267,7 +269,7 @@ pub fn context_length(asked: Option<f64>, drafts_for: Option<usize>, config: &Mo
 }
 
 /// The device to load on, or `None` for the CPU. A device that the caller gives is always used.
-async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<Device>>, JsValue> {
+pub async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<Device>>, JsValue> {
     if let Some(DeviceHandle { device, .. }) = given {
         return Ok(Some(device));
     }

@@ -615,7 +615,10 @@ test('inspect hands its options on and closes the sources', async () => {
   assert.equal(found.supported, true);
   assert.deepEqual(seen.inspected, { count: 1, options: { contextLength: 9, kvType: 'q4_0' } });
   await assert.rejects(WasmModel.inspect(BYTES, { contextLength: 1 }), withCode('invalid_argument', /at least 2/));
-  await assert.rejects(WasmModel.inspect(BYTES, { backend: 'cpu' }), withCode('invalid_argument', /unknown option/));
+  await assert.rejects(
+    WasmModel.inspect(BYTES, { precision: 'exact' }),
+    withCode('invalid_argument', /unknown option/),
+  );
   await assert.rejects(WasmModel.inspect(BYTES, { signal: AbortSignal.abort() }), isAbort);
 });
 

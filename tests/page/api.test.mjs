@@ -318,14 +318,14 @@ test('inspect reads only the header, and says what the model takes', async () =>
         return piece;
       },
     };
-    const small = await WasmModel.inspect(source, { contextLength: 64 });
-    const large = await WasmModel.inspect(bytes, { contextLength: 128 });
+    const small = await WasmModel.inspect(source, { backend: 'webgpu', contextLength: 64 });
+    const large = await WasmModel.inspect(bytes, { backend: 'webgpu', contextLength: 128 });
     const model = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128 });
     const { info } = model;
     await model.free();
-    const blocks = await WasmModel.inspect(bytes, { contextLength: 128, kvType: 'q8_0' });
-    const { advice, gpu: advised } = await WasmModel.inspect(source, { memoryBytes: 1e9 });
-    const { advice: tight } = await WasmModel.inspect(bytes, { memoryBytes: 50e6 });
+    const blocks = await WasmModel.inspect(bytes, { backend: 'webgpu', contextLength: 128, kvType: 'q8_0' });
+    const { advice, gpu: advised } = await WasmModel.inspect(source, { backend: 'webgpu', memoryBytes: 1e9 });
+    const { advice: tight } = await WasmModel.inspect(bytes, { backend: 'webgpu', memoryBytes: 50e6 });
     const quantised = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128, kvType: 'q8_0' });
     const { kvType, gpuBytes } = quantised.info;
     const { ids } = await quantised.generate('Once', { maxTokens: 8 }).result;
@@ -365,6 +365,16 @@ test('inspect reads only the header, and says what the model takes', async () =>
   const bytes = small.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   assert.ok(bytes < small.fileBytes && small.fileBytes <= found.size);
   assert.equal(small.tensors[0].shape.length, 2);
+});
+
+test('inspect has no GPU where load would take the CPU', async () => {
+  const [automatic, asked, cpu] = await api(async ({ WasmModel }, url) => {
+    const bytes = await (await fetch(url)).arrayBuffer();
+    const options = [{}, { backend: 'webgpu' }, { backend: 'cpu' }];
+    const found = options.map((each) => WasmModel.inspect(bytes, { contextLength: 64, ...each }));
+    return Promise.all(found.map(async (each) => typeof (await each).gpu?.adapter));
+  }, STORYTELLER);
+  assert.deepEqual({ automatic, asked, cpu }, { automatic: 'undefined', asked: 'string', cpu: 'undefined' });
 });
 
 test('inspect says why a model does not run', async () => {

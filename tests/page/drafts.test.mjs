@@ -184,7 +184,7 @@ longTest('what drafts for no model is refused, and takes no memory', async () =>
       const left = (await model.generate('A', { maxTokens: 2 })).ids.length;
       await model.free();
       const both = await WasmModel.load(url, { ...options, draft: url });
-      const { gpu, draft } = await WasmModel.inspect(url, { contextLength: 256, draft: url });
+      const { gpu, draft } = await WasmModel.inspect(url, { backend: 'webgpu', contextLength: 256, draft: url });
       const { gpuBytes } = both.info;
       const planned = [gpu, draft.gpu].reduce(
         (sum, { weightBytes, sessionBytes }) => sum + weightBytes + sessionBytes,

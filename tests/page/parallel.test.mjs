@@ -65,7 +65,7 @@ longTest('inspect counts the caches of all requests', async () => {
   const found = await api(async ({ WasmModel }, url) => {
     const sizes = [];
     for (const parallel of [1, 4]) {
-      const { gpu } = await WasmModel.inspect(url, { contextLength: 256, parallel });
+      const { gpu } = await WasmModel.inspect(url, { backend: 'webgpu', contextLength: 256, parallel });
       const model = await WasmModel.load(url, { backend: 'webgpu', contextLength: 256, parallel });
       sizes.push([gpu.sessionBytes + gpu.weightBytes, model.info.gpuBytes]);
       await model.free();

@@ -134,7 +134,8 @@ test('a source that fails while a text is written says so; the model writes it o
 test('inspect plans for the same', async () => {
   const found = await inPage(async ({ api, bytes }) => {
     const planned = async (perLayerEmbeddings) =>
-      (await api.WasmModel.inspect(bytes, { contextLength: 256, perLayerEmbeddings })).gpu.weightBytes;
+      (await api.WasmModel.inspect(bytes, { backend: 'webgpu', contextLength: 256, perLayerEmbeddings })).gpu
+        .weightBytes;
     return { auto: await planned('auto'), gpu: await planned('gpu'), few: await planned(20) };
   });
   assert.equal(found.auto, found.gpu, 'a small table lies on the GPU');
