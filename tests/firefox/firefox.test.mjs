@@ -6,9 +6,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CACHE, ROOT } from '../../tools/common.mjs';
+import { CACHE, ROOT, readJson } from '../../tools/common.mjs';
 import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
+import { ENCODERS } from '../js/encoders.mjs';
+import { assertAnswer, defineAsk, questionsOf } from '../page/encoders.mjs';
 import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
@@ -19,6 +21,8 @@ const AGREED = path.join(ROOT, 'tests', 'fixtures', 'agreed', 'firefox.txt');
 const RECORD = process.env.WEBGGUF_AGREED;
 /** Kernels that run each time. */
 const ALWAYS = ['attention', 'norm', 'rope_kv', 'sample'];
+/** Encoders of images, one of them with rows for deeper layers, and of sounds. */
+const ENCODERS_TRIED = ['gemma3', 'qwen3vl-deep', 'qwen3a'];
 /** Models of every family, and of weights that are packed in different ways. */
 const MODELS = ['llama-q4_0', 'llama-q4_k_m', 'qwen2-q8_0', 'qwen3-q4_0'];
 
@@ -86,6 +90,17 @@ test('models answer like llama.cpp', async (t) => {
   assert.deepEqual(wrong, []);
   assert.equal(passed, 2 * MODELS.length);
 });
+
+for (const name of ENCODERS_TRIED) {
+  test(`the encoder ${name} gives the rows of llama.cpp`, async () => {
+    const fixture = readJson(path.join(ENCODERS, `${name}.json`));
+    await firefox.open(`${url}/fixtures/models/models.txt`);
+    await firefox.evaluate(defineAsk);
+    const answers = await firefox.evaluate((asked) => globalThis.ask(...asked), questionsOf(fixture));
+    assert.equal(answers.length, fixture.cases.length);
+    for (const [at, expected] of fixture.cases.entries()) assertAnswer(answers[at], expected, 'webgpu');
+  });
+}
 
 test('a small model learns, in two parts', async (t) => {
   const open = () => firefox.open(`${url}/train.html`);

@@ -1,35 +1,86 @@
-// Prompts with images and sounds on the GPU, for tests in pages: a model and its encoder are loaded once for all of
+// Prompts with images and sounds, for tests in pages: on the GPU a model and its encoder are loaded once for all of
 // them. Where all models of a file are on the device of one `Gpu`, what equal kernels need is compiled once.
+
+import assert from 'node:assert/strict';
+import { allRows } from '../js/images.mjs';
+import { differenceOfSome } from '../js/sounds.mjs';
+import { jsonUrl } from './site.mjs';
+
+/** What stands in the page: `ask`, which loads a model and its encoder and says what becomes of each prompt. */
+export async function defineAsk() {
+  const { Gpu, WasmModel } = await import('/dist/index.js');
+  const gpu = await Gpu.create();
+  /** As www/answers/evaluate.js: what becomes of each prompt, and 8 tokens after it where `predicts` says so. */
+  globalThis.ask = async (url, mmproj, prompts) => {
+    const model = await WasmModel.load(url, { backend: 'webgpu', gpu, mmproj, cache: false });
+    const answers = [];
+    for (const { parts, predicts } of prompts) {
+      const { ids, media, positions } = await model.encodeParts(parts);
+      const answer = {
+        media: media.map(({ rows, embeddings }) => ({ rows, embeddings: embeddings.map((row) => [...row]) })),
+      };
+      answers.push(Object.assign(answer, { promptPositions: positions, info: model.info }));
+      if (!predicts) continue;
+      const options = { maxTokens: 8, temperature: 0, ignoreEos: true, logprobs: 0 };
+      const run = model.generate(ids, options);
+      answer.generatedLogprobs = [];
+      for await (const { tokens = [] } of run) answer.generatedLogprobs.push(...tokens.map(({ logprob }) => logprob));
+      answer.generated = [...(await run.result).ids];
+    }
+    await model.free();
+    return answers;
+  };
+}
 
 /** Opens the page in which the models are. */
 export async function openEncoders(site) {
   const page = await site.open('/blank');
-  await page.evaluate(async () => {
-    const { Gpu, WasmModel } = await import('/dist/index.js');
-    const gpu = await Gpu.create();
-    /** As www/answers/evaluate.js: what becomes of each prompt, and 8 tokens after it where `predicts` says so. */
-    globalThis.ask = async (url, mmproj, prompts) => {
-      const model = await WasmModel.load(url, { backend: 'webgpu', gpu, mmproj, cache: false });
-      const answers = [];
-      for (const { parts, predicts } of prompts) {
-        const { ids, media, positions } = await model.encodeParts(parts);
-        const answer = {
-          media: media.map(({ rows, embeddings }) => ({ rows, embeddings: embeddings.map((row) => [...row]) })),
-        };
-        answers.push(Object.assign(answer, { promptPositions: positions, info: model.info }));
-        if (!predicts) continue;
-        const options = { maxTokens: 8, temperature: 0, ignoreEos: true, logprobs: 0 };
-        const run = model.generate(ids, options);
-        answer.generatedLogprobs = [];
-        for await (const { tokens = [] } of run) answer.generatedLogprobs.push(...tokens.map(({ logprob }) => logprob));
-        answer.generated = [...(await run.result).ids];
-      }
-      await model.free();
-      return answers;
-    };
-  });
+  await page.evaluate(defineAsk);
   return page;
 }
 
-/** What becomes of `prompts` of `{ parts, predicts }`, in a page of {@link openEncoders}. */
-export const askEncoders = (page, ...asked) => page.evaluate((all) => globalThis.ask(...all), asked);
+const urlOf = (name) => `/fixtures/encoders/${name}`;
+
+/** What `ask` takes of an encoder's fixture: the model, the encoder, and a prompt for each case. */
+export function questionsOf({ text, encoder, cases }) {
+  const prompts = cases.map(({ image, samples, generated }) => {
+    const medium = image ? { image: urlOf(image) } : { audio: urlOf(`sound-${samples}.wav`) };
+    return { parts: [{ text: 'ab ' }, medium, { text: ' cd' }], predicts: generated !== undefined };
+  });
+  return [new URL(`/fixtures/models/${text}`, 'http://page').pathname, urlOf(encoder), prompts];
+}
+
+/** What becomes of the prompts of a fixture, in a page of {@link openEncoders}. */
+export const askEncoders = (page, fixture) => page.evaluate((asked) => globalThis.ask(...asked), questionsOf(fixture));
+
+/** The same on the CPU, by www/evaluate.html. */
+export async function evaluateEncoder(evaluate, fixture) {
+  const [model, mmproj, prompts] = questionsOf(fixture);
+  const answers = [];
+  for (const { parts, predicts } of prompts) {
+    const asked = { model, mmproj, parts: `@${jsonUrl(parts)}`, media: 1, backend: 'cpu' };
+    answers.push(await evaluate({ ...asked, ...(predicts && { predict: 8 }) }));
+  }
+  return answers;
+}
+
+/** Differences of rows, of the largest value, and of log-probabilities. */
+const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
+const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
+
+/** Checks an answer against the case of a fixture. */
+export function assertAnswer(found, { image, samples, positions, generated, logprobs, ...some }, backend) {
+  const name = image ?? `${samples} samples`;
+  assert.equal(found.error, undefined, JSON.stringify(found.error));
+  assert.equal(found.info.backend, backend);
+  const { count, at, rows } = allRows(some);
+  assert.equal(found.media[0].rows, count);
+  const apart = differenceOfSome(found.media[0].embeddings, { at, rows });
+  assert.ok(apart < ROWS[backend], `${name}: rows differ by ${apart}`);
+  if (!generated) return;
+  assert.equal(found.promptPositions, positions);
+  assert.deepEqual(found.generated, generated, name);
+  for (const [i, logprob] of found.generatedLogprobs.entries()) {
+    assert.ok(Math.abs(logprob - logprobs[i]) < LOGPROBS[backend], `${name}: ${logprob}, expected ${logprobs[i]}`);
+  }
+}

@@ -6,64 +6,26 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { allRows, NAMES } from '../js/images.mjs';
-import { differenceOfSome } from '../js/sounds.mjs';
+import { NAMES } from '../js/images.mjs';
 import { testIf } from '../long.mjs';
-import { askEncoders, openEncoders } from './encoders.mjs';
-import { jsonUrl, openEvaluation } from './site.mjs';
-
-/** Differences of rows, of the largest value. */
-const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
-const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
+import { askEncoders, assertAnswer, evaluateEncoder, openEncoders } from './encoders.mjs';
+import { openEvaluation } from './site.mjs';
 
 /** The encoders that `npm test` runs on the GPU; the CPU runs all. */
 const QUICK = ['gemma3', 'pixtral'];
 
 const { site, evaluate } = await openEvaluation();
 
-const urlOf = (name) => `/fixtures/encoders/${name}`;
-
 const page = await openEncoders(site);
-
-/** What a model says of each case: on the CPU www/evaluate.html, on the GPU the package in one page. */
-async function answersOf({ text, encoder, cases }, backend) {
-  const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
-  const mmproj = urlOf(encoder);
-  const prompts = cases.map(({ image, generated }) => {
-    const parts = [{ text: 'ab ' }, { image: urlOf(image) }, { text: ' cd' }];
-    return { parts, predicts: generated !== undefined };
-  });
-  if (backend === 'webgpu') return askEncoders(page, model, mmproj, prompts);
-  const answers = [];
-  for (const { parts, predicts } of prompts) {
-    const asked = { model, mmproj, parts: `@${jsonUrl(parts)}`, media: 1, backend, ...(predicts && { predict: 8 }) };
-    answers.push(await evaluate(asked));
-  }
-  return answers;
-}
 
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of NAMES) {
     const declare = testIf(backend === 'cpu' || QUICK.includes(name));
     declare(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
-      const expected = readJson(path.join(ENCODERS, `${name}.json`));
-      const answers = await answersOf(expected, backend);
-      assert.equal(answers.length, expected.cases.length);
-      for (const [number, { image, positions, generated, logprobs, ...some }] of expected.cases.entries()) {
-        const found = answers[number];
-        assert.equal(found.error, undefined, JSON.stringify(found.error));
-        assert.equal(found.info.backend, backend);
-        const { count, at, rows } = allRows(some);
-        assert.equal(found.media[0].rows, count);
-        const apart = differenceOfSome(found.media[0].embeddings, { at, rows });
-        assert.ok(apart < ROWS[backend], `${image}: rows differ by ${apart}`);
-        if (!generated) continue;
-        assert.equal(found.promptPositions, positions);
-        assert.deepEqual(found.generated, generated, image);
-        for (const [i, logprob] of found.generatedLogprobs.entries()) {
-          assert.ok(Math.abs(logprob - logprobs[i]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[i]}`);
-        }
-      }
+      const fixture = readJson(path.join(ENCODERS, `${name}.json`));
+      const answers = await (backend === 'cpu' ? evaluateEncoder(evaluate, fixture) : askEncoders(page, fixture));
+      assert.equal(answers.length, fixture.cases.length);
+      for (const [at, expected] of fixture.cases.entries()) assertAnswer(answers[at], expected, backend);
     });
   }
 }

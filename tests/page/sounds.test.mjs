@@ -6,14 +6,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { differenceOfSome, LISTENERS } from '../js/sounds.mjs';
+import { LISTENERS } from '../js/sounds.mjs';
 import { testIf } from '../long.mjs';
-import { askEncoders, openEncoders } from './encoders.mjs';
-import { jsonUrl, openEvaluation } from './site.mjs';
-
-/** Differences of rows, of the largest value. */
-const ROWS = { webgpu: 2e-3, cpu: 1e-4 };
-const LOGPROBS = { webgpu: 2e-2, cpu: 5e-3 };
+import { askEncoders, assertAnswer, evaluateEncoder, openEncoders } from './encoders.mjs';
+import { openEvaluation } from './site.mjs';
 
 /** Encoders that run on the CPU in a page: Node.js has run all of them there. */
 const ON_CPU = ['ultravox', 'qwen3a', 'gemma4a'];
@@ -23,51 +19,21 @@ const QUICK = 'qwen3a';
 
 const { site, evaluate } = await openEvaluation();
 
-const urlOf = (name) => `/fixtures/encoders/${name}`;
-
 const page = await openEncoders(site);
-
-/** What a model says of each case: on the CPU www/evaluate.html, on the GPU the package in one page. */
-async function answersOf({ text, encoder, cases }, backend) {
-  const model = new URL(`/fixtures/models/${text}`, 'http://page').pathname;
-  const mmproj = urlOf(encoder);
-  const prompts = cases.map(({ samples, generated }) => {
-    const parts = [{ text: 'ab ' }, { audio: urlOf(`sound-${samples}.wav`) }, { text: ' cd' }];
-    return { parts, predicts: generated !== undefined };
-  });
-  if (backend === 'webgpu') return askEncoders(page, model, mmproj, prompts);
-  const answers = [];
-  for (const { parts, predicts } of prompts) {
-    const asked = { model, mmproj, parts: `@${jsonUrl(parts)}`, media: 1, backend, ...(predicts && { predict: 8 }) };
-    answers.push(await evaluate(asked));
-  }
-  return answers;
-}
 
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of backend === 'cpu' ? ON_CPU : LISTENERS) {
     const declare = testIf(backend === 'cpu' || name === QUICK);
     declare(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
-      const expected = readJson(path.join(ENCODERS, `${name}.json`));
+      const all = readJson(path.join(ENCODERS, `${name}.json`));
       // Long ones have no file. Voxtral's layers are Ultravox's: one sound is enough.
       const most = name === 'voxtral' ? 10_000 : 100_000;
-      const cases = expected.cases.filter(({ samples }) => samples <= most);
-      const answers = await answersOf({ ...expected, cases }, backend);
-      assert.ok(cases.length > 0 && answers.length === cases.length);
-      for (const [at, { samples, positions, generated, logprobs, ...some }] of cases.entries()) {
-        const found = answers[at];
-        assert.equal(found.error, undefined, JSON.stringify(found.error));
-        assert.equal(found.info.backend, backend);
-        assert.deepEqual(found.info.media, { image: false, audio: true });
-        assert.equal(found.media[0].rows, some.count);
-        const apart = differenceOfSome(found.media[0].embeddings, some);
-        assert.ok(apart < ROWS[backend], `${samples} samples: rows differ by ${apart}`);
-        if (!generated) continue;
-        assert.equal(found.promptPositions, positions);
-        assert.deepEqual(found.generated, generated, `${samples} samples`);
-        for (const [i, logprob] of found.generatedLogprobs.entries()) {
-          assert.ok(Math.abs(logprob - logprobs[i]) < LOGPROBS[backend], `${logprob}, expected ${logprobs[i]}`);
-        }
+      const fixture = { ...all, cases: all.cases.filter(({ samples }) => samples <= most) };
+      const answers = await (backend === 'cpu' ? evaluateEncoder(evaluate, fixture) : askEncoders(page, fixture));
+      assert.ok(answers.length > 0 && answers.length === fixture.cases.length);
+      for (const [at, expected] of fixture.cases.entries()) {
+        assert.deepEqual(answers[at].info.media, { image: false, audio: true });
+        assertAnswer(answers[at], expected, backend);
       }
     });
   }
