@@ -16,12 +16,12 @@ export interface CrossEntropyOptions {
    * f32, f16, bf16 or quantised
    */
   weights?: Tensor | undefined;
-  /** Rows whose logits are computed at once. Default: as many as have 2^25 logits */
+  /** Rows whose logits are computed at once. Default: as many as have 2^26 logits */
   rows?: number | undefined;
 }
 
 /** Logits that exist at once. */
-const MOST_LOGITS = 1 << 25;
+const MOST_LOGITS = 1 << 26;
 
 /** Rows of a part are a multiple of this where there are so many: a multiple of every tile of products. */
 const GRAIN = 64;
