@@ -2,7 +2,9 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
+use webgguf::forward::{Buffers, Forward, Plan, place};
 use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, Value};
+use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
 const NAMES: [&str; 20] = [
@@ -213,4 +215,32 @@ fn of_a_file_with_both_encoders_either_is_read() {
         let is_own = |(index, _): &(usize, _)| begins.iter().any(|begin| both.tensors[*index].name.starts_with(begin));
         assert!(matched.iter().all(is_own), "{projector}");
     }
+}
+
+/// What prefill rounds goes through one buffer, which is as wide as the widest row that a product rounds.
+#[test]
+fn rounded_rows_have_room() {
+    let rows = 32;
+    let mut rounded = 0;
+    for name in NAMES {
+        let mut gguf = open(name);
+        let config = config(&gguf).expect("a fixture");
+        flatten(&mut gguf);
+        let program = program(&config);
+        for format in [ActivationFormat::F16(MatrixShape::ALL[0]), ActivationFormat::Int8] {
+            let caps = Caps { activation_format: format, ..Caps::baseline() };
+            let mut plan = Plan::default();
+            let matched = match_tensors(&config, &gguf.tensors).expect("its tensors");
+            let weights = place(&program, &caps, &gguf.tensors, matched, &mut plan).expect("room").weights;
+            let buffers = Buffers::for_batches(&program, rows, &mut plan);
+            let lists = Forward::new(&program, &caps, &weights, &buffers).batch_lists(rows);
+            for dispatch in lists.all().filter(|dispatch| dispatch.kernel.spec.kernel_name == "round_f16") {
+                let cols = dispatch.kernel.constants.iter().find(|(key, _)| *key == "COLS").expect("a width").1 as u64;
+                let found = plan.buffers[dispatch.buffers[1].buffer.0 as usize].bytes;
+                assert!(found >= rows as u64 * cols * 2, "{name}: {found} bytes for {rows} rows of {cols}");
+                rounded += 1;
+            }
+        }
+    }
+    assert!(rounded > 5, "{rounded} roundings");
 }

@@ -331,7 +331,9 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         Op::Linear { x, .. } => program.width(*x),
         _ => 0,
     };
-    let widest = program.embed.iter().chain(program.layers.iter().flatten()).map(input).max().unwrap_or(0);
+    // Of encoders without layers the products stand in the head.
+    let ops = program.embed.iter().chain(program.layers.iter().flatten()).chain(program.head_parts().0);
+    let widest = ops.map(input).max().unwrap_or(0);
     let products = |op: &Op| match op {
         Op::Scan { scan, .. } => scan.shape().products_len(rows),
         _ => 0,

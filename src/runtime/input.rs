@@ -20,13 +20,6 @@ use crate::model::{InputRun, RopeSections, program::Op};
 use crate::model::{InputSource, Item, Places};
 use crate::{Error, Result};
 
-/// Copies the values from an index on.
-pub type ReadValues<'a> = dyn FnMut(usize, &mut [f32]) + 'a;
-
-/// Values of rows that are copied to the GPU at once: those of an image need not be in WebAssembly's memory as a whole.
-#[cfg(target_arch = "wasm32")]
-const VALUES_AT_ONCE: usize = 1 << 18;
-
 impl AnySession {
     /// Registers the rows `[rows, hidden]` of a source, and returns their ids for prompts. The same source always gets
     /// the same ids. Where deeper layers take rows, too, as many rows follow for each of these layers.
@@ -35,23 +28,11 @@ impl AnySession {
     /// `invalid_argument` where the number of values does not match the source, for a source without rows, and where no
     /// ids are left; errors of the device.
     pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
-        self.read_rows(source, rows.len(), &mut |at, values| values.copy_from_slice(&rows[at..][..values.len()]))
-    }
-
-    /// Does what [`AnySession::add_rows`] describes with `count` values, of which `read` copies those from an index on.
-    ///
-    /// # Errors
-    /// Those of [`AnySession::add_rows`].
-    pub fn read_rows(&self, source: InputSource, count: usize, read: &mut ReadValues<'_>) -> Result<Range<u32>> {
-        check_values(source, count as u64, self.config().row_width())?;
+        check_values(source, rows.len() as u64, self.config().row_width())?;
         match self {
             #[cfg(target_arch = "wasm32")]
-            Self::Gpu(lane) => GpuLane::model(lane).read_rows(source, count, read),
-            Self::Cpu(session) => {
-                let mut values = vec![0.0; count];
-                read(0, &mut values);
-                session.model().input_rows().add(source, values)
-            }
+            Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
+            Self::Cpu(session) => session.model().input_rows().add(source, rows.to_vec()),
         }
     }
 
@@ -116,15 +97,10 @@ fn check_values(source: InputSource, found: u64, hidden: usize) -> Result<()> {
 
 #[cfg(target_arch = "wasm32")]
 impl GpuModel {
-    /// Does what [`AnySession::read_rows`] describes, some values at a time.
-    fn read_rows(&self, source: InputSource, count: usize, read: &mut ReadValues<'_>) -> Result<Range<u32>> {
+    /// Does what [`AnySession::add_rows`] describes.
+    pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
         let target = self.row_buffer(source)?;
-        let mut values = vec![0.0; count.min(VALUES_AT_ONCE)];
-        for at in (0..count).step_by(VALUES_AT_ONCE) {
-            let piece = &mut values[..(count - at).min(VALUES_AT_ONCE)];
-            read(at, piece);
-            self.device.write(&target, at as u64 * 4, bytemuck::cast_slice(piece));
-        }
+        self.device.write(&target, 0, bytemuck::cast_slice(rows));
         self.input_rows.add(source, target)
     }
 

@@ -230,16 +230,12 @@ impl WasmModel {
     /// `digest`, 16 hexadecimal digits, always gets the same ids. `columns`: number of rows side by side, 0 for rows
     /// that follow each other as tokens do.
     #[wasm_bindgen(js_name = addRows)]
-    pub fn add_rows(&self, digest: &str, columns: u32, rows: &Float32Array) -> Result<u32, JsValue> {
+    pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<u32, JsValue> {
         let engine = self.borrow()?;
         let width = engine.session.config().row_width().max(1);
         let digest = u64::from_str_radix(digest, 16).map_err(|_| to_js(Error::invalid_argument("digest of rows")))?;
-        let count = rows.length() as usize;
-        let source = InputSource { digest, count: (count / width) as u32, columns };
-        let mut read = |at: usize, values: &mut [f32]| {
-            rows.subarray(at as u32, (at + values.len()) as u32).copy_to(values);
-        };
-        engine.session.read_rows(source, count, &mut read).map(|ids| ids.start).map_err(to_js)
+        let source = InputSource { digest, count: (rows.len() / width) as u32, columns };
+        engine.session.add_rows(source, rows).map(|ids| ids.start).map_err(to_js)
     }
 
     /// The position of a token that follows these ids.
