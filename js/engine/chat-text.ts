@@ -1,7 +1,7 @@
 /**
  * Conversations as text: the model's chat template over messages in which special tokens are text.
  */
-import { renderConversation } from '../templates/index.js';
+import { writeConversation } from '../templates/content.js';
 import type { Conversation, TemplateMessage } from '../templates/types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 
@@ -16,9 +16,9 @@ type Vocabulary = Pick<WasmModel, 'chatTemplate' | 'protect'>;
 export function chatText(vocabulary: Vocabulary, conversation: Conversation): string {
   const { messages, tools, parseSpecial = false } = conversation;
   const template = vocabulary.chatTemplate();
-  if (parseSpecial) return renderConversation(template, conversation);
+  if (parseSpecial) return writeConversation(template, conversation);
   const protect = (text: string): string => vocabulary.protect(text, false);
-  return renderConversation(template, {
+  return writeConversation(template, {
     ...conversation,
     messages: messages.map((message) => protectedMessage(vocabulary, message)),
     ...(tools && { tools: mapped(tools, protect) }),

@@ -106,9 +106,10 @@ export class WorkerEngine implements Engine {
     return this.#call('detokenize', ids, showSpecial);
   }
 
-  /** Images and sounds stay here: a template writes marks for them. */
-  applyChatTemplate({ media: _, ...conversation }: Conversation): Promise<string> {
-    return this.#call('applyChatTemplate', conversation);
+  /** Images and sounds stay here: a template writes marks for them, and is told of their kinds. */
+  applyChatTemplate({ media, ...conversation }: Conversation): Promise<string> {
+    const kinds = media?.map((medium) => ('image' in medium ? { image: null } : { audio: null }));
+    return this.#call('applyChatTemplate', { ...conversation, ...(kinds && { media: kinds }) });
   }
 
   async lane(prompt: Prompt): Promise<Engine> {

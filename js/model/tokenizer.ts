@@ -19,7 +19,7 @@ import type {
 import { wasmClasses } from '../wasm/instance.js';
 import type { VocabularyHandle } from '../wasm/webgguf.js';
 
-type Templates = typeof import('../templates/index.js');
+type Templates = typeof import('../templates/content.js');
 
 /**
  * Text to token ids and back, as a model's own file defines them.
@@ -49,7 +49,7 @@ export class Tokenizer {
   static async load(source: Source, options: TokenizerOptions = {}): Promise<Tokenizer> {
     const { signal, ...rest } = tokenizerOptions(options);
     return cancellable(signal, async (scope) => {
-      const [{ VocabularyHandle }, templates] = await Promise.all([wasmClasses(), import('../templates/index.js')]);
+      const [{ VocabularyHandle }, templates] = await Promise.all([wasmClasses(), import('../templates/content.js')]);
       const sources = await openSources(source, scope, { ...rest, cache: 'read', only: 'first' });
       try {
         return new Tokenizer(await VocabularyHandle.load(sources), templates);
@@ -92,7 +92,7 @@ export class Tokenizer {
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
     const conversation = conversationOf('applyChatTemplate', messages, options);
     const handle = this.#use('applyChatTemplate');
-    return guarded(() => this.#templates.renderConversation(handle.chatTemplate(), conversation));
+    return guarded(() => this.#templates.writeConversation(handle.chatTemplate(), conversation));
   }
 
   /** Frees the vocabulary. Later calls throw `invalid_argument`; freeing twice does nothing. */

@@ -29,9 +29,16 @@ export interface Conversation {
 /** An image or a sound in a message. @internal */
 export type Medium = { readonly image: unknown } | { readonly audio: unknown };
 
+/** A part of a message's content, for templates that loop over parts; an image or a sound is its kind alone. @internal */
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' }
+  | { readonly type: 'audio' };
+
 /** A message whose content is one string, and whose calls have their arguments as objects. @internal */
 export interface TemplateMessage {
   readonly role: string;
-  readonly content: string | null;
+  /** Parts where the template wants them, see `content.ts`. */
+  readonly content: string | readonly ContentPart[] | null;
   readonly [field: string]: unknown;
 }

@@ -11,7 +11,7 @@ export const dist = pathToFileURL(path.resolve(here, process.env.WEBGGUF_DIST ??
 const mock = new URL('mock_wasm.mjs', import.meta.url).href;
 
 // Every import of wasm-bindgen's glue gets the mock, and so does that of the templates.
-const hook = `const mocked = ['/webgguf.js', '/templates/index.js'];
+const hook = `const mocked = ['/webgguf.js', '/templates/content.js'];
 export const resolve = (name, context, next) => mocked.some((end) => name.endsWith(end))
   ? { url: ${JSON.stringify(mock)}, shortCircuit: true } : next(name, context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);

@@ -225,7 +225,11 @@ test('errors name the example and what is wrong', async () => {
   await refused([{ messages: linked }], /images and sounds cannot be learned from/);
   const twice = modelOf('{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}', [BOS]);
   await assert.rejects(encodeExamples(twice, [{ messages: chat('a', 'b') }]), { message: /writes it more than once/ });
-  const none = modelOf('{{ nothing }}');
+  await assert.rejects(encodeExamples(modelOf('{{ nothing }}'), [{ messages: chat('a', 'b') }]), {
+    code: 'invalid_argument',
+    message: /examples\[0\]: the chat template writes nothing of the text in messages of the role 'user'/,
+  });
+  const none = modelOf("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}");
   const [{ learned }] = await encodeExamples(none, [{ messages: chat('a', 'b') }]);
   assert.ok(!learned.includes(1), 'an answer that the template does not write is not learned');
   const stopped = AbortSignal.abort(new Error('enough'));

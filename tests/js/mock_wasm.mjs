@@ -388,8 +388,8 @@ export class VocabularyHandle {
   }
 }
 
-/** Stands for `renderConversation` of js/templates/. */
-export function renderConversation({ json }, { messages, tools, variables }) {
+/** Stands for `writeConversation` of js/templates/. */
+export function writeConversation({ json }, { messages, tools, variables }) {
   if (json) return JSON.stringify(messages);
   seen.templates.push({ messages, tools, variables });
   if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
