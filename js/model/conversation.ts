@@ -49,6 +49,16 @@ export function conversationOf(
   };
 }
 
+/** The same of messages whose text goes to a page: they have no images and sounds. @internal */
+export function textConversationOf(messages: readonly Message[], options: ChatTemplateOptions): Conversation {
+  const conversation = conversationOf('applyChatTemplate', messages, options);
+  if (!conversation.media) return conversation;
+  throw invalidArgument(
+    'applyChatTemplate: a text cannot hold the images and sounds of messages: give the messages to generate, ' +
+      'a session or chat.completions',
+  );
+}
+
 /** A copy of messages, which a change of the caller's own does not reach. @internal */
 export function copyOf(call: string, messages: readonly Message[]): Message[] {
   return plain(`${call}: messages`, messages) as Message[];

@@ -3,7 +3,7 @@
  * A loaded language model: checks what it is given, and lets one request after the other use the engine.
  */
 import { cancellable } from '../cancel.js';
-import { conversationOf } from './conversation.js';
+import { conversationOf, textConversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
@@ -408,12 +408,20 @@ export class WasmModel {
   }
 
   /**
-   * A conversation as the text that the model was trained on, by the chat template of its file.
+   * A conversation as the text that the model was trained on, by the chat template of its file. A text holds no images
+   * and sounds: give messages that have some to `generate`.
    *
-   * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
+   * @throws {WebggufError} `invalid_argument` where the file has no template, the template refuses the messages, or
+   *   these have images or sounds
    */
   async applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): Promise<string> {
-    const conversation = conversationOf('applyChatTemplate', messages, { parseSpecial: true, ...options });
+    const conversation = textConversationOf(messages, { parseSpecial: true, ...options });
+    return this.#use('applyChatTemplate').applyChatTemplate(conversation);
+  }
+
+  /** The same text with a mark for each image and each sound, for a prompt that has these, too. @internal */
+  async textWithMarks(messages: readonly Message[], options: ChatTemplateOptions): Promise<string> {
+    const conversation = conversationOf('applyChatTemplate', messages, options);
     return this.#use('applyChatTemplate').applyChatTemplate(conversation);
   }
 

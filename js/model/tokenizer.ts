@@ -3,7 +3,7 @@
  * The vocabulary of a GGUF without its weights.
  */
 import { cancellable } from '../cancel.js';
-import { conversationOf } from './conversation.js';
+import { textConversationOf } from './conversation.js';
 import { guarded, invalidArgument } from '../errors.js';
 import { checkIds, checkText, flagOptions, tokenizerOptions } from '../options.js';
 import { openSources } from '../load/sources.js';
@@ -87,10 +87,11 @@ export class Tokenizer {
   /**
    * A conversation as the text that the model was trained on, by the chat template of its file.
    *
-   * @throws {WebggufError} `invalid_argument` where the file has no template or the template refuses the messages
+   * @throws {WebggufError} `invalid_argument` where the file has no template, the template refuses the messages, or
+   *   these have images or sounds
    */
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
-    const conversation = conversationOf('applyChatTemplate', messages, options);
+    const conversation = textConversationOf(messages, options);
     const handle = this.#use('applyChatTemplate');
     return guarded(() => this.#templates.writeConversation(handle.chatTemplate(), conversation));
   }

@@ -109,7 +109,7 @@ async function templateText(
   let refusal: unknown;
   for (const messages of formsOf(messagesFor(family, given, tools))) {
     try {
-      return await model.applyChatTemplate(messages, options);
+      return await model.textWithMarks(messages, options);
     } catch (error) {
       refusal ??= error;
     }

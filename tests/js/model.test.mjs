@@ -523,6 +523,20 @@ test('text functions check what they get', async () => {
   );
 });
 
+test('a text of messages with images or sounds is refused', async () => {
+  const model = await load();
+  for (const part of [
+    { type: 'image', image: 'x.png' },
+    { type: 'audio', audio: 'x.wav' },
+    { type: 'image_url', image_url: { url: 'x.png' } },
+  ]) {
+    await assert.rejects(
+      model.applyChatTemplate([{ role: 'user', content: [part, { type: 'text', text: 'What?' }] }]),
+      withCode('invalid_argument', /applyChatTemplate: a text cannot hold .* give the messages to generate/),
+    );
+  }
+});
+
 test('templates get tools, calls and variables as plain data', async () => {
   const model = await load();
   const called = { name: 'f', arguments: '{"a": [1, null]}' };

@@ -175,11 +175,11 @@ test('append reads ahead and adds; usage is what was measured', async () => {
 test('messages that a template refuses are put in another form', async () => {
   const { model, LanguageModel } = await classOf();
   const session = await LanguageModel.create({ initialPrompts: [{ role: 'system', content: 'S' }] });
-  const { applyChatTemplate } = model;
-  model.applyChatTemplate = async (messages, options) => {
+  const { textWithMarks } = model;
+  model.textWithMarks = async (messages, options) => {
     const roles = messages.map(({ role }) => role).join(' ');
     if (/system|user user/.test(roles)) throw new api.WebggufError('invalid_argument', roles);
-    return applyChatTemplate.call(model, messages, options);
+    return textWithMarks.call(model, messages, options);
   };
   await session.append('one');
   await session.prompt('two');
