@@ -91,14 +91,14 @@ export interface Engine extends TextEngine {
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
   /** The ids of texts, images and sounds in this order, what these become, and how many positions all take. */
   encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts>;
-  /** How many tokens a prompt has. */
-  count(prompt: Prompt): Promise<number>;
+  /** How many tokens a prompt has; `signal` ends downloads of its images and sounds. */
+  count(prompt: Prompt, signal?: AbortSignal): Promise<number>;
   /**
    * Where a request with this prompt is to run: of the model's engines that are free, the one that has read most of it,
    * if that is half of it, else the one that is free for longest.
-   * It is taken until `finish`, or a `start` that fails.
+   * It is taken until `finish`, or a `start` that fails. `signal` ends downloads of images and sounds.
    */
-  lane(prompt: Prompt): Promise<Engine>;
+  lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine>;
   /** Another session on the same weights: with a copy of what this one has read, or empty. */
   another(withCache: boolean): Promise<Engine>;
   /**

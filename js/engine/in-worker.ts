@@ -47,6 +47,8 @@ export class WorkerEngine implements Engine {
   /** Of this engine in the worker; 1 is the model that was loaded. */
   readonly #number: number;
   readonly #ahead: Promise<Piece | undefined>[] = [];
+  /** Ends the downloads of images and sounds of the text that is to be written. */
+  #reading = new AbortController();
 
   private constructor(connection: Connection, number: number, info: ModelInfo) {
     this.#connection = connection;
@@ -112,15 +114,17 @@ export class WorkerEngine implements Engine {
     return this.#call('applyChatTemplate', { ...conversation, ...(kinds && { media: kinds }) });
   }
 
-  async lane(prompt: Prompt): Promise<Engine> {
+  async lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine> {
     if ((this.info.parallel ?? 1) === 1) return this;
-    return new WorkerEngine(this.#connection, await this.#withContents('lane', prompt), this.info);
+    return new WorkerEngine(this.#connection, await this.#withContents('lane', prompt, signal), this.info);
   }
 
   start(prompt: Prompt, { onProgress, ...options }: StartOptions): Promise<void> {
     this.#ahead.length = 0;
     this.#connection.readers.set(this.#number, onProgress);
-    return this.#withContents('start', prompt, { ...options, onProgress: onProgress !== undefined }, this.#number);
+    this.#reading = new AbortController();
+    const call = { ...options, onProgress: onProgress !== undefined };
+    return this.#withContents('start', prompt, this.#reading.signal, call, this.#number);
   }
 
   next(): Promise<Piece | undefined> {
@@ -133,6 +137,7 @@ export class WorkerEngine implements Engine {
   }
 
   cancel(): void {
+    this.#reading.abort();
     this.#call('cancel').catch(() => {});
   }
 
@@ -169,8 +174,8 @@ export class WorkerEngine implements Engine {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
   }
 
-  count(prompt: Prompt): Promise<number> {
-    return this.#withContents('count', prompt);
+  count(prompt: Prompt, signal?: AbortSignal): Promise<number> {
+    return this.#withContents('count', prompt, signal);
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
@@ -212,11 +217,16 @@ export class WorkerEngine implements Engine {
   }
 
   /** A call about a prompt, in which images are pixels and sounds samples: the worker has no element and no decoder. */
-  async #withContents<T>(method: string, prompt: Prompt, ...args: unknown[]): Promise<T> {
+  async #withContents<T>(
+    method: string,
+    prompt: Prompt,
+    signal: AbortSignal | undefined,
+    ...args: unknown[]
+  ): Promise<T> {
     // Not awaited where there is none: calls keep their order.
     if (!hasMedia(prompt)) return this.#call(method, prompt, ...args);
     const { movable, withContents } = await import('../media/prompt.js');
-    const sent = await withContents(prompt);
+    const sent = await withContents(prompt, signal);
     const transfer = method === 'start' ? movable(sent) : [];
     return this.#connection.channel.call(method, [this.#number, sent, ...args], { transfer });
   }

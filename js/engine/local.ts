@@ -161,9 +161,9 @@ export class LocalEngine implements Engine {
     if (!this.#free.includes(this)) this.#free.push(this);
   }
 
-  async lane(prompt: Prompt): Promise<Engine> {
+  async lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine> {
     if (this.#free.length < 2) return this.#free.pop() ?? this;
-    const ids = await this.#ids(prompt);
+    const ids = await this.#ids(prompt, signal);
     const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids));
     const most = Math.max(...known);
     // Texts that merely begin alike are not worth what the lane has read besides.
@@ -269,8 +269,8 @@ export class LocalEngine implements Engine {
     return guarded(() => this.#handle.exportProgram(shaders));
   }
 
-  async count(prompt: Prompt): Promise<number> {
-    return (await this.#ids(prompt)).length;
+  async count(prompt: Prompt, signal?: AbortSignal): Promise<number> {
+    return (await this.#ids(prompt, signal)).length;
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {

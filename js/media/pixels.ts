@@ -24,26 +24,28 @@ export const isDrawn = (pixels: object): boolean => ownDrawings.has(pixels);
 const decoded = new WeakMap<object, Promise<Pixels>>();
 
 /**
- * The pixels of `image`.
+ * The pixels of `image`; `signal` ends a download.
  *
  * @throws {WebggufError} `invalid_argument` for what is no image, or has a size that is not taken; `download_failed`
  * @internal
  */
-export function pixelsOf(image: unknown): Promise<Pixels> {
+export function pixelsOf(image: unknown, signal?: AbortSignal): Promise<Pixels> {
   // What a canvas or a video shows may change.
   const isFixed = image instanceof Blob || image instanceof Uint8Array || image instanceof ArrayBuffer;
-  if (!isFixed) return isPixels(image) ? read(image) : read(image).then((pixels) => (ownDrawings.add(pixels), pixels));
+  if (!isFixed) {
+    return isPixels(image) ? read(image) : read(image, signal).then((pixels) => (ownDrawings.add(pixels), pixels));
+  }
   const known = decoded.get(image) ?? read(image);
   decoded.set(image, known);
   return known;
 }
 
-async function read(image: unknown): Promise<Pixels> {
+async function read(image: unknown, signal?: AbortSignal): Promise<Pixels> {
   if (isPixels(image)) {
     await checkSize([image.width, image.height]);
     return { width: image.width, height: image.height, data: image.data };
   }
-  if (typeof image === 'string' || image instanceof URL) return ofFile(await download('image', image));
+  if (typeof image === 'string' || image instanceof URL) return ofFile(await download('image', image, signal));
   if (image instanceof Blob) return ofFile(image);
   if (image instanceof Uint8Array || image instanceof ArrayBuffer) return ofFile(new Blob([image as BlobPart]));
   const size = sizeOfSource(image);

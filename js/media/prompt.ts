@@ -13,10 +13,11 @@ import { isDrawn, pixelsOf } from './pixels.js';
 import { samplesOf } from './samples.js';
 
 /** The same with pixels and samples in place of what a page has, to be sent to another thread. @internal */
-export async function withContents(conversation: Conversation): Promise<Conversation> {
+export async function withContents(conversation: Conversation, signal?: AbortSignal): Promise<Conversation> {
   const { media = [] } = conversation;
-  const contents = read.get(media) ?? Promise.all(media.map(contentOf));
+  const contents = read.get(media) ?? Promise.all(media.map((medium) => contentOf(medium, signal)));
   read.set(media, contents);
+  contents.catch(() => read.delete(media));
   return { ...conversation, media: await contents };
 }
 
@@ -31,8 +32,9 @@ export function movable({ media = [], text }: Conversation): Transferable[] {
 /** A request is looked at more than once: its images and sounds are read once. */
 const read = new WeakMap<readonly unknown[], Promise<Content[]>>();
 
-async function contentOf(medium: Medium): Promise<Content> {
-  return 'image' in medium ? { image: await pixelsOf(medium.image) } : { audio: await samplesOf(medium.audio) };
+async function contentOf(medium: Medium, signal?: AbortSignal): Promise<Content> {
+  if ('image' in medium) return { image: await pixelsOf(medium.image, signal) };
+  return { audio: await samplesOf(medium.audio, signal) };
 }
 
 /** The ids of a conversation with images or sounds. @internal */
@@ -43,7 +45,7 @@ export async function idsOfConversation(
   { signal, onProgress }: { signal?: AbortSignal | undefined; onProgress?: StartOptions['onProgress'] },
 ): Promise<Uint32Array> {
   for (const medium of conversation.media ?? []) given(encoders, medium);
-  const contents = (await withContents(conversation)).media as readonly Content[];
+  const contents = (await withContents(conversation, signal)).media as readonly Content[];
   const encoded: Encoded[] = [];
   const most = handle.info().contextLength;
   const total = contents.length;

@@ -21,23 +21,23 @@ export interface Samples {
 const decoded = new WeakMap<object, Promise<Samples>>();
 
 /**
- * The samples of `audio` at 16 kHz.
+ * The samples of `audio` at 16 kHz; `signal` ends a download.
  *
  * @throws {WebggufError} `invalid_argument` for what is no sound, or has a length that is not taken; `download_failed`
  * @internal
  */
-export function samplesOf(audio: unknown): Promise<Samples> {
+export function samplesOf(audio: unknown, signal?: AbortSignal): Promise<Samples> {
   const isFixed = audio instanceof Blob || audio instanceof Uint8Array || audio instanceof ArrayBuffer;
-  if (!isFixed) return read(audio);
+  if (!isFixed) return read(audio, signal);
   const known = decoded.get(audio) ?? read(audio);
   decoded.set(audio, known);
   return known;
 }
 
-async function read(audio: unknown): Promise<Samples> {
+async function read(audio: unknown, signal?: AbortSignal): Promise<Samples> {
   if (isSamples(audio)) return resampled(audio);
   if (isBuffer(audio)) return resampled({ samples: mixed(audio), sampleRate: audio.sampleRate });
-  if (typeof audio === 'string' || audio instanceof URL) return ofFile(await download('audio', audio));
+  if (typeof audio === 'string' || audio instanceof URL) return ofFile(await download('audio', audio, signal));
   if (audio instanceof Blob) return ofFile(audio);
   if (audio instanceof Uint8Array || audio instanceof ArrayBuffer) return ofFile(new Blob([audio as BlobPart]));
   throw invalidArgument(

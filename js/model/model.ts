@@ -241,7 +241,7 @@ export class WasmModel {
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize, parseSpecial);
     const start = async (ending: AbortSignal): Promise<Engine> =>
-      started(await engine.lane(checked), checked, checkedOptions, ending);
+      started(await engine.lane(checked, ending), checked, checkedOptions, ending);
     return new Generation({ queue: this.#queue, signal, start });
   }
 

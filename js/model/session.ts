@@ -108,9 +108,9 @@ export class Session {
     let all: readonly Message[] = [];
     const begin = async (ending: AbortSignal): Promise<Engine> => {
       const kept = hasMedia(added) ? await (await import('../media/messages.js')).fixedMedia(added) : added;
-      all = await this.#fitting(kept, options.maxTokens);
+      all = await this.#fitting(kept, options.maxTokens, ending);
       const conversation = this.#conversation('send', all);
-      return started(await this.#open('send', conversation), conversation, start, ending);
+      return started(await this.#open('send', conversation, ending), conversation, start, ending);
     };
     const done = (result: GenerationResult): void => this.#note(all, result);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
@@ -135,7 +135,7 @@ export class Session {
     this.#use('generate');
     const grammar = start.grammar && { ...start.grammar, prefix };
     const begin = async (ending: AbortSignal): Promise<Engine> =>
-      started(await this.#open('generate', prompt), prompt, { ...start, ...(grammar && { grammar }) }, ending);
+      started(await this.#open('generate', prompt, ending), prompt, { ...start, ...(grammar && { grammar }) }, ending);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin });
   }
 
@@ -221,9 +221,9 @@ export class Session {
    * The session's engine, which is made when it is first needed: it takes memory for a cache. Where requests run
    * together, it is the model's for a request: the one that has read most of the prompt.
    */
-  async #open(call: string, prompt?: Prompt): Promise<Engine> {
+  async #open(call: string, prompt?: Prompt, signal?: AbortSignal): Promise<Engine> {
     const model = this.#use(call);
-    if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt);
+    if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt, signal);
     return this.#engine ?? this.#own(await model.another(false));
   }
 
@@ -240,7 +240,11 @@ export class Session {
   }
 
   /** The messages with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */
-  async #fitting(added: readonly Message[], maxTokens: number | undefined): Promise<readonly Message[]> {
+  async #fitting(
+    added: readonly Message[],
+    maxTokens: number | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Message[]> {
     let kept = this.#messages;
     if (this.#options.overflow !== 'truncate') return [...kept, ...added];
     const engine = this.#use('send');
@@ -248,7 +252,7 @@ export class Session {
     const answer = roomForAnswer(contextLength, maxTokens);
     for (;;) {
       const all = [...kept, ...added];
-      const count = await engine.count(this.#conversation('send', all));
+      const count = await engine.count(this.#conversation('send', all), signal);
       const fewer = count + answer <= contextLength ? undefined : withoutOldestTurn(kept);
       if (!fewer) return all;
       kept = fewer;

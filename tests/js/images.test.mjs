@@ -78,6 +78,43 @@ test('an image in a chat completion is read as it is by generate', async () => {
   await Promise.all([model.free(), blind.free()]);
 });
 
+test('a request that is ended while its image is downloaded ends at once, and the download with it', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const { fetch } = globalThis;
+  const ended = new Error('enough');
+  let signals = [];
+  globalThis.fetch = (_url, { signal }) => {
+    signals.push(signal);
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  try {
+    const requests = {
+      generate: (messages, options) => model.generate(messages, options),
+      session: (messages, options) => model.session({ overflow: 'truncate' }).send(messages, options),
+    };
+    for (const ask of Object.values(requests)) {
+      signals = [];
+      const content = [{ type: 'image', image: 'https://example.com/slow' }];
+      const controller = new AbortController();
+      const aborted = ask([{ role: 'user', content }], { signal: controller.signal });
+      while (signals.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      controller.abort(ended);
+      await assert.rejects(aborted.result, ended);
+      const stopped = ask([{ role: 'user', content }], {});
+      while (signals.length === 1) await new Promise((resolve) => setTimeout(resolve, 1));
+      await stopped.stop();
+      assert.equal((await stopped.result).finishReason, 'abort');
+      assert.ok(signals.every(({ aborted: isOver }) => isOver));
+    }
+    globalThis.fetch = async () => new Response('x', { status: 404 });
+    const lost = [{ role: 'user', content: [{ type: 'image', image: 'https://example.com/lost' }] }];
+    await assert.rejects(model.generate(lost).result, { code: 'download_failed', message: /status 404/ });
+  } finally {
+    globalThis.fetch = fetch;
+  }
+  await model.free();
+});
+
 /** Colours by place, so that no two of these are the same. */
 function drawn(width, height, seed) {
   const data = new Uint8Array(width * height * 4).map((_, at) => (at * seed + (at >> 9)) % 251);
