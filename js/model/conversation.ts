@@ -171,8 +171,9 @@ function joinParts(where: string, parts: readonly unknown[], media: Medium[]): s
   let joined = '';
   let isAfterText = false;
   for (const [index, part] of parts.entries()) {
-    const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
-    const isText = type === 'text' && typeof text === 'string';
+    const { type } = (part ?? {}) as { type?: unknown };
+    const text = textOfPart(part);
+    const isText = text !== undefined;
     const medium = mediumOf(part);
     if (!isText && !medium) {
       const found = typeof type === 'string' && !['text', ...MEDIA].includes(type) ? `type '${type}'` : show(part);
@@ -184,6 +185,13 @@ function joinParts(where: string, parts: readonly unknown[], media: Medium[]): s
     isAfterText = isText;
   }
   return joined;
+}
+
+/** What a part says, also one of OpenAI's in which the assistant refused. @internal */
+export function textOfPart(part: unknown): string | undefined {
+  const { type, text, refusal } = (part ?? {}) as Record<string, unknown>;
+  const said = type === 'refusal' ? refusal : type === 'text' ? text : undefined;
+  return typeof said === 'string' ? said : undefined;
 }
 
 /** The image or the sound of a part, also of one of OpenAI's. */

@@ -1,6 +1,7 @@
 /**
  * Conversations in the form that a model's template takes.
  */
+import { textOfPart } from '../model/conversation.js';
 import type { Message, TextPart, Tool } from '../types.js';
 import type { Family } from './families.js';
 import { hermes } from './formats/hermes.js';
@@ -36,7 +37,7 @@ function shortId(id: string, length: number): string {
 
 function textOf(content: Message['content']): string {
   if (!Array.isArray(content)) return (content as string | null | undefined) ?? '';
-  return content.map((part) => (part as Partial<TextPart> | null)?.text ?? '').join('\n');
+  return content.map((part) => textOfPart(part) ?? (part as Partial<TextPart> | null)?.text ?? '').join('\n');
 }
 
 function resultAsText(message: Message): Message {
@@ -84,7 +85,7 @@ function withoutSystem(messages: readonly Message[]): Message[] | undefined {
 /** Two contents as one, with their images. */
 function together(first: Message['content'], second: Message['content']): Message['content'] {
   const isText = (content: Message['content']): boolean =>
-    !Array.isArray(content) || content.every((part) => part?.type === 'text');
+    !Array.isArray(content) || content.every((part) => textOfPart(part) !== undefined);
   if (isText(first) && isText(second)) return `${textOf(first)}\n\n${textOf(second)}`;
   const parts = [first, second].map((content) => (Array.isArray(content) ? content : [textPart(content)]));
   return [...(parts[0] ?? []), textPart('\n'), ...(parts[1] ?? [])];

@@ -79,8 +79,8 @@ export interface ChatRequest extends OpenAiSamplingOptions {
 }
 
 /**
- * A message; `ChatCompletionMessageParam` of the `openai` package is assignable to it. A model here refuses parts that
- * are not text; a server that answers in its place may take them.
+ * A message; `ChatCompletionMessageParam` of the `openai` package is assignable to it. A model here takes parts with
+ * text, refusals (as text), images and sounds, and refuses files; a server that answers in its place may take them.
  */
 export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
   /** The text, in one string or in parts; nothing beside `tool_calls`. */

@@ -386,6 +386,30 @@ test('a template without tools is told about them, and calls and results become 
   });
 });
 
+test('a refusal among the parts of an answer is text', async () => {
+  for (const template of [HERMES, 'no such thing']) {
+    plan.template = template;
+    const model = await load();
+    seen.templates.length = 0;
+    const content = [
+      { type: 'text', text: 'No.' },
+      { type: 'refusal', refusal: 'I will not.' },
+    ];
+    await model.chat.completions.create({ messages: [...HI, { role: 'assistant', content }, ...HI] });
+    assert.equal(seen.templates[0].messages[1].content, 'No.\nI will not.');
+    const called = { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{}' } };
+    const messages = [...HI, { role: 'assistant', content, tool_calls: [called] }];
+    await model.chat.completions.create({ messages: [...messages, { role: 'tool', tool_call_id: 'call_1', content }] });
+    const [, answer, result] = seen.templates.at(-1).messages;
+    assert.match(answer.content, /^No\.\nI will not\./);
+    assert.match(result.content, /No\.\nI will not\./);
+    await assert.rejects(
+      model.chat.completions.create({ messages: [{ role: 'assistant', content: [{ type: 'refusal' }] }] }),
+      withCode('invalid_argument', /content\[0\] must be .* found type 'refusal'/),
+    );
+  }
+});
+
 test('thoughts are reasoning_content, and counted', async () => {
   plan.template = HERMES;
   plan.writes = '<think>\nHm.\n</think>\n\nYes.';
