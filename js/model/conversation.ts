@@ -180,6 +180,12 @@ function joinParts(where: string, parts: readonly unknown[], media: Medium[]): s
       const expected = "{ type: 'text', text }, { type: 'image', image } or { type: 'audio', audio }";
       throw invalidArgument(`${where}: content[${index}] must be ${expected}, found ${found}`);
     }
+    const detail = detailOf(part);
+    if (!DETAILS.includes(detail)) {
+      throw invalidArgument(
+        `${where}: content[${index}].image_url.detail must be 'auto', 'low' or 'high', found ${show(detail)}`,
+      );
+    }
     if (medium) media.push(medium);
     joined += isText ? (isAfterText ? '\n' : '') + withoutMarks(text) : MEDIA_MARK;
     isAfterText = isText;
@@ -192,6 +198,14 @@ export function textOfPart(part: unknown): string | undefined {
   const { type, text, refusal } = (part ?? {}) as Record<string, unknown>;
   const said = type === 'refusal' ? refusal : type === 'text' ? text : undefined;
   return typeof said === 'string' ? said : undefined;
+}
+
+/** How closely OpenAI's models look at an image. Here the encoder and `maxImageTokens` say it. */
+const DETAILS: unknown[] = [undefined, null, 'auto', 'low', 'high'];
+
+function detailOf(part: unknown): unknown {
+  const { type, image_url: link } = (part ?? {}) as Record<string, unknown>;
+  return type === 'image_url' ? (link as { detail?: unknown } | null | undefined)?.detail : undefined;
 }
 
 /** The image or the sound of a part, also of one of OpenAI's. */

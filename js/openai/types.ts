@@ -91,7 +91,10 @@ export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
   refusal?: string | null | undefined;
 }
 
-/** A part of a message in OpenAI's API. */
+/**
+ * A part of a message in OpenAI's API. `detail` of an `image_url` is taken and without effect here: the encoder and the
+ * option `maxImageTokens` of `load` say how many tokens an image takes.
+ */
 export type ContentPart =
   | TextPart
   | ImagePart

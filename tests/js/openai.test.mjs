@@ -455,6 +455,13 @@ test('wrong requests are refused, with the field and what is right', async () =>
   await refused({ messages: undefined }, /field 'messages' is missing/);
   await refused({ messages: [] }, /at least one message/);
   await refused({ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /found type 'image_url'/);
+  for (const detail of ['huge', 1]) {
+    const image = { type: 'image_url', image_url: { url: 'data:,', detail } };
+    await refused(
+      { messages: [{ role: 'user', content: [image] }] },
+      /content\[0\]\.image_url\.detail must be 'auto', 'low' or 'high', found/,
+    );
+  }
   await refused({ messages: [null] }, /message 0 must be/);
   await refused({ tools: [{ type: 'function' }] }, /tools\[0\]/);
   await refused({ tool_choice: 'required' }, /'tools' is empty/);
