@@ -10,7 +10,7 @@ import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '.
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
 import { resultOf } from '../model/tool-result.js';
-import type { ImagePart, Message, Tool, ToolCall } from '../types.js';
+import type { AudioPart, ImagePart, Message, Tool, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
 export interface ChatTool {
@@ -38,6 +38,8 @@ export interface ChatMessage {
   readonly content: string;
   /** Of the user: images before the text. */
   readonly images?: readonly ImagePart['image'][] | undefined;
+  /** Of the user: sounds before the text. */
+  readonly sounds?: readonly AudioPart['audio'][] | undefined;
   /** Of the assistant: what it thought before it answered. */
   readonly reasoning_content?: string | undefined;
   /** Of the assistant: tools that it called; their results are messages of the role `tool`. */
@@ -62,6 +64,8 @@ export interface MessageOptions extends SendOptions {
    * a picture of it (`createImageBitmap`).
    */
   images?: readonly ImagePart['image'][] | undefined;
+  /** Sounds for a model that hears, before the text and behind the images. They go to the model with every answer. */
+  sounds?: readonly AudioPart['audio'][] | undefined;
 }
 
 /** Options of {@link useChat}: also all of {@link SendOptions}, for every message. */
@@ -128,8 +132,11 @@ export class ChatStore {
     this.#options = options;
   }
 
-  readonly send = (text: string, { images = [], ...options }: MessageOptions = {}): Promise<void> => {
-    const shown = images.length > 0 ? { images: [...images] } : {};
+  readonly send = (text: string, { images = [], sounds = [], ...options }: MessageOptions = {}): Promise<void> => {
+    const shown = {
+      ...(images.length > 0 && { images: [...images] }),
+      ...(sounds.length > 0 && { sounds: [...sounds] }),
+    };
     return this.#next(() => this.#append({ role: 'user', content: text, ...shown }), options);
   };
 
@@ -297,10 +304,14 @@ export class ChatStore {
 }
 
 /** Without what is for the page alone. */
-function messageOf({ id, finish_reason, timings, images = [], ...message }: ChatMessage): Message {
-  if (images.length === 0) return message;
+function messageOf({ id, finish_reason, timings, images = [], sounds = [], ...message }: ChatMessage): Message {
+  const media = [
+    ...images.map((image): ImagePart => ({ type: 'image', image })),
+    ...sounds.map((audio): AudioPart => ({ type: 'audio', audio })),
+  ];
+  if (media.length === 0) return message;
   const text = message.content === '' ? [] : [{ type: 'text' as const, text: message.content }];
-  return { ...message, content: [...images.map((image): ImagePart => ({ type: 'image', image })), ...text] };
+  return { ...message, content: [...media, ...text] };
 }
 
 function extend(answer: Draft, { content, reasoning_content: thought, tool_calls: calls = [] }: ChunkDelta): void {

@@ -9,6 +9,7 @@ import { messagesOf } from '../../dist/ai-sdk/prompt.js';
 import { layoutOfSound } from '../../dist/media/layout.js';
 import { waveOf } from '../../dist/media/samples.js';
 import { openai, webggufFetch } from '../../dist/openai/index.js';
+import { ChatStore } from '../../dist/react/chat.js';
 import { ENCODERS, LOGPROBS, ROWS, expectationsOf, open } from './encoders.mjs';
 import { joined } from './gguf_join.mjs';
 import { readPng } from './images.mjs';
@@ -103,6 +104,32 @@ test('a session keeps its sounds', async () => {
   const again = await model.restoreSession(await session.save());
   assert.match(again.messages[0].content[0].audio, /^data:audio\/wav;base64,/);
   assert.equal(await again.countTokens(), await session.countTokens());
+  await model.free();
+});
+
+test('useChat sends sounds, and keeps them for the page and for later answers', async () => {
+  const model = await open(expectationsOf('qwen3a'));
+  const store = new ChatStore();
+  store.configure(model, { max_completion_tokens: 3, temperature: 0 });
+  const audio = soundOf(8000);
+  await store.send('What is said?', { sounds: [audio] });
+  await store.send('And now?');
+  const { messages, error } = store.state();
+  assert.equal(error, undefined);
+  const [said, , again, answer] = messages;
+  assert.deepEqual(
+    [said.content, said.sounds, said.images, again.sounds],
+    ['What is said?', [audio], undefined, undefined],
+  );
+  const content = [
+    { type: 'audio', audio },
+    { type: 'text', text: 'What is said?' },
+  ];
+  const all = [{ role: 'user', content }, messages[1], { role: 'user', content: 'And now?' }];
+  const asked = all.map(({ role, content: each }) => ({ role, content: each }));
+  const { usage } = await model.chat.completions.create({ messages: asked, max_tokens: 1 });
+  const { cache_n: read, prompt_n: more } = answer.timings;
+  assert.equal(read + more, usage.prompt_tokens, 'with the rows of the sound');
   await model.free();
 });
 
