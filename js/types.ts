@@ -665,6 +665,12 @@ export interface ChosenToken extends TokenProbability {
 
 /** Options of {@link WasmModel.session}. */
 export interface SessionOptions extends Omit<ChatTemplateOptions, 'addGenerationPrompt'> {
+  /**
+   * Functions that the model may call. A call is part of the answer's text, with the control tokens around it, such as
+   * `[TOOL_CALLS]`; the session neither reads nor runs it, which `chat.completions` and `runTools` do. A template that
+   * knows no tools ignores them.
+   */
+  tools?: readonly Tool[] | undefined;
   /** The system prompt. */
   system?: string | undefined;
   /** A conversation to go on with, after the system prompt. */

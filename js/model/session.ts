@@ -3,7 +3,7 @@
  * A conversation with a model: its messages, and a cache of its own of what the model has read of them.
  */
 import { conversationOf, copyOf, hasMedia, nextTurn, roomForAnswer } from './conversation.js';
-import type { Engine, Prompt } from '../engine/engine.js';
+import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation } from './generation.js';
 import { sessionOptions, show } from '../options.js';
@@ -110,7 +110,8 @@ export class Session {
       const kept = hasMedia(added) ? await (await import('../media/messages.js')).fixedMedia(added) : added;
       all = await this.#fitting(kept, options.maxTokens, ending);
       const conversation = this.#conversation('send', all);
-      return started(await this.#open('send', conversation, ending), conversation, start, ending);
+      const shown = await this.#withMarksOfCalls(start);
+      return started(await this.#open('send', conversation, ending), conversation, shown, ending);
     };
     const done = (result: GenerationResult): void => this.#note(all, result);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
@@ -237,6 +238,13 @@ export class Session {
   #conversation(call: string, messages: readonly Message[]): Conversation {
     const { tools, enableThinking, chatTemplateKwargs, parseSpecial } = this.#options;
     return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs, parseSpecial });
+  }
+
+  /** Shows the control tokens around calls: without them a call looks like a text of the model. */
+  async #withMarksOfCalls(start: StartOptions): Promise<StartOptions> {
+    if (!this.#options.tools?.length) return start;
+    const { marksOfCalls } = await import('../openai/families.js');
+    return { ...start, showSpecial: [...(start.showSpecial ?? []), ...marksOfCalls(this.#host.info.chatTemplate)] };
   }
 
   /** The messages with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */

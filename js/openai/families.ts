@@ -103,6 +103,15 @@ export function isInThoughts(thoughts: Thoughts | undefined, prompt: string): bo
   return thoughts?.opens.some((open) => end.endsWith(open)) ?? false;
 }
 
+/**
+ * Control tokens around calls in what a model with such a template writes. None of gpt-oss, whose tokens are around all
+ * that it writes and are always part of the text. @internal
+ */
+export function marksOfCalls(template?: string): readonly string[] {
+  const { format } = familyOf(template);
+  return format === harmony ? [] : (format.special ?? []);
+}
+
 /** Control tokens that the reader wants to see. @internal */
 export function specialOf({ format, thoughts }: Family, hasTools: boolean): string[] {
   const { opens = [], close = [], special = opens, dropped = [] } = thoughts ?? {};

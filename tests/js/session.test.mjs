@@ -48,6 +48,24 @@ for (const worker of [false, true]) {
     await session.free();
   });
 
+  test(`${at}: with tools, control tokens around calls are part of the text`, async () => {
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    const shown = async (template, options, sent = {}) => {
+      plan.template = template;
+      const model = await load();
+      await model.session(options).send('A', { maxTokens: 1, ...sent });
+      await model.free();
+      return seen.started.at(-1).options.showSpecial;
+    };
+    const mistral = '{{ tools }} [TOOL_CALLS]';
+    assert.ok((await shown(mistral, { tools })).includes('[TOOL_CALLS]'));
+    assert.equal(await shown(mistral, {}), undefined);
+    assert.equal(await shown(mistral, { tools: [] }), undefined);
+    const both = await shown('{{ tools }} <|tool_call_start|>', { tools }, { showSpecial: ['<think>'] });
+    assert.deepEqual(both, ['<think>', '<|tool_call_start|>', '<|tool_call_end|>']);
+    assert.deepEqual(await shown('{{ tools }} <|channel|>', { tools }), [], 'of gpt-oss they are text anyway');
+  });
+
   test(`${at}: a fork goes on by itself`, async () => {
     const model = await load();
     const session = model.session();
