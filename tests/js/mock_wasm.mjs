@@ -389,9 +389,9 @@ export class VocabularyHandle {
 }
 
 /** Stands for `writeConversation` of js/templates/. */
-export function writeConversation({ json }, { messages, tools, variables }) {
+export function writeConversation({ json }, { messages, tools, variables, media }) {
   if (json) return JSON.stringify(messages);
-  seen.templates.push({ messages, tools, variables });
+  seen.templates.push({ messages, tools, variables, media });
   if (plan.templateFails) throw codeError('invalid_argument', 'the file has no chat template');
   return messages.map(({ role, content }) => `<${role}>${content}`).join('');
 }

@@ -92,6 +92,47 @@ for (const [name, make] of Object.entries(SOURCES)) {
   });
 }
 
+test('templates in a worker are told of the kinds of images and sounds', async () => {
+  const model = await load();
+  const content = [
+    { type: 'image', image: new Uint8Array(4) },
+    { type: 'audio', audio: 'x.wav' },
+  ];
+  assert.equal(await model.textWithMarks([{ role: 'user', content }], {}), '<user>\ufdd2\ufdd2');
+  assert.deepEqual(seen.templates.at(-1).media, [{ image: null }, { audio: null }]);
+  await model.free();
+});
+
+test('a request that is ended while the page downloads its image ends at once', async () => {
+  const model = await load();
+  const { fetch } = globalThis;
+  const ended = new Error('enough');
+  for (const how of ['signal', 'stop']) {
+    const controller = new AbortController();
+    const begun = new Promise((resolve) => {
+      globalThis.fetch = (_url, { signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+          resolve(signal);
+        });
+    });
+    try {
+      const messages = [{ role: 'user', content: [{ type: 'image', image: 'https://example.com/slow' }] }];
+      const running = model.generate(messages, { signal: controller.signal });
+      const signal = await begun;
+      if (how === 'signal') controller.abort(ended);
+      else await running.stop();
+      if (how === 'signal') await assert.rejects(running.result, ended);
+      else assert.equal((await running.result).finishReason, 'abort');
+      assert.ok(signal.aborted);
+    } finally {
+      globalThis.fetch = fetch;
+    }
+  }
+  assert.equal((await model.generate('AB', { stop: 'x', seed: 7 })).text, 'abcde', 'the next one has its turn');
+  await model.free();
+});
+
 test('a buffer is moved, and what is only a part of one stays', async () => {
   const buffer = BYTES.slice().buffer;
   await (await load(buffer)).free();
