@@ -60,18 +60,17 @@ pub fn jina_bert_v2(config: &ModelConfig) -> Program {
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, alibi: Some(alibi::BIAS), ..plain };
     let block = AttentionBlock { biased_qk_norm: config.has_tensor("blk.0.attn_q_norm.weight"), ..block };
     post_norm_layers(b, block, |b, x, layer| {
-        let ffn = config.ffn.of(layer);
         if b.has(Role::FfnGate) {
             return b.feed_forward(x, GateKind::GeGlu);
         }
         if !config.wide_up {
             return b.feed_forward_plain(x, ActivationKind::Gelu);
         }
-        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
         if b.has(Role::FfnUpBias) {
+            let ffn = config.ffn.of(layer);
             b.fused(Role::FfnUpBias, 1, &[(Role::FfnGateBias, ffn), (Role::FfnUpBias, ffn)]);
         }
-        b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::GeGlu)
+        b.feed_forward_fused(x, Role::FfnGate, GateKind::GeGlu)
     })
 }
 
@@ -80,14 +79,12 @@ pub fn neo_bert(config: &ModelConfig) -> Program {
     let block = AttentionBlock::new(config, RopeStyle::Interleaved);
     let mut builder = Builder::new(config, 1.0);
     builder.output_norm = Role::OutputNormOfEncoder;
-    let layers = builder.layers(|b, layer| {
+    let layers = builder.layers(|b, _| {
         let x = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(x, block);
         b.add(update);
         let x = b.norm(b.x, Role::FfnNorm);
-        let ffn = config.ffn.of(layer);
-        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
-        let update = b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], GateKind::SwiGlu);
+        let update = b.feed_forward_fused(x, Role::FfnGate, GateKind::SwiGlu);
         b.add(update);
     });
     layers.head(None)
@@ -116,9 +113,7 @@ pub fn modern_bert(config: &ModelConfig) -> Program {
         let update = b.attention(x, if slides(layer) { sliding } else { full });
         b.add(update);
         let x = normed(b, Role::FfnNorm);
-        let ffn = config.ffn.of(layer);
-        b.fused(Role::FfnUp, 1, &[(Role::FfnGate, ffn), (Role::FfnUpHalf, ffn)]);
-        let update = b.feed_forward_of(x, [Role::FfnGate, Role::FfnUpHalf], config.embedder.gate);
+        let update = b.feed_forward_fused(x, Role::FfnGate, config.embedder.gate);
         b.add(update);
     });
     b.embedder_head(Some(layer_norm(config, of_model(Role::OutputNorm), None)))
@@ -176,7 +171,7 @@ fn post_norm_layers(
     let b = b.layers(|b, layer| {
         fuse_qkv(b, layer);
         let update = b.attention(b.x, block);
-        let twice = b.has(Role::AttnNorm2).then(|| b.copy(b.x));
+        let twice = b.has(Role::AttnNorm2).then(|| b.copy(b.x, "copy"));
         add_and_norm(b, update, Role::AttnOutNorm, Role::AttnOutNormBias);
         if let Some(before) = twice {
             add_and_norm(b, before, Role::AttnNorm2, Role::AttnNorm2Bias);

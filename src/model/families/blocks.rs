@@ -1,6 +1,6 @@
 //! What families say about their attention and their experts.
 
-use super::super::program::{ExpertActivation, Gating, RopeTable, Routing, Temperature};
+use super::super::program::{ExpertActivation, Gating, NormKind, RopeTable, Routing, Temperature};
 use super::super::{ActivationKind, ExpertConfig, ModelConfig, RopeStyle};
 use crate::model::Role;
 
@@ -54,8 +54,8 @@ pub struct AttentionBlock {
     pub bias: Bias,
     /// Bias of the output projection.
     pub out_bias: Bias,
-    /// Whether each head of q and k goes through a layer norm with weights of its own before the rotation.
-    pub layer_qk_norm: bool,
+    /// The norm of each head of q and k with weights of the head's own, before the rotation.
+    pub own_qk_norm: Option<NormKind>,
     /// Whether q and k go through an RMS norm, all heads together, before the rotation.
     pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
@@ -88,6 +88,11 @@ pub struct AttentionBlock {
     pub inner_norm: Option<Role>,
 }
 
+/// A tensor of a layer, by the end of its name.
+pub fn named(name: &'static str) -> Role {
+    Role::Named { group: "blk", name }
+}
+
 impl AttentionBlock {
     /// Without rotation.
     pub fn unrotated(self) -> Self {
@@ -112,7 +117,7 @@ impl AttentionBlock {
             v_norm: false,
             bias: Bias::None,
             out_bias: Bias::None,
-            layer_qk_norm: false,
+            own_qk_norm: None,
             whole_qk_norm: false,
             qk_norm: false,
             biased_qk_norm: false,

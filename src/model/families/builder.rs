@@ -5,7 +5,7 @@ use super::super::program::{
     of_layer, of_model,
 };
 use super::super::{ActivationKind, GateKind, Loops, ModelConfig};
-pub use super::blocks::{AttentionBlock, Bias, ExpertBlock, KeysAndValues, Norms};
+pub use super::blocks::{AttentionBlock, Bias, ExpertBlock, KeysAndValues, Norms, named};
 use crate::model::{Role, WeightKey};
 
 /// A program under construction. `self.ops` are those of the part at hand.
@@ -120,14 +120,14 @@ impl<'a> Builder<'a> {
     }
 
     /// As [`Builder::norm`], in place and for each head by itself.
-    fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
+    pub(super) fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
         let norm = self.plain_rms(of_layer(self.layer, role), head_dim);
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
-    fn layer_norm_of_heads(&mut self, x: Activation, role: Role, head_dim: usize) {
-        let rms = self.plain_rms(of_layer(self.layer, role), head_dim);
-        let norm = Norm { kind: NormKind::Layer, is_grouped: true, ..rms };
+    /// The same with weights of each head's own.
+    fn own_head_norm(&mut self, kind: NormKind, x: Activation, role: Role, head_dim: usize) {
+        let norm = Norm { kind, is_grouped: true, ..self.plain_rms(of_layer(self.layer, role), head_dim) };
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
@@ -183,13 +183,13 @@ impl<'a> Builder<'a> {
         }
         let normed = [(Some(q), Role::AttnQNorm), (k, Role::AttnKNorm)].map(|(x, role)| Some((x?, role)));
         let normed: Vec<(Activation, Role)> = normed.into_iter().flatten().collect();
-        if block.layer_qk_norm {
-            normed.iter().for_each(|&(x, role)| self.layer_norm_of_heads(x, role, head_dim));
+        if let Some(kind) = block.own_qk_norm {
+            normed.iter().for_each(|&(x, role)| self.own_head_norm(kind, x, role, head_dim));
         }
         if block.biased_qk_norm {
             for &(x, role) in &normed {
                 let name = if role == Role::AttnQNorm { "attn_q_norm.bias" } else { "attn_k_norm.bias" };
-                let key = of_layer(self.layer, Role::Named { group: "blk", name });
+                let key = of_layer(self.layer, named(name));
                 let rms = self.plain_rms(of_layer(self.layer, role), self.program.width(x));
                 let norm = Norm { kind: NormKind::Layer, bias: Some(Weight { key, optional: true }), ..rms };
                 self.ops.push(Op::Norm { x, norm, y: x });
@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
         [k, v]
     }
 
-    fn bias(&self, bias: Bias, role: Role) -> Option<Weight> {
+    pub(super) fn bias(&self, bias: Bias, role: Role) -> Option<Weight> {
         let weight = |optional| Some(Weight { key: of_layer(self.layer, role), optional });
         match bias {
             Bias::None => None,
@@ -294,6 +294,13 @@ impl<'a> Builder<'a> {
         self.linear(activated, Role::FfnDown, down_bias, ("update", hidden))
     }
 
+    /// The same with the rows of both in one tensor, those of `gate` first.
+    pub fn feed_forward_fused(&mut self, x: Activation, gate: Role, kind: GateKind) -> Activation {
+        let ffn = self.config.ffn.of(self.layer);
+        self.fused(Role::FfnUp, 1, &[(gate, ffn), (Role::FfnUpHalf, ffn)]);
+        self.feed_forward_of(x, [gate, Role::FfnUpHalf], kind)
+    }
+
     /// The feed-forward of `x` without a gate.
     pub fn feed_forward_plain(&mut self, x: Activation, kind: ActivationKind) -> Activation {
         let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
@@ -330,9 +337,9 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Add { x, scale, to: self.x });
     }
 
-    /// A copy of an activation.
-    pub fn copy(&mut self, x: Activation) -> Activation {
-        let y = self.program.activation("copy", self.program.width(x));
+    /// A copy of an activation, by this name.
+    pub fn copy(&mut self, x: Activation, name: &'static str) -> Activation {
+        let y = self.program.activation(name, self.program.width(x));
         self.ops.push(Op::Copy { x, y });
         y
     }

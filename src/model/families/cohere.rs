@@ -3,14 +3,14 @@
 //! logits multiplied by the file's scale, and a head that is always the embedding table.
 
 use super::super::config::SlidingPattern;
-use super::super::program::{Factor, Op, Program};
+use super::super::program::{Factor, NormKind, Op, Program};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, Norms};
 
 /// Rotated in all layers. The largest has layer norms over the heads of q and k.
 pub fn command_r(config: &ModelConfig) -> Program {
-    let layer_qk_norm = config.has_tensor("blk.0.attn_q_norm.weight");
-    let block = AttentionBlock { layer_qk_norm, ..block(config) };
+    let own_qk_norm = config.has_tensor("blk.0.attn_q_norm.weight").then_some(NormKind::Layer);
+    let block = AttentionBlock { own_qk_norm, ..block(config) };
     decoder(config, &|_| block)
 }
 

@@ -9,14 +9,12 @@ use super::builder::{AttentionBlock, Bias, Builder};
 pub fn glm4(config: &ModelConfig) -> Program {
     let style = if config.rope_sections.is_some() { RopeStyle::SplitHalf } else { RopeStyle::Interleaved };
     let block = AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, style) };
-    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+    let layers = Builder::new(config, 1.0).layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);
         b.add_normed(update, Role::AttnPostNorm);
         let normed = b.norm(b.x, Role::FfnNorm);
-        let ffn = config.ffn.of(layer);
-        b.fused(Role::FfnUp, 1, &[(Role::FfnUp, ffn), (Role::FfnUpHalf, ffn)]);
-        let update = b.feed_forward_of(normed, [Role::FfnUp, Role::FfnUpHalf], GateKind::SwiGlu);
+        let update = b.feed_forward_fused(normed, Role::FfnUp, GateKind::SwiGlu);
         b.add_normed(update, Role::FfnPostNorm);
     });
     layers.head(None)

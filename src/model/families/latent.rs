@@ -97,7 +97,7 @@ impl Builder<'_> {
         let [latent, k_rope] = keys.map(|(role, name, width)| self.linear(x, role, None, (name, width)));
         let [q_nope, q_rope] = early.unwrap_or_else(|| {
             // Rows that a product reads follow each other.
-            let queries_of = self.copy(queries_of);
+            let queries_of = self.copy(queries_of, "copy");
             let normed = self.norm(queries_of, Role::AttnQANorm);
             products(self, normed)
         });

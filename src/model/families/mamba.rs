@@ -1,7 +1,7 @@
 //! Mamba (Gu and Dao 2023, <https://arxiv.org/abs/2312.00752>), Falcon Mamba (<https://arxiv.org/abs/2410.05355>), and
 //! Jamba (<https://arxiv.org/abs/2403.19887>), which has layers of attention and of experts among those of Mamba.
 
-use super::super::program::{Activation, ChannelSpec, ConvSpec, Norm, Op, Program, Routing, Weight};
+use super::super::program::{Activation, ChannelSpec, Norm, Op, Program, Routing, Weight};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
@@ -45,9 +45,7 @@ fn mixer(b: &mut Builder, input: Activation) -> Activation {
     let parts = [(Role::SsmXbc, "x in", channels), (Role::SsmZ, "z", channels)];
     b.fused(Role::SsmIn, 1, &parts.map(|(role, _, width)| (role, width)));
     let [x, z] = parts.map(|(role, name, width)| b.linear(input, role, None, (name, width)));
-    let bias = Some(Weight { key: b.weight(Role::SsmConvBias), optional: false });
-    let conv = ConvSpec { weight: Some(b.weight(Role::SsmConv)), bias, kernel: ssm.kernel, silu: true };
-    let x = b.conv(x, None, conv, "x convolved");
+    let x = b.ssm_conv(x, Bias::Required, "x convolved");
     let parts = [(Role::SsmDt, "dt low", rank), (Role::SsmB, "B", state), (Role::SsmC, "C", state)];
     b.fused(Role::SsmX, 1, &parts.map(|(role, _, width)| (role, width)));
     let of_x @ [dt, of_b, of_c] = parts.map(|(role, name, width)| b.linear(x, role, None, (name, width)));
@@ -60,7 +58,7 @@ fn mixer(b: &mut Builder, input: Activation) -> Activation {
         }
     }
     // Rows that a product reads follow each other.
-    let dt = b.copy(dt);
+    let dt = b.copy(dt, "copy");
     let bias = Some(Weight { key: b.weight(Role::SsmDtBias), optional: false });
     let dt = b.linear(dt, Role::SsmDtOut, bias, ("dt", channels));
     let [a, d] = [Role::SsmA, Role::SsmD].map(|role| b.weight(role));

@@ -1,7 +1,7 @@
 //! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Granite 4
 //! between layers of attention, Falcon-H1 (<https://arxiv.org/abs/2507.22448>) beside attention, Nemotron-H.
 
-use super::super::program::{Activation, ConvSpec, Program, ScanSpec, Weight};
+use super::super::program::{Activation, Program, ScanSpec};
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder};
 use super::llama::{divide_logits, feed_forward, granite_attention};
@@ -72,26 +72,24 @@ pub fn nemotron_h(config: &ModelConfig) -> Program {
 /// Mamba-2 of `input`, normalised before: z, xBC and dt, the convolution of xBC, the scan gated by z, a norm where the
 /// file has one, and the output projection.
 pub fn mixer(b: &mut Builder, input: Activation) -> Activation {
-    // The program's check refuses sizes of 0.
-    let ssm = b.config.ssm.unwrap_or_default();
-    let scan = ScanSpec {
-        heads: ssm.heads,
-        head_dim: ssm.inner / ssm.heads.max(1),
-        state: ssm.state,
-        groups: ssm.groups,
-        dt_bias: b.weight(Role::SsmDtBias),
-        a: b.weight(Role::SsmA),
-        d: b.weight(Role::SsmD),
-    };
+    let groups = b.config.ssm.unwrap_or_default().groups;
+    let scan = scan_spec(b, groups);
     let parts =
         [(Role::SsmZ, "z", scan.inner()), (Role::SsmXbc, "xbc in", scan.xbc_width()), (Role::SsmDt, "dt", scan.heads)];
     b.fused(Role::SsmIn, 1, &parts.map(|(role, _, width)| (role, width)));
     let [z, xbc, dt] = parts.map(|(role, name, width)| b.linear(input, role, None, (name, width)));
-    let bias = Some(Weight { key: b.weight(Role::SsmConvBias), optional: true });
-    let conv = ConvSpec { weight: Some(b.weight(Role::SsmConv)), bias, kernel: ssm.kernel, silu: true };
-    let xbc = b.conv(xbc, None, conv, "xbc");
+    let xbc = b.ssm_conv(xbc, Bias::Optional, "xbc");
     let scanned = b.scan([z, dt, xbc], scan);
     let has_norm = b.has(Role::SsmNorm);
-    let normed = if has_norm { b.group_norm(scanned, Role::SsmNorm, ssm.groups) } else { scanned };
+    let normed = if has_norm { b.group_norm(scanned, Role::SsmNorm, groups) } else { scanned };
     b.linear(normed, Role::SsmOut, None, ("update", b.config.hidden))
+}
+
+/// The scan of a layer whose heads share B and C by so many groups.
+pub fn scan_spec(b: &Builder, groups: usize) -> ScanSpec {
+    // The program's check refuses sizes of 0.
+    let ssm = b.config.ssm.unwrap_or_default();
+    let [dt_bias, a, d] = [Role::SsmDtBias, Role::SsmA, Role::SsmD].map(|role| b.weight(role));
+    let head_dim = ssm.inner / ssm.heads.max(1);
+    ScanSpec { heads: ssm.heads, head_dim, state: ssm.state, groups, dt_bias, a, d }
 }

@@ -52,14 +52,12 @@ pub fn chatglm(config: &ModelConfig) -> Program {
 
 fn fused(config: &ModelConfig, block: AttentionBlock) -> Program {
     let block = with_factors(AttentionBlock { bias: Bias::Optional, ..block }, config);
-    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+    let layers = Builder::new(config, 1.0).layers(|b, _| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, block);
         b.add(update);
         let normed = b.norm(b.x, Role::FfnNorm);
-        let ffn = config.ffn.of(layer);
-        b.fused(Role::FfnUp, 1, &[(Role::FfnUp, ffn), (Role::FfnUpHalf, ffn)]);
-        let update = b.feed_forward_of(normed, [Role::FfnUp, Role::FfnUpHalf], GateKind::SwiGlu);
+        let update = b.feed_forward_fused(normed, Role::FfnUp, GateKind::SwiGlu);
         b.add(update);
     });
     layers.head(None)

@@ -4,9 +4,9 @@
 //! <https://arxiv.org/abs/2505.06708>). A file's further layers, which predict the tokens after the next, are left out.
 
 use super::super::config::{SlidingPattern, Ssm};
-use super::super::program::{Activation, ConvSpec, DeltaSpec, Program};
+use super::super::program::{Activation, DeltaSpec, Program};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder, ExpertBlock};
+use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// How a file holds beta and alpha, and which head of k goes with a head of v.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn hybrid(config: &ModelConfig, layout: Layout) -> Program {
 
 /// q, k and v through a convolution and the delta rule; its heads are normalised, gated and projected.
 fn delta_rule(b: &mut Builder, x: Activation, layout: Layout) -> Activation {
-    let Ssm { kernel, state: head_dim, heads: v_heads, groups: k_heads, .. } = b.config.ssm.unwrap_or_default();
+    let Ssm { state: head_dim, heads: v_heads, groups: k_heads, .. } = b.config.ssm.unwrap_or_default();
     let [dt_bias, a] = [Role::SsmDtBias, Role::SsmA].map(|role| b.weight(role));
     let delta =
         DeltaSpec { k_heads, v_heads, head_dim, tiled: layout == Layout::Tiled, eps: b.config.norm_eps, dt_bias, a };
@@ -64,8 +64,7 @@ fn delta_rule(b: &mut Builder, x: Activation, layout: Layout) -> Activation {
     }
     let beta = b.linear(x, Role::SsmBeta, None, ("beta", v_heads));
     let alpha = b.linear(x, Role::SsmAlpha, None, ("alpha", v_heads));
-    let conv = ConvSpec { weight: Some(b.weight(Role::SsmConv)), bias: None, kernel, silu: true };
-    let convolved = b.conv(qkv, None, conv, "convolved");
+    let convolved = b.ssm_conv(qkv, Bias::None, "convolved");
     let values = b.delta_net([convolved, beta, alpha], delta);
     let gated = b.gate_heads(values, gate, Some(Role::SsmNorm), head_dim);
     b.linear(gated, Role::SsmOut, None, ("update", b.config.hidden))

@@ -1,7 +1,7 @@
 //! The pieces of programs that have a recurrent state.
 
 use super::super::program::{Activation, ChannelSpec, ConvSpec, Norm, Op, ScanSpec};
-use super::builder::Builder;
+use super::builder::{Bias, Builder};
 use crate::model::Role;
 
 impl Builder<'_> {
@@ -22,6 +22,13 @@ impl Builder<'_> {
         let (y, state) = (self.program.activation(y, self.program.width(x)), self.new_state());
         self.ops.push(Op::Conv { x, gates, conv, state, y });
         y
+    }
+
+    /// The convolution before a scan or a delta rule, with SiLU on its result.
+    pub fn ssm_conv(&mut self, x: Activation, bias: Bias, y: &'static str) -> Activation {
+        let (weight, bias) = (Some(self.weight(Role::SsmConv)), self.bias(bias, Role::SsmConvBias));
+        let kernel = self.config.ssm.unwrap_or_default().kernel;
+        self.conv(x, None, ConvSpec { weight, bias, kernel, silu: true }, y)
     }
 
     /// Mamba-2's scan.

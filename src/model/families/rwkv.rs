@@ -7,7 +7,7 @@ use super::super::program::{
 };
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, WeightKey};
 use super::bert::embedding_norm;
-use super::builder::{Builder, Norms};
+use super::builder::{Builder, Norms, named};
 
 /// Added to the variance of a head.
 const HEAD_EPS: f32 = 64e-5;
@@ -72,11 +72,6 @@ fn start(config: &ModelConfig) -> Builder<'_> {
     embedding_norm(&mut b, Some(Role::EmbeddingNormBias));
     b.norms = Norms::Layer;
     b
-}
-
-/// A tensor of a layer.
-fn named(name: &'static str) -> Role {
-    Role::Named { group: "blk", name }
 }
 
 /// The shares of the token before, in the order in which they lie in one tensor.

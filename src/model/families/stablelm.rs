@@ -1,6 +1,6 @@
 //! StableLM (<https://arxiv.org/abs/2402.17834>).
 
-use super::super::program::Program;
+use super::super::program::{NormKind, Program};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, Norms};
 
@@ -8,9 +8,9 @@ use super::builder::{AttentionBlock, Bias, Builder, Norms};
 /// feed-forward beside attention, on the same norm, instead of after it.
 pub fn stablelm(config: &ModelConfig) -> Program {
     let first = |name: &str| config.has_tensor(&format!("blk.0.{name}"));
-    let layer_qk_norm = first("attn_q_norm.weight");
+    let own_qk_norm = first("attn_q_norm.weight").then_some(NormKind::Layer);
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
-    let block = AttentionBlock { bias: Bias::Optional, layer_qk_norm, ..plain };
+    let block = AttentionBlock { bias: Bias::Optional, own_qk_norm, ..plain };
     let parallel = !first("ffn_norm.weight");
     let mut builder = Builder::new(config, 1.0);
     builder.norms = Norms::Layer;
