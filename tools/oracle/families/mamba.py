@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-from families.recurrent import taps
-from random_model import Model, Rng, Tensor, bias, bpe, drawn, matrix, norm, output_norm, stack, token_matrix
+from families.recurrent import dt_bias, taps
+from random_model import Model, Tensor, bias, bpe, drawn, matrix, norm, output_norm, stack, token_matrix
 from tiny_vocabulary import Vocabulary
 
 LOGIT_STD, EMBEDDING_STD = 3.6, 0.05
@@ -75,17 +75,12 @@ def tensors(spec: Spec, vocabulary: Vocabulary) -> Iterator[Tensor]:
 def mamba(spec: Spec, start: str) -> Iterator[Tensor]:
     inner, hidden, rank, state = 2 * spec.hidden, spec.hidden, spec.rank, spec.state
 
-    def dt_bias(rng: Rng) -> np.ndarray:
-        # softplus of it is a time step between 0.01 and 0.5.
-        steps = np.exp(rng.uniform(np.log(0.01), np.log(0.5), inner))
-        return steps + np.log(-np.expm1(-steps))
-
     yield matrix(f"{start}ssm_in.weight", 2 * inner, hidden, 1.5 / hidden**0.5)
     yield taps(f"{start}ssm_conv1d.weight", inner, spec.kernel)
     yield bias(f"{start}ssm_conv1d.bias", inner, 0.3)
     yield matrix(f"{start}ssm_x.weight", rank + 2 * state, inner, 1.5 / inner**0.5)
     yield matrix(f"{start}ssm_dt.weight", inner, rank, 0.7 / rank**0.5)
-    yield drawn(f"{start}ssm_dt.bias", dt_bias)
+    yield dt_bias(f"{start}ssm_dt.bias", inner)
     if spec.architecture == "jamba":
         yield norm(f"{start}ssm_dt_norm.weight", rank)
         yield norm(f"{start}ssm_b_norm.weight", state)

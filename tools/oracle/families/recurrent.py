@@ -138,16 +138,19 @@ def taps(name: str, channels: int, kernel: int) -> Tensor:
     return drawn(name, lambda rng: rng.standard_normal((channels, kernel), dtype=np.float32) / kernel**0.5)
 
 
-def mamba2(shape: Shape, ssm: Ssm) -> Iterator[Tensor]:
-    def dt_bias(rng: Rng) -> np.ndarray:
-        # softplus of it is a time step between 0.01 and 0.5.
-        steps = np.exp(rng.uniform(np.log(0.01), np.log(0.5), ssm.heads))
+def dt_bias(name: str, size: int) -> Tensor:
+    """softplus of it is a time step between 0.01 and 0.5."""
+    def values(rng: Rng) -> np.ndarray:
+        steps = np.exp(rng.uniform(np.log(0.01), np.log(0.5), size))
         return steps + np.log(-np.expm1(-steps))
+    return drawn(name, values)
 
+
+def mamba2(shape: Shape, ssm: Ssm) -> Iterator[Tensor]:
     yield matrix("ssm_in.weight", ssm.inner + ssm.channels + ssm.heads, shape.hidden, 1.2 / shape.hidden**0.5)
     yield taps("ssm_conv1d.weight", ssm.channels, ssm.kernel)
     yield bias("ssm_conv1d.bias", ssm.channels, 0.3)
-    yield drawn("ssm_dt.bias", dt_bias)
+    yield dt_bias("ssm_dt.bias", ssm.heads)
     yield drawn("ssm_a", lambda rng: -np.exp(rng.uniform(np.log(0.02), np.log(8), (ssm.heads, 1))))
     yield drawn("ssm_d", lambda rng: rng.uniform(0.5, 1.5, (ssm.heads, 1)))
     if ssm.has_norm:
