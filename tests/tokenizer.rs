@@ -185,6 +185,71 @@ fn typing_the_end_of_a_text_does_not_end_it() {
     assert_eq!(world.end_of_generation_ids(), [0, 4]);
 }
 
+/// PLaMo 2's tokens spell text as it is. Decoding writes tokens as they are and bytes as bytes: a byte order mark in
+/// front of a text is lost, nothing else.
+#[test]
+fn the_highest_scores_from_the_end() {
+    let cases = fs::read_to_string(fixtures().join("plamo.json")).expect("plamo.json");
+    let cases: serde_json::Value = serde_json::from_str(&cases).expect("JSON");
+    let path = fixtures().join("plamo.gguf");
+    check_cases(&path, &cases);
+    let tokenizer = load(&path);
+    assert_eq!(tokenizer.end_of_generation_ids(), [2, 4], "the end of a text, and of a turn");
+    assert_eq!((tokenizer.unknown(), tokenizer.bos(), tokenizer.padding()), (Some(0), Some(1), Some(3)));
+    assert!(!tokenizer.adds_bos());
+    let named = "<|plamo:eos|>";
+    assert_eq!(tokenizer.encode(named, false, true), [2]);
+    // llama.cpp reads control tokens in any text: their score is 0, the highest.
+    let typed = tokenizer.encode(named, false, false);
+    assert!(!typed.contains(&2) && tokenizer.decode(&typed, false) == named, "{typed:?}");
+    assert_eq!(tokenizer.decode(&[2], false) + &tokenizer.decode(&[2], true), named);
+    // It takes tokens without a use for the end of a list, and then finds no token that begins with the letter before.
+    let unused = tokenizer.vocab_size() as u32 - 1;
+    let padding = tokenizer.name(Some(unused));
+    assert!(padding.starts_with("[PAD") && !tokenizer.encode(&padding, false, false).contains(&unused), "{padding}");
+}
+
+/// A vocabulary of PLaMo 2's kind: tokens with scores from id 0 on, then the bytes.
+fn scored(tokens: &[(&str, f32)], bytes: usize) -> Result<Tokenizer, Error> {
+    let names: Vec<String> = (0..bytes).map(|byte| format!("<0x{byte:02X}>")).collect();
+    let texts: Vec<&str> = tokens.iter().map(|(text, _)| *text).chain(names.iter().map(String::as_str)).collect();
+    let mut scores: Vec<f32> = tokens.iter().map(|(_, score)| *score).collect();
+    scores.resize(texts.len(), 0.0);
+    let mut kinds = vec![1; tokens.len()];
+    kinds.resize(texts.len(), 6);
+    let metadata = [
+        ("tokenizer.ggml.model", Value::String("plamo2".into())),
+        ("tokenizer.ggml.tokens", strings(&texts)),
+        ("tokenizer.ggml.scores", Value::Array(Array::F32(scores))),
+        ("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds))),
+    ];
+    Tokenizer::from_metadata(&metadata.into_iter().collect())
+}
+
+#[test]
+fn of_equal_ways_the_one_with_the_longest_first_token_counts() {
+    let ids = |tokens: &[(&str, f32)], text: &str| scored(tokens, 256).expect("bytes").encode(text, false, false);
+    let first = [("a", -1.0), ("ab", -2.0), ("bc", -2.0), ("c", -1.0)];
+    assert_eq!(ids(&first, "abc"), [1, 3], "ab c before a bc");
+    // Differences below 1/20,000 are none.
+    let close = [("a", -1.0), ("ab", -2.00004), ("bc", -2.0), ("c", -1.0)];
+    assert_eq!(ids(&close, "abc"), [1, 3]);
+    let apart = [("a", -1.0), ("ab", -2.0001), ("bc", -2.0), ("c", -1.0)];
+    assert_eq!(ids(&apart, "abc"), [0, 2]);
+    // A character without a token costs 1000, as bytes: é is C3 A9.
+    assert_eq!(ids(&[("a", -1.0)], "éa"), [1 + 0xC3, 1 + 0xA9, 0]);
+    assert_eq!(ids(&[("é", -1000.0)], "é"), [0], "as much as its bytes");
+    assert_eq!(ids(&[("é", -1000.1)], "é"), [1 + 0xC3, 1 + 0xA9]);
+    assert_eq!(ids(&[("ééé", -1999.0)], "ééé"), [0]);
+    // Tokens of −2000 and less, and those without a score, are never taken.
+    for score in [-2000.0, -1e30, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        assert_eq!(ids(&[("ééé", score)], "ééé").len(), 6, "{score}");
+    }
+    assert_eq!(ids(&[("a", f32::MAX), ("aa", f32::MAX)], "aaa"), [0, 0, 0]);
+    let error = scored(&first, 200).expect_err("bytes are missing");
+    assert!(error.code() == ErrorCode::BadFile && error.message().contains("<0xC8>"), "{error}");
+}
+
 /// Each case is a text, its ids, its ids with special tokens read where they differ (else null or missing), and the
 /// text that the ids give where that differs (null where it is not compared). Pairs are two texts, the ids of both,
 /// where the second begins, and the ids of the first alone with the special tokens that belong to it.
@@ -226,7 +291,7 @@ fn check_cases(path: &Path, vocabulary: &serde_json::Value) {
 #[test]
 fn long_words_take_no_age() {
     let text = "hedgehogfoundasilverkey".repeat(10_000);
-    for name in ["bytes-llama-bpe.gguf", "spm.gguf", "characters.gguf", "unigram.gguf"] {
+    for name in ["bytes-llama-bpe.gguf", "spm.gguf", "characters.gguf", "unigram.gguf", "plamo.gguf"] {
         let tokenizer = load(&fixtures().join(name));
         let start = Instant::now();
         let ids = tokenizer.encode(&text, false, true);
@@ -240,15 +305,19 @@ fn long_words_take_no_age() {
 #[test]
 fn long_texts_of_nested_tokens_take_no_age() {
     let pieces: Vec<String> = (1..2000).map(|n| "a".repeat(n)).collect();
+    let bytes: Vec<String> = (0..256).map(|byte| format!("<0x{byte:02X}>")).collect();
     let mut tokens = vec!["<pad>", "</s>", "<unk>"];
-    tokens.extend(pieces.iter().map(String::as_str));
+    tokens.extend(pieces.iter().chain(&bytes).map(String::as_str));
     let mut scores = vec![-1.0; tokens.len()];
     scores.iter_mut().enumerate().for_each(|(id, score)| *score -= id as f32);
-    for model in ["t5", "bert"] {
+    let mut kinds = vec![1; 3 + pieces.len()];
+    kinds.resize(tokens.len(), 6);
+    for model in ["t5", "bert", "plamo2"] {
         let metadata: Metadata = [
             ("tokenizer.ggml.model", Value::String(model.into())),
             ("tokenizer.ggml.tokens", strings(&tokens)),
             ("tokenizer.ggml.scores", Value::Array(Array::F32(scores.clone()))),
+            ("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds.clone()))),
         ]
         .into_iter()
         .collect();
@@ -783,23 +852,25 @@ fn missing_keys_and_other_models_are_refused() {
         error.code() == ErrorCode::BadFile && error.message().contains("tokenizer.ggml.model is missing"),
         "{error}"
     );
-    for model in ["llama", "gpt2", "gemma4", "bert", "t5", "rwkv"] {
+    for model in ["llama", "gpt2", "gemma4", "bert", "t5", "rwkv", "plamo2"] {
         let missing = "tokens";
         let metadata: Metadata = [("tokenizer.ggml.model", Value::String(model.into()))].into_iter().collect();
         let error = Tokenizer::from_metadata(&metadata).expect_err(model);
         assert!(error.message().contains(missing), "{error}");
     }
-    for (model, missing) in [("llama", "scores"), ("gpt2", "merges"), ("gemma4", "merges"), ("t5", "scores")] {
+    let needed =
+        [("llama", "scores"), ("gpt2", "merges"), ("gemma4", "merges"), ("t5", "scores"), ("plamo2", "scores")];
+    for (model, missing) in needed {
         let model = Value::String(model.into());
         let metadata = [("tokenizer.ggml.model", model), ("tokenizer.ggml.tokens", strings(&["a"]))];
         let error = Tokenizer::from_metadata(&metadata.into_iter().collect()).expect_err(missing);
         assert!(error.code() == ErrorCode::BadFile && error.message().contains(missing), "{error}");
     }
-    for model in ["plamo2", "hybriddna", "none"] {
+    for model in ["hybriddna", "none"] {
         let error = small(|metadata| drop(metadata.insert("tokenizer.ggml.model", Value::String(model.into()))))
             .expect_err("a model that is not implemented");
         assert_eq!(error.code(), ErrorCode::UnsupportedArchitecture);
-        let words = [model, "bert", "gemma4", "gpt2", "llama", "rwkv", "t5"];
+        let words = [model, "bert", "gemma4", "gpt2", "llama", "plamo2", "rwkv", "t5"];
         assert!(words.iter().all(|word| error.message().contains(word)), "{error}");
     }
 }
@@ -838,7 +909,9 @@ mod any_metadata {
 
         #[test]
         fn never_panics(
-            model in prop_oneof![Just("gpt2"), Just("llama"), Just("gemma4"), Just("bert"), Just("t5"), Just("rwkv")],
+            model in prop_oneof![
+                Just("gpt2"), Just("llama"), Just("gemma4"), Just("bert"), Just("t5"), Just("rwkv"), Just("plamo2")
+            ],
             charsmap in vec(any::<u8>(), 0..60),
             flags in vec(any::<bool>(), 2),
             pre in prop_oneof![Just("default"), Just("llama-bpe"), Just("tekken"), Just("deepseek-v3"), Just("?")],
@@ -848,8 +921,14 @@ mod any_metadata {
             ids in vec(0..14_u32, 3),
             text in "[ab▁ \n<>|é🦙'.]{0,40}",
         ) {
+            let mut tokens = tokens;
+            let mut kinds: Vec<i32> = kinds.into_iter().cycle().take(tokens.len()).collect();
+            if model == "plamo2" {
+                // Without a token for each byte it is refused.
+                tokens.extend((0..256).map(|byte| format!("<0x{byte:02X}>").into_bytes()));
+                kinds.resize(tokens.len(), 6);
+            }
             let count = tokens.len();
-            let kinds: Vec<i32> = kinds.into_iter().cycle().take(count).collect();
             let scores = (0..count).map(|id| (id * 7 % 5) as f32).collect();
             let metadata: Metadata = [
                 ("tokenizer.ggml.model", Value::String(model.into())),

@@ -2,6 +2,7 @@
 
 use super::bpe::Bpe;
 use super::charsmap::Charsmap;
+use super::plamo::Plamo;
 use super::pretokenizers::{self, PreTokenizer};
 use super::rules::{Rules, token_id};
 use super::special::{Matcher, end_tokens};
@@ -40,6 +41,8 @@ pub(super) enum Family {
     Unigram,
     /// `rwkv`: the longest tokens.
     World,
+    /// `plamo2`: the tokens with the highest scores.
+    Plamo,
 }
 
 pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnMut()) -> Result<Tokenizer> {
@@ -52,6 +55,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         Family::WordPiece => Spelling::WordStarts,
         Family::SentencePiece | Family::Characters | Family::Unigram => Spelling::Metaspace,
         Family::World => Spelling::Escaped,
+        Family::Plamo => Spelling::Plain,
     };
     let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
     let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, yield_now).await?;
@@ -84,6 +88,7 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             let tokens = Matcher::of(&vocab, |kind, _| kind.is_text(), yield_now).await;
             Model::World(World { tokens, unknown: rules.unknown })
         }
+        Family::Plamo => Model::Plamo(Plamo::new(&vocab, &scores(metadata, &vocab)?, yield_now).await?),
     };
     let mut named = vec![rules.eos];
     for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
@@ -118,9 +123,13 @@ fn family(metadata: &Metadata) -> Result<Family> {
         "bert" => Ok(Family::WordPiece),
         "t5" => Ok(Family::Unigram),
         "rwkv" => Ok(Family::World),
+        "plamo2" => Ok(Family::Plamo),
         other => Err(Error::new(
             ErrorCode::UnsupportedArchitecture,
-            format!("{MODEL} is {}, supported are bert, gemma4, gpt2, llama, rwkv and t5", shown(other.as_bytes())),
+            format!(
+                "{MODEL} is {}, supported are bert, gemma4, gpt2, llama, plamo2, rwkv and t5",
+                shown(other.as_bytes())
+            ),
         )),
     }
 }
@@ -128,8 +137,8 @@ fn family(metadata: &Metadata) -> Result<Family> {
 fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>) -> Result<&'static PreTokenizer> {
     let name = match family {
         Family::Characters => metadata.str(PRE)?.filter(|name| OVER_CHARACTERS.contains(name)).or(Some("gemma4")),
-        Family::SentencePiece | Family::WordPiece | Family::Unigram | Family::World => None,
         Family::ByteLevel => metadata.str(PRE)?,
+        _ => None,
     };
     let Some(name) = name else {
         if family == Family::ByteLevel {

@@ -18,6 +18,7 @@ mod load;
 mod merge;
 mod pair;
 mod patterns;
+mod plamo;
 mod pretokenizers;
 mod rules;
 mod runs;
@@ -36,6 +37,7 @@ use std::borrow::Cow;
 
 use self::bpe::Bpe;
 use self::join::Joint;
+use self::plamo::Plamo;
 use self::rules::Rules;
 use self::special::{Fragment, Matcher};
 use self::spm::Spm;
@@ -81,14 +83,15 @@ enum Model {
     WordPiece(WordPiece),
     Unigram(Unigram),
     World(World),
+    Plamo(Plamo),
 }
 
 impl Tokenizer {
     /// Reads the `tokenizer.*` keys.
     ///
     /// # Errors
-    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2`, `llama`, `rwkv` and
-    /// `t5`; `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past the end.
+    /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2`, `llama`, `plamo2`,
+    /// `rwkv` and `t5`; `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         at_once(Self::yielding(metadata, none))
     }
@@ -187,6 +190,7 @@ impl Tokenizer {
             Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, ids),
             Model::Unigram(unigram) => unigram.encode(&self.vocab, text, ids),
             Model::World(world) => world.encode(&self.vocab, text, ids),
+            Model::Plamo(plamo) => plamo.encode(&self.vocab, text, ids),
         }
     }
 

@@ -113,10 +113,13 @@ impl Ids {
         };
         let or = |id: &mut Option<u32>, default: u32| *id = id.or(Some(default).filter(|&id| vocab.is_token(id)));
         match family {
-            Family::SentencePiece => {
+            Family::SentencePiece | Family::Plamo => {
                 or(&mut ids.unknown, 0);
                 or(&mut ids.bos, 1);
                 or(&mut ids.eos, 2);
+                if family == Family::Plamo {
+                    or(&mut ids.padding, 3);
+                }
             }
             Family::WordPiece => {
                 ids.bos = match ids.bos {

@@ -53,6 +53,8 @@ pub(super) enum Spelling {
     WordStarts,
     /// With escapes such as `\n` and `\xff`: any bytes.
     Escaped,
+    /// As they are.
+    Plain,
 }
 
 /// SentencePiece's sign for a space, U+2581.
@@ -153,7 +155,7 @@ impl Vocab {
         match self.spelling {
             Spelling::ByteLevel => !matches!(kind, Kind::Normal | Kind::Unused) || is_byte_level(text),
             Spelling::Metaspace => !text.contains(' '),
-            Spelling::WordStarts | Spelling::Escaped => true,
+            Spelling::WordStarts | Spelling::Escaped | Spelling::Plain => true,
         }
     }
 
@@ -286,6 +288,7 @@ pub(super) fn push_spelled(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
             out.extend_from_slice(word.unwrap_or(text).as_bytes());
         }
         Spelling::Escaped => push_unescaped(text, out),
+        Spelling::Plain => out.extend_from_slice(text.as_bytes()),
     }
 }
 

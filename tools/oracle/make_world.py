@@ -6,15 +6,12 @@ cases.json, in world.json.
 
 from __future__ import annotations
 
-import json
 import random
-from importlib.metadata import version
-from pathlib import Path
 
 from gguf import GGUFWriter, TokenType
-from llama_cpp import Llama
 
-FOLDER = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "tokenizer"
+from tokenizer_cases import FOLDER, texts, write_cases, write_vocabulary
+
 BLANK_LINE = b"\n\n"
 UNUSED = 3
 
@@ -32,9 +29,7 @@ def vocabulary(texts: list[str]) -> list[bytes]:
     return list(dict.fromkeys(tokens))
 
 
-def write(path: Path, tokens: list[bytes]) -> None:
-    writer = GGUFWriter(path, "llama")
-    writer.add_name("world")
+def keys(writer: GGUFWriter, tokens: list[bytes]) -> None:
     writer.add_tokenizer_model("rwkv")
     pads = [f"[PAD{len(tokens) + 1 + i}]" for i in range(UNUSED)]
     writer.add_token_list(["<s>", *(repr(token)[2:-1] for token in tokens), *pads])
@@ -44,29 +39,12 @@ def write(path: Path, tokens: list[bytes]) -> None:
     writer.add_eos_token_id(0)
     writer.add_eot_token_id(1 + tokens.index(BLANK_LINE))
     writer.add_chat_template("rwkv-world")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 def main() -> None:
-    cases = json.loads((FOLDER / "cases.json").read_text())["vocabularies"][0]["cases"]
-    texts = [text for text, *_ in cases]
-    path = FOLDER / "world.gguf"
-    write(path, vocabulary(texts))
-    llama = Llama(str(path), vocab_only=True, verbose=False)
-    texts += ["a\n\nb\n\n\nc\r\n\r\n", "\\n \\x00 \\\\ '\"", "[PAD1]"]
-
-    def ids(text: str, special: bool) -> list[int]:
-        return llama.tokenize(text.encode(), add_bos=False, special=special)
-
-    found = [[text, ids(text, False), ids(text, True)] for text in texts]
-    assert all(llama.detokenize(plain).decode() == text for text, plain, _ in found)
-    made_by = f"llama-cpp-python {version('llama-cpp-python')}"
-    entry = {"made_by": made_by, "vocabulary": path.name, "cases": found}
-    (FOLDER / "world.json").write_text(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
-    print(f"{path.stat().st_size} bytes, {len(entry['cases'])} texts")
+    tokens, path = vocabulary(texts()), FOLDER / "world.gguf"
+    write_vocabulary(path, lambda writer: keys(writer, tokens))
+    write_cases(path, [*texts(), "a\n\nb\n\n\nc\r\n\r\n", "\\n \\x00 \\\\ '\"", "[PAD1]"])
 
 
 if __name__ == "__main__":

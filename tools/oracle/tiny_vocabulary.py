@@ -1,4 +1,4 @@
-"""Small real vocabularies: byte-level BPE, and SentencePiece in the manner of Llama 2 and of Gemma.
+"""Small real vocabularies: byte-level BPE, SentencePiece in the manner of Llama 2 and of Gemma, and others.
 
 They are trained here on a few lines so that merges and scores mean something. Fillers bring them to the size asked for.
 """
@@ -129,6 +129,30 @@ def world(size: int) -> Vocabulary:
     assert len(types) == size, f"{len(types)} tokens, {size} wanted"
     return Vocabulary("rwkv", None, ["<s>"] + [repr(token)[2:-1] for token in tokens], [int(ty) for ty in types], bos=0,
                       eos=0)
+
+
+def plamo(size: int) -> Vocabulary:
+    """A vocabulary of `size` tokens in the manner of PLaMo 2."""
+    words = Counter(" " + word for word in TEXT.split())
+    characters = sorted({character for word in words for character in word})
+    merged = [left + right for left, right in _train(words, size - 256 - len(PLAMO_CONTROL) - len(characters))]
+    return plamo_of({piece: -float(rank) / 8 for rank, piece in enumerate(merged + characters)})
+
+
+PLAMO_CONTROL = ["<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>", "<|plamo:pad|>", "<|plamo:op|>"]
+
+
+def plamo_of(pieces: dict[str, float], unused: int = 0) -> Vocabulary:
+    """Control tokens, 256 byte tokens, these pieces with their scores, and tokens without a use, as converters write
+    them."""
+    tokens = PLAMO_CONTROL + [f"<0x{byte:02X}>" for byte in range(256)] + list(pieces)
+    types = [TokenType.UNKNOWN] + [TokenType.CONTROL] * (len(PLAMO_CONTROL) - 1) + [TokenType.BYTE] * 256
+    scores = [0.0] * len(types) + list(pieces.values()) + [-1000.0] * unused
+    types += [TokenType.NORMAL] * len(pieces) + [TokenType.UNUSED] * unused
+    tokens += [f"[PAD{i + 1}]" for i in range(unused)]
+    assert len(set(tokens)) == len(tokens), "two pieces spell the same token"
+    return Vocabulary("plamo2", "default", tokens, [int(ty) for ty in types], scores=scores, bos=1, eos=2,
+                      space_prefix=False)
 
 
 def word_piece(size: int) -> Vocabulary:
