@@ -183,7 +183,7 @@ fn refuses_what_it_does_not_run() {
         let said = format!("{name:?} is not supported, the nearest known is {nearest:?} of llama, qwen2, qwen3");
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
     }
-    for name in ["mamba3", "t5", "deepseek32", "plamo2"] {
+    for name in ["mamba3", "t5", "deepseek32", "plamo3"] {
         let said = [&format!("architecture {name:?} is not supported, the nearest known is"), "llama, qwen2, qwen3"];
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &said);
     }
@@ -294,6 +294,8 @@ fn architectures_differ_where_they_should() {
     let gated = ["attn_q_norm.weight", "attn_k_norm.weight", "post_attention_norm.weight"];
     assert_eq!(beyond("qwen35"), gated, "attn_q has the gates");
     assert_eq!(beyond("lfm2"), ["attn_q_norm.weight", "attn_k_norm.weight"]);
+    let bare = ["attn_q_norm.weight", "attn_k_norm.weight", "post_attention_norm", "post_ffw_norm"];
+    assert_eq!(beyond("plamo2"), bare);
     let of_ssm = ["ssm_in.weight"; 3].into_iter();
     let of_ssm = of_ssm.chain(["ssm_conv1d.weight", "ssm_dt.bias", "ssm_a", "ssm_d", "ssm_out.weight"]);
     let mamba2: Vec<&str> = of_ssm.collect();
@@ -404,6 +406,38 @@ fn refuses_files_of_older_converters_by_name() {
     let mut all: Vec<_> = tensors(&config).into_iter().filter(|t| t.name != "blk.0.attn_qkv.weight").collect();
     all.push(tensor("blk.0.ssm_in.weight", &[32, 64]));
     refused(match_tensors(&config, &all), UnsupportedArchitecture, &["blk.0.ssm_in.weight", "take a newer file"]);
+}
+
+/// As in PLaMo 2, whose first layer is one of Mamba.
+#[test]
+fn heads_are_rotated_where_the_first_layer_has_none() {
+    let mut metadata = metadata("plamo2");
+    metadata.insert("plamo2.attention.head_count", Value::Array(Array::I32(vec![0, 4])));
+    metadata.insert("plamo2.attention.key_length", Value::U32(12));
+    let config = webgguf::model::config(&header(metadata)).expect("a good header");
+    assert_eq!((config.head_dim, config.rope_dims), (12, 12));
+    let rotations = |layer: usize| {
+        let program = webgguf::model::program(&config);
+        program.layers[layer].iter().filter(|op| matches!(op, Op::Rope { .. })).count()
+    };
+    assert_eq!([rotations(0), rotations(1)], [0, 2]);
+}
+
+/// PLaMo 2 has a decay for each head as a vector, where Mamba-2 has a column.
+#[test]
+fn dimensions_of_1_do_not_matter_where_values_are_read() {
+    let config = config("plamo2");
+    let with = |name: &str, dims: &[u64]| {
+        let mut all = tensors(&config);
+        all.iter_mut().find(|tensor| tensor.name == name).expect(name).dims = dims.to_vec();
+        match_tensors(&config, &all)
+    };
+    for dims in [&[4][..], &[4, 1], &[1, 4], &[1, 1, 4]] {
+        assert!(with("blk.0.ssm_a", dims).is_ok(), "{dims:?}");
+    }
+    refused(with("blk.0.ssm_a", &[5]), BadFile, &["blk.0.ssm_a", "[1, 4]", "[5]"]);
+    refused(with("blk.0.ssm_a", &[2, 2]), BadFile, &["blk.0.ssm_a", "[1, 4]", "[2, 2]"]);
+    refused(with("blk.0.ssm_dt.weight", &[64, 1, 4]), BadFile, &["blk.0.ssm_dt.weight", "[64, 4]", "[64, 1, 4]"]);
 }
 
 #[test]

@@ -113,6 +113,8 @@ fn every_family_runs_the_dispatches_of_the_snapshot() {
             Role::AttnV | Role::FfnDown | Role::ExpertDown | Role::Output => GgmlType::Q6_K,
             Role::FfnGate | Role::ExpertGate => GgmlType::Q5_K,
             Role::AttnKB | Role::AttnVB | Role::Named { name: "laurel_r.weight", .. } => GgmlType::Q8_0,
+            // Rows of 64.
+            Role::SsmDtOut if architecture == "plamo2" => GgmlType::Q8_0,
             _ => GgmlType::Q4_K,
         });
     }

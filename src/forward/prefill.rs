@@ -87,8 +87,9 @@ impl Lowering<'_> {
     /// Whether a cache or a recurrent state among `rest` takes what these products write.
     fn feeds_cache(&self, linears: &[Op], rest: &[Op]) -> bool {
         let mut written: Vec<Activation> = linears.iter().map(Op::writes).collect();
-        // What is joined to a key, and values on their way to others.
-        let passes = |op: &&Op| matches!(op, Op::Norm { .. } | Op::JoinHeads { .. } | Op::Lerp { .. });
+        // What is joined or copied to others, and values on their way to others.
+        let passes =
+            |op: &&Op| matches!(op, Op::Norm { .. } | Op::JoinHeads { .. } | Op::Copy { .. } | Op::Lerp { .. });
         for op in rest.iter().filter(passes) {
             if op.reads().iter().any(|of| written.contains(of)) {
                 written.push(op.writes());

@@ -152,7 +152,10 @@ fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     }
     let longest = tensor.dims.len().max(expected.len());
     let padded = |dims: &[u64], i: usize| dims.get(i).copied().unwrap_or(1);
-    if (0..longest).all(|i| padded(&tensor.dims, i) == padded(&expected, i)) {
+    let same = (0..longest).all(|i| padded(&tensor.dims, i) == padded(&expected, i));
+    // Of values, those of 1 may stand anywhere, or nowhere.
+    let long = |dims: &[u64]| dims.iter().copied().filter(|&n| n != 1).collect::<Vec<_>>();
+    if same || (spec.values && long(&tensor.dims) == long(&expected)) {
         return Ok(());
     }
     Err(Error::bad_file(format!("tensor {}: expected shape {expected:?}, found {:?}", spec.name, tensor.dims)))

@@ -111,6 +111,11 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             let ssm = ssm.map(|(key, count)| (format!("ssm.{key}"), number(count)));
             ssm.chain(kinds.map(|(key, of)| (key.to_owned(), of))).collect()
         }
+        "plamo2" => {
+            let layers = ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2])));
+            let ssm = ssm.into_iter().chain([("group_count", 0)]);
+            ssm.map(|(key, count)| (format!("ssm.{key}"), number(count))).chain([layers]).collect()
+        }
         "mamba" | "jamba" => {
             let [kernel, inner, state, (rank, _)] = ssm;
             let ssm = [kernel, inner, state, (rank, 256)].map(|(key, count)| (format!("ssm.{key}"), number(count)));

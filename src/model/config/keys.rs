@@ -154,7 +154,7 @@ impl Keys<'_> {
             inner: self.required("ssm.inner_size", MAX_HIDDEN)?,
             state: self.required("ssm.state_size", MAX_SSM)?,
             heads: self.required("ssm.time_step_rank", MAX_HEADS)?,
-            groups: self.count("ssm.group_count", MAX_HEADS)?.unwrap_or(1),
+            groups: self.count_or_none("ssm.group_count", MAX_HEADS)?.unwrap_or(1),
             bare_norms: self.metadata.bool(&self.name("ssm.dt_b_c_rms"))?.unwrap_or(false),
         }))
     }

@@ -28,6 +28,7 @@ mod mixture;
 mod neox;
 mod olmo;
 mod phi;
+mod plamo2;
 mod qwen35;
 mod recurrent;
 mod rwkv;
@@ -154,6 +155,7 @@ static FAMILIES: &[Family] = &[
     family("deepseek2", latent::deepseek2),
     family("mamba", mamba::mamba),
     family("jamba", mamba::jamba),
+    family("plamo2", plamo2::plamo2),
     family("minicpm3", latent::minicpm3),
     family("rwkv7", rwkv::rwkv7),
     family("arwkv7", rwkv::arwkv7),
