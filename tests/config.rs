@@ -458,6 +458,14 @@ fn numbers_of_recurrent_layers_are_checked() {
         refused(with("mamba2", key, value), BadFile, &[expected]);
     }
     for (key, value, expected) in [
+        ("ssm.conv_kernel", 1, "layer 0: tokens of a convolution: expected 2 to 8, found 1"),
+        ("ssm.state_size", 513, "layer 0: state of a scan: expected 1 to 512, found 513"),
+        ("ssm.inner_size", 3, "layer 0: width of `z`: expected at least 1, found 0"),
+        ("ssm.time_step_rank", 0, "found 0"),
+    ] {
+        refused(with("plamo2", key, value), BadFile, &[expected]);
+    }
+    for (key, value, expected) in [
         ("ssm.state_size", 257, "values of a head of a delta rule: expected 1 to 256, found 257"),
         ("ssm.group_count", 3, "layer 0: 4 heads of v do not divide among 3 heads of k"),
         ("full_attention_interval", 0, "expected 1 to 1000, found 0"),
