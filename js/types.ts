@@ -717,6 +717,8 @@ export interface Usage {
   readonly completionTokens: number;
   /** Tokens of the prompt that were in the KV cache already. */
   readonly cachedTokens: number;
+  /** What the tokens of the prompt are. */
+  readonly promptTokensDetails: PromptTokensDetails;
   /** `promptTokens + completionTokens`. */
   readonly totalTokens: number;
   /** Tokens of the answer that were drafted: see {@link GenerateOptions.draft}. */
@@ -725,13 +727,27 @@ export interface Usage {
   readonly rejectedDraftTokens: number;
 }
 
+/** What the tokens of a prompt are. A row of an image or a sound takes the place of a token, and counts as one. */
+export interface PromptTokensDetails {
+  /** As {@link Usage.cachedTokens}, text and rows alike. */
+  readonly cachedTokens: number;
+  /** Rows of images, without the tokens that the model wants around and between them. */
+  readonly imageTokens: number;
+  /** Rows of sounds, likewise. */
+  readonly audioTokens: number;
+}
+
 /** How fast a generation was. */
 export interface Timings {
-  /** Tokens of the prompt, without cached ones, per second. */
+  /** Tokens of the prompt, without cached ones, per second of reading them; encoding images and sounds is no part. */
   readonly promptTokensPerSecond: number;
   /** Tokens of the answer per second, from the first to the last. */
   readonly tokensPerSecond: number;
-  /** Milliseconds from the start to the first token. */
+  /**
+   * Milliseconds to the first token from when the model was free for the request, so without the wait for requests
+   * before it; with what the prompt takes: fetching, decoding and encoding its images and sounds, and reading it. 0
+   * where there was no token.
+   */
   readonly timeToFirstTokenMs: number;
 }
 

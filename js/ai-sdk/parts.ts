@@ -109,6 +109,7 @@ function usageOf(usage: CompletionUsage): TokenUsage {
   return {
     inputTokens: { total: input, noCache: input - cached, cacheRead: cached, cacheWrite: undefined },
     outputTokens: { total: output, text: output - reasoning, reasoning },
+    raw: usage,
   };
 }
 

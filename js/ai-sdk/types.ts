@@ -2,6 +2,7 @@
  * The shapes of the AI SDK's interface for providers (`@ai-sdk/provider`), as far as they are used here: what is given
  * fits that package's types, which are not needed. Version 3 has the shapes of version 4. No code here.
  */
+import type { CompletionUsage } from '../openai/types.js';
 
 /** The interface that an `ai` takes: `ai` 5 v2, `ai` 6 v3, `ai` 7 v4. */
 export type SpecificationVersion = 'v2' | 'v3' | 'v4';
@@ -140,6 +141,8 @@ export interface TokenUsage {
   };
   /** Of the answer: all, and those of its text and its thoughts. */
   outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined };
+  /** As `chat.completions` says it, rows of images and sounds among it. */
+  raw?: CompletionUsage;
 }
 
 /** Why an answer ended. */

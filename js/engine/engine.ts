@@ -16,7 +16,12 @@ export type Prompt = string | Conversation | Uint32Array;
 export interface StartOptions extends WasmGenerateOptions {
   readonly onProgress?: ((progress: PromptProgress) => void) | undefined;
   readonly grammar?: GrammarText;
+  /** When the turn of the request began, as {@link now} says it. */
+  readonly begun?: number;
 }
+
+/** Milliseconds on a clock that workers share. @internal */
+export const now = (): number => performance.timeOrigin + performance.now();
 
 /** Writes one text at a time; the calls belong between `start` and `finish`. @internal */
 export interface TextEngine {

@@ -4,15 +4,16 @@
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import { cancellable, settled, stoppable } from '../cancel.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
-import type {
-  EmbedCall,
-  EncodedParts,
-  Engine,
-  EvaluateCall,
-  Prompt,
-  PromptPart,
-  Restored,
-  StartOptions,
+import {
+  type EmbedCall,
+  type EncodedParts,
+  type Engine,
+  type EvaluateCall,
+  now,
+  type Prompt,
+  type PromptPart,
+  type Restored,
+  type StartOptions,
 } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
 import type { EncoderOptions, EncoderScope } from '../media/encoder.js';
@@ -69,6 +70,8 @@ export class LocalEngine implements Engine {
   #isFirst = false;
   /** Of the text that is being written. */
   #run = new AbortController();
+  /** Of that text: rows in its prompt, and milliseconds until the prompt was there. */
+  #prepared = { imageTokens: 0, audioTokens: 0, ms: 0 };
 
   private constructor(handle: WasmHandle, recovery: Recovery, encoder?: Encoders, info = handle.info()) {
     this.#handle = handle;
@@ -179,11 +182,13 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async #start(prompt: Prompt, { grammar, onProgress, ...options }: StartOptions): Promise<void> {
+  async #start(prompt: Prompt, { grammar, onProgress, begun = now(), ...options }: StartOptions): Promise<void> {
     this.#run = new AbortController();
     const ids = await this.#ids(prompt, this.#run.signal, onProgress);
     const adapters = options.adapters ?? this.#recovery.scales();
     await this.#kept(() => this.#handle.adopt(ids, adapters));
+    const rows = this.#encoder?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
+    this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
     guarded(() => this.#handle.start(ids, adapters.length > 0 ? { ...options, adapters } : options));
     if (!grammar) return;
     const matcher = this.#grammars.matcher(grammar);
@@ -202,7 +207,15 @@ export class LocalEngine implements Engine {
 
   async finish(): Promise<GenerationResult> {
     try {
-      return await translated(this.#handle.finish());
+      const result = await translated(this.#handle.finish());
+      const { ms, ...rows } = this.#prepared;
+      const { usage, timings } = result;
+      const first = timings.timeToFirstTokenMs;
+      return {
+        ...result,
+        usage: { ...usage, promptTokensDetails: { cachedTokens: usage.cachedTokens, ...rows } },
+        timings: { ...timings, timeToFirstTokenMs: first > 0 ? first + ms : 0 },
+      };
     } finally {
       this.#release();
     }

@@ -56,6 +56,7 @@ export type Content = { readonly image: Pixels } | { readonly audio: Samples };
 export interface Encoded {
   readonly layout: readonly LayoutItem[];
   readonly tiles: readonly TileRows[];
+  readonly isSound?: true;
 }
 
 /** Is told which share of an image or a sound is encoded. @internal */
@@ -242,7 +243,7 @@ export class Encoder {
         throw new WebggufError('context_full', message);
       }
       const tiles = await parts(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
-      return { layout: layoutOfSound(projector, tiles.length), tiles };
+      return { layout: layoutOfSound(projector, tiles.length), tiles, isSound: true };
     } finally {
       sound.free();
     }

@@ -3,6 +3,7 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
+import { FIRST_ROW } from '../model/prompt.js';
 import type { Source, SourceOptions } from '../types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, TileRows } from './encoder.js';
@@ -52,13 +53,23 @@ export class Encoders {
   }
 
   /** The ids of an image or a sound in prompts of a model. */
-  idsOf(handle: WasmModel, { layout, tiles }: Encoded): number[] {
+  idsOf(handle: WasmModel, { layout, tiles, isSound }: Encoded): number[] {
     return layout.flatMap((item) => {
       if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
       const tile = tiles[item] as TileRows;
       const first = this.#given.give(handle, tile);
-      return Array.from({ length: tile.rows }, (_, at) => first + at);
+      const ids = Array.from({ length: tile.rows }, (_, at) => first + at);
+      if (isSound) for (const id of ids) this.#given.sounds.add(id);
+      return ids;
     });
+  }
+
+  /** How many of the ids of a prompt are rows. */
+  rowsIn(ids: Uint32Array): { imageTokens: number; audioTokens: number } {
+    const rows = ids.filter((id) => id >= FIRST_ROW);
+    const { sounds } = this.#given;
+    const audioTokens = this.media.image ? rows.filter((id) => sounds.has(id)).length : rows.length;
+    return { imageTokens: rows.length - audioTokens, audioTokens };
   }
 
   /** Gives a model that was loaded again the rows that it had, with the same ids. */
@@ -78,6 +89,8 @@ export class Encoders {
 
 /** Rows that a model was given. */
 class GivenRows {
+  /** The ids of those that are of sounds. */
+  readonly sounds = new Set<number>();
   /** By their digests, in the order of their numbers. */
   readonly #rows = new Map<string, Pick<TileRows, 'columns' | 'values'>>();
 

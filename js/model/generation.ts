@@ -1,10 +1,18 @@
 /**
  * One run of text: an async iterable that the model fills as it is read, and a promise of the result.
  */
-import type { TextEngine } from '../engine/engine.js';
+import { now, type TextEngine } from '../engine/engine.js';
 import { fromWasm } from '../errors.js';
 import type { Queue } from './queue.js';
 import type { ChosenToken, GenerationResult, Piece } from '../types.js';
+
+/** The model is a generation's. @internal */
+export interface Turn {
+  /** When that began, see {@link now}. */
+  readonly begun: number;
+  /** Fires where nobody wants the text any more. */
+  readonly ending: AbortSignal;
+}
 
 /** What a generation needs from its model. @internal */
 export interface Run {
@@ -12,8 +20,8 @@ export interface Run {
   readonly signal: AbortSignal | undefined;
   /** Its texts are written one after the other. */
   readonly owner?: object;
-  /** Encodes the prompt and starts on an engine; `ending` fires where nobody wants the text any more. */
-  start(ending: AbortSignal): Promise<TextEngine>;
+  /** Encodes the prompt and starts on an engine. */
+  start(turn: Turn): Promise<TextEngine>;
   /** Takes note of the result before the next request has its turn. */
   done?(result: GenerationResult): void;
 }
@@ -26,6 +34,7 @@ const NOTHING: GenerationResult = {
     promptTokens: 0,
     completionTokens: 0,
     cachedTokens: 0,
+    promptTokensDetails: { cachedTokens: 0, imageTokens: 0, audioTokens: 0 },
     totalTokens: 0,
     acceptedDraftTokens: 0,
     rejectedDraftTokens: 0,
@@ -195,7 +204,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     const isTurn = !this.#cancelled && (await this.#run.queue.enter('generate', this));
     if (!isTurn || this.#cancelled) return this.#end(NOTHING);
     try {
-      this.#engine = await this.#run.start(this.#ending.signal);
+      this.#engine = await this.#run.start({ begun: now(), ending: this.#ending.signal });
     } catch (error) {
       if (!this.#cancelled) throw error;
       this.#end(NOTHING);

@@ -7,7 +7,7 @@ import { conversationOf, textConversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
-import { Generation } from './generation.js';
+import { Generation, type Turn } from './generation.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { LocalEngine } from '../engine/local.js';
 import type { Completions } from '../openai/completions.js';
@@ -240,8 +240,8 @@ export class WasmModel {
     const { signal, start: checkedOptions, parseSpecial } = checkedGenerate(options);
     const engine = this.#use('generate');
     const checked = promptOf(prompt, this.info.vocabularySize, parseSpecial);
-    const start = async (ending: AbortSignal): Promise<Engine> =>
-      started(await engine.lane(checked, ending), checked, checkedOptions, ending);
+    const start = async (turn: Turn): Promise<Engine> =>
+      started(await engine.lane(checked, turn.ending), checked, checkedOptions, turn);
     return new Generation({ queue: this.#queue, signal, start });
   }
 

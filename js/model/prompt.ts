@@ -5,6 +5,7 @@ import { conversationOf } from './conversation.js';
 import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { grammarText } from '../engine/grammar.js';
+import type { Turn } from './generation.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { Medium } from '../templates/types.js';
 import type { AdapterUse, GenerateOptions, Message, TokenIds } from '../types.js';
@@ -30,20 +31,20 @@ export async function started(
   engine: Engine,
   prompt: Prompt,
   options: StartOptions,
-  ending: AbortSignal,
+  { begun, ending }: Turn,
 ): Promise<Engine> {
   const cancel = (): void => engine.cancel();
   ending.addEventListener('abort', cancel);
   try {
-    await engine.start(prompt, options);
+    await engine.start(prompt, { ...options, begun });
   } finally {
     ending.removeEventListener('abort', cancel);
   }
   return engine;
 }
 
-/** The first id of a row of an image. */
-const FIRST_ROW = 2 ** 31;
+/** The first id of a row of an image or a sound. @internal */
+export const FIRST_ROW = 2 ** 31;
 
 /** A checked copy of a prompt. @internal */
 export function promptOf(

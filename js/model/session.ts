@@ -5,7 +5,7 @@
 import { conversationOf, copyOf, hasMedia, nextTurn, roomForAnswer } from './conversation.js';
 import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
-import { Generation } from './generation.js';
+import { Generation, type Turn } from './generation.js';
 import { sessionOptions, show } from '../options.js';
 import { checkedGenerate, started, type TextWithMedia, textPrompt } from './prompt.js';
 import type { Queue } from './queue.js';
@@ -106,12 +106,12 @@ export class Session {
     this.#conversation('send', given); // checks them
     const added = copyOf('send', given);
     let all: readonly Message[] = [];
-    const begin = async (ending: AbortSignal): Promise<Engine> => {
+    const begin = async (turn: Turn): Promise<Engine> => {
       const kept = hasMedia(added) ? await (await import('../media/messages.js')).fixedMedia(added) : added;
-      all = await this.#fitting(kept, options.maxTokens, ending);
+      all = await this.#fitting(kept, options.maxTokens, turn.ending);
       const conversation = this.#conversation('send', all);
       const shown = await this.#withMarksOfCalls(start);
-      return started(await this.#open('send', conversation, ending), conversation, shown, ending);
+      return started(await this.#open('send', conversation, turn.ending), conversation, shown, turn);
     };
     const done = (result: GenerationResult): void => this.#note(all, result);
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
@@ -135,8 +135,10 @@ export class Session {
     const { signal, start } = checkedGenerate(options);
     this.#use('generate');
     const grammar = start.grammar && { ...start.grammar, prefix };
-    const begin = async (ending: AbortSignal): Promise<Engine> =>
-      started(await this.#open('generate', prompt, ending), prompt, { ...start, ...(grammar && { grammar }) }, ending);
+    const begin = async (turn: Turn): Promise<Engine> => {
+      const options = { ...start, ...(grammar && { grammar }) };
+      return started(await this.#open('generate', prompt, turn.ending), prompt, options, turn);
+    };
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin });
   }
 

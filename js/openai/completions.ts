@@ -237,18 +237,20 @@ function emptyUsage(): CompletionUsage {
     prompt_tokens: 0,
     completion_tokens: 0,
     total_tokens: 0,
-    prompt_tokens_details: { cached_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0, image_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
   };
 }
 
 /** The prompt counts once, however many answers it gets. */
 function count(usage: CompletionUsage, { result, reasoningTokens }: Answer, isFirst: boolean): void {
-  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = result?.usage ?? {};
+  const { promptTokens = 0, completionTokens = 0, promptTokensDetails } = result?.usage ?? {};
   const { acceptedDraftTokens = 0, rejectedDraftTokens = 0 } = result?.usage ?? {};
   if (isFirst) {
     usage.prompt_tokens = promptTokens;
-    usage.prompt_tokens_details.cached_tokens = cachedTokens;
+    const { cachedTokens = 0, audioTokens = 0, imageTokens = 0 } = promptTokensDetails ?? {};
+    const rows = { audio_tokens: audioTokens, image_tokens: imageTokens };
+    usage.prompt_tokens_details = { cached_tokens: cachedTokens, ...rows };
   }
   usage.completion_tokens += completionTokens;
   const details = usage.completion_tokens_details;
@@ -259,12 +261,13 @@ function count(usage: CompletionUsage, { result, reasoningTokens }: Answer, isFi
 }
 
 function timingsOf({ usage, timings }: GenerationResult): CompletionTimings {
-  const { tokensPerSecond: rate, timeToFirstTokenMs, promptTokensPerSecond } = timings;
+  const { tokensPerSecond: rate, promptTokensPerSecond: readRate } = timings;
+  const read = usage.promptTokens - usage.cachedTokens;
   return {
     cache_n: usage.cachedTokens,
-    prompt_n: usage.promptTokens - usage.cachedTokens,
-    prompt_ms: timeToFirstTokenMs,
-    prompt_per_second: promptTokensPerSecond,
+    prompt_n: read,
+    prompt_ms: readRate > 0 ? (read / readRate) * 1e3 : 0,
+    prompt_per_second: readRate,
     predicted_n: usage.completionTokens,
     predicted_ms: rate > 0 ? ((usage.completionTokens - 1) / rate) * 1e3 : 0,
     predicted_per_second: rate,

@@ -158,8 +158,8 @@ export interface CompletionUsage {
   completion_tokens: number;
   /** Both together. */
   total_tokens: number;
-  /** How many tokens of the prompt were in the KV cache already. */
-  prompt_tokens_details: { cached_tokens: number };
+  /** How many tokens of the prompt were in the KV cache already, and how many are rows of sounds and of images. */
+  prompt_tokens_details: { cached_tokens: number; audio_tokens: number; image_tokens: number };
   /** How many tokens were thoughts; the other counts are 0. */
   completion_tokens_details: {
     reasoning_tokens: number;
@@ -174,7 +174,7 @@ export interface CompletionTimings {
   cache_n: number;
   /** Tokens of the prompt that were read. */
   prompt_n: number;
-  /** How long that took, in milliseconds. */
+  /** How long that took, in milliseconds, without the encoding of images and sounds. */
   prompt_ms: number;
   /** Tokens of the prompt per second. */
   prompt_per_second: number;

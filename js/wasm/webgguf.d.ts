@@ -5,7 +5,7 @@
 import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { SamplingOptions } from '../sampling.js';
-import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, WasmInput } from '../types.js';
+import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, Usage, WasmInput } from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
 export interface ByteSource {
@@ -110,7 +110,8 @@ export class WasmModel {
   next(): Promise<Piece | undefined>;
   /** Makes the call that runs end soon, also within a long prompt: it then gives `undefined`. */
   cancel(): void;
-  finish(): Promise<GenerationResult>;
+  /** What of it needs no encoder, and without the time before `start`. */
+  finish(): Promise<Omit<GenerationResult, 'usage'> & { usage: Omit<Usage, 'promptTokensDetails'> }>;
   /** `logits`: n ids × vocabulary numbers, which are filled and returned. `undefined` where it was cancelled. */
   evaluate(
     ids: Uint32Array,

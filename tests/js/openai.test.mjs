@@ -52,7 +52,7 @@ test('an answer has the shape of a chat completion', async () => {
       prompt_tokens: 9,
       completion_tokens: 6,
       total_tokens: 15,
-      prompt_tokens_details: { cached_tokens: 0 },
+      prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0, image_tokens: 0 },
       completion_tokens_details: {
         reasoning_tokens: 0,
         accepted_prediction_tokens: 0,
