@@ -12,6 +12,7 @@ const KEPT = 6;
 const [video, form, question, stop, status, error, answers] = [
   ...['video', 'watch', 'question', 'stop', 'status', 'error', 'answers'],
 ].map((id) => document.getElementById(id));
+const watch = form.querySelector('.main');
 
 const withModel = modelOf(MODEL, status, { mmproj });
 
@@ -53,21 +54,31 @@ async function answer(model, signal) {
     { type: 'text', text: question.value },
   ];
   const generation = model.generate([{ role: 'user', content }], { maxTokens: 60, temperature: 0, signal });
-  for await (const piece of generation) text.textContent += piece.text;
+  try {
+    for await (const piece of generation) text.textContent += piece.text;
+  } finally {
+    if (!text.textContent) item.remove(); // stopped before the first word
+  }
   const { timings } = await generation;
   status.textContent = `first word after ${(timings.timeToFirstTokenMs / 1000).toFixed(1)} s`;
 }
 
 let controller;
 
+/** Shows one of the two buttons. Where the other one had the focus, it gets it: a hidden button would lose it. */
+function offer(button, other) {
+  const hadFocus = document.activeElement === other;
+  button.hidden = false;
+  if (hadFocus) button.focus();
+  other.hidden = true;
+}
+
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   controller = new AbortController();
   const { signal } = controller;
   error.textContent = status.textContent = '';
-  stop.hidden = false;
-  form.querySelector('.main').hidden = true;
-  stop.focus();
+  offer(stop, watch);
   try {
     await openCamera(signal);
     await withModel(async (model) => {
@@ -77,8 +88,7 @@ form.addEventListener('submit', async (event) => {
     if (!signal.aborted) error.textContent = failure.message;
   }
   controller.abort(); // closes the camera
-  stop.hidden = true;
-  form.querySelector('.main').hidden = false;
+  offer(watch, stop);
 });
 
 stop.addEventListener('click', () => controller.abort());

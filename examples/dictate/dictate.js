@@ -26,7 +26,7 @@ function entryOf(sound) {
   item.className = 'card';
   item.append(player, words);
   texts.prepend(item);
-  return words;
+  return { item, player, words };
 }
 
 /** Writes what the model hears. */
@@ -47,20 +47,28 @@ async function hear(sound) {
   controller = new AbortController();
   const { signal } = controller;
   error.textContent = '';
-  const words = entryOf(sound);
+  const { item, player, words } = entryOf(sound);
   busy(true);
   try {
     await withModel((model) => write(model, sound, words, signal));
   } catch (failure) {
     status.textContent = signal.aborted ? 'stopped' : '';
     words.textContent ||= '(nothing)';
-    if (!signal.aborted) error.textContent = failure.message;
+    const isNoSound = failure.code === 'invalid_argument' && failure.message.startsWith('audio: the file');
+    if (isNoSound) {
+      // There is nothing to play either.
+      URL.revokeObjectURL(player.src);
+      item.remove();
+      error.textContent = `${sound.name ?? 'The recording'} is no sound that this browser can read.`;
+    } else if (!signal.aborted) error.textContent = failure.message;
   }
   busy(false);
 }
 
 function busy(is) {
+  const hadFocus = document.activeElement === stop;
   [recording.disabled, open.disabled, stop.hidden] = [is, is, !is];
+  if (hadFocus) recording.focus(); // a hidden button would lose it
 }
 
 function show(isRecording) {
@@ -83,7 +91,7 @@ recording.addEventListener('click', async () => {
   } catch (failure) {
     microphone = undefined;
     show(false);
-    [status.textContent, error.textContent] = ['', `no recording: ${failure.message}`];
+    [status.textContent, error.textContent] = ['', failure.message];
   }
 });
 open.addEventListener('click', () => file.click());

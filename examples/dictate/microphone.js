@@ -1,9 +1,23 @@
+const REFUSALS = {
+  NotAllowedError: 'The microphone was refused: allow it beside the address of this page.',
+  NotFoundError: 'There is no microphone here.',
+  NotReadableError: 'The microphone cannot be used: another program may have it.',
+};
+
+async function open() {
+  const { mediaDevices } = navigator;
+  if (!mediaDevices) throw new Error('Pages may use a microphone on https: and on localhost alone.');
+  return mediaDevices.getUserMedia({ audio: true }).catch((failure) => {
+    throw new Error(REFUSALS[failure.name] ?? `The microphone cannot be used: ${failure.message}`);
+  });
+}
+
 /**
  * Records with the microphone, and draws how loud it is. `sound` resolves to a `Blob` once `stop` is called or the time
  * is over.
  */
 export async function record(canvas, longest) {
-  const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+  const stream = await open();
   const [recorder, context] = [new MediaRecorder(stream), new AudioContext()];
   const meter = context.createAnalyser();
   context.createMediaStreamSource(stream).connect(meter);

@@ -182,6 +182,22 @@ test('dictate: words of a recording, and of the microphone', async () => {
     await textOf(page, '#status', /^done in/);
     assert.equal(await page.locator('#texts li').count(), 2);
     assert.equal(await page.locator('#error').innerText(), '');
+    await page
+      .locator('#file')
+      .setInputFiles({ name: 'words.wav', mimeType: 'audio/wav', buffer: Buffer.from('words') });
+    await textOf(page, '#error', /^words.wav is no sound that this browser can read\.$/);
+    assert.equal(await page.locator('#texts li').count(), 2, 'there is no player for it');
+    for (const [name, sentence] of [
+      ['NotAllowedError', /^The microphone was refused/],
+      ['NotFoundError', /^There is no microphone here/],
+    ]) {
+      await page.evaluate((name) => {
+        const refuse = () => Promise.reject(new DOMException('Permission denied', name));
+        navigator.mediaDevices.getUserMedia = refuse;
+      }, name);
+      await page.getByRole('button', { name: 'Record', exact: true }).click();
+      await textOf(page, '#error', sentence);
+    }
   };
   await withExample('dictate', `?model=${HEARER}&mmproj=${EARS}`, use, context);
   await context.close();
@@ -200,16 +216,27 @@ test('camera: one answer after the other, each about another frame, until it is 
     await picture(page, 'camera-watching');
     await page.getByRole('button', { name: 'Stop' }).click();
     await watch.waitFor();
+    const hasFocus = () => watch.evaluate((button) => document.activeElement === button);
+    assert.ok(await hasFocus(), 'the button has the focus of the one that is gone');
+    const words = await page.locator('#answers li span').allInnerTexts();
+    assert.ok(words.length > 0 && words.every(Boolean), `answers without words: ${JSON.stringify(words)}`);
     assert.equal(await page.evaluate(() => document.querySelector('video').srcObject), null, 'the camera is closed');
     assert.equal(await page.locator('#error').innerText(), '');
     const count = await page.locator('#answers li').count();
     assert.ok(count <= 6, `${count} answers stay`);
+    await page.setViewportSize({ width: 320, height: 640 });
+    const beyond = await page.evaluate(() => {
+      document.querySelector('#answers span').textContent = 'x'.repeat(80);
+      return document.documentElement.scrollWidth - innerWidth;
+    });
+    assert.ok(beyond <= 0, `${beyond} pixels beyond the right edge`);
 
     await page.evaluate(() => {
       navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'));
     });
     await watch.click();
     await textOf(page, '#error', /^The camera was refused/);
+    assert.ok(await hasFocus(), 'after a refusal, too');
   };
   await withExample('camera', SEES, use, context);
   await context.close();
