@@ -6,6 +6,7 @@ import { show } from '../options.js';
 import { download } from './file.js';
 import { HEADER_BYTES, type PixelSize, sizeInHeader } from './header.js';
 import { mediaModule } from './module.js';
+import type { Message } from '../types.js';
 
 /** Pixels of four bytes each, red, green, blue and one that is not read. @internal */
 export interface Pixels {
@@ -13,6 +14,9 @@ export interface Pixels {
   readonly height: number;
   readonly data: Uint8Array | Uint8ClampedArray;
 }
+
+/** What is taken where there is no decoder of images. */
+const GIVE_PIXELS = 'give its pixels, { width, height, data } with four bytes each';
 
 /** Pixels that were made here and are not kept for another call. */
 const ownDrawings = new WeakSet<object>();
@@ -66,6 +70,9 @@ async function ofFile(file: Blob): Promise<Pixels> {
   const header = new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
   const size = sizeInHeader(header);
   if (size) await checkSize(size);
+  if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {
+    throw invalidArgument(`image: there is no decoder of image files here: ${GIVE_PIXELS}`);
+  }
   let bitmap: ImageBitmap;
   try {
     bitmap = await createImageBitmap(file, { premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
@@ -78,6 +85,15 @@ async function ofFile(file: Blob): Promise<Pixels> {
   } finally {
     bitmap.close();
   }
+}
+
+/** Refuses to keep pixels as PNG where nothing writes that. @internal */
+export function checkSavable(messages: readonly Message[]): void {
+  if (typeof OffscreenCanvas === 'function') return;
+  const isDrawing = (part: { readonly type: string }): boolean =>
+    part.type === 'image' && 'image' in part && isPixels(part.image);
+  if (!messages.some(({ content }) => Array.isArray(content) && content.some(isDrawing))) return;
+  throw invalidArgument('save: the conversation holds pixels, and there is nothing here that writes images of them');
 }
 
 /** By shape: elements of another document are of other classes. */
@@ -93,6 +109,7 @@ function sizeOfSource(image: unknown): PixelSize | undefined {
 
 async function drawn(source: CanvasImageSource, size: PixelSize): Promise<Pixels> {
   await checkSize(size);
+  if (typeof OffscreenCanvas !== 'function') throw invalidArgument(`image: there is no canvas here: ${GIVE_PIXELS}`);
   const [width, height] = size;
   const canvas = new OffscreenCanvas(width, height);
   const context = canvas.getContext('2d', { willReadFrequently: true });

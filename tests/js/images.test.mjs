@@ -313,3 +313,25 @@ test('tiles stand where models expect them', () => {
   const rows = [`${mark}<row_1_col_1>`, 0, '\n', `${mark}<row_2_col_1>`, 1];
   assert.deepEqual(layoutOf('idefics3', [1, 2, 1]), [...rows, '\n\n', mark, '<global-img>', 2, mark]);
 });
+
+test('where nothing decodes images, a file is refused with what to give, and pixels are not saved', async () => {
+  const model = await open(expectationsOf('lfm2'));
+  const file = path.join(ENCODERS, 'picture-60x40.png');
+  const short = { maxTokens: 2, temperature: 0 };
+  const of = (image) => ({ role: 'user', content: [{ type: 'image', image }] });
+  for (const image of [new Uint8Array(fs.readFileSync(file)), blob(file)]) {
+    await assert.rejects(model.generate([of(image)], short).result, {
+      name: 'WebggufError',
+      code: 'invalid_argument',
+      message: /no decoder of image files here: give its pixels, \{ width, height, data \}/,
+    });
+  }
+  const drawing = model.generate([of({ width: 4, height: 4 })], short).result;
+  await assert.rejects(drawing, { code: 'invalid_argument', message: /no canvas here: give its pixels/ });
+  const session = model.session();
+  await session.send(of(readPng(file)), short);
+  const named = { name: 'WebggufError', code: 'invalid_argument', message: /^save: the conversation holds pixels/ };
+  await assert.rejects(session.save(), named);
+  assert.equal((await session.send('ab', short)).finishReason, 'length', 'the session goes on');
+  await model.free();
+});
