@@ -929,17 +929,29 @@ test('the list of models says what fits, what is stored, and deletes it', async 
     await page.click('#open-models');
     const rows = page.locator('#stored li');
     assert.match(await rows.nth(0).innerText(), /Storyteller\s+Comes with this page/);
-    assert.match(await rows.nth(1).innerText(), /Qwen3 0\.6B\s+639 MB · used today/);
-    assert.match(await rows.nth(2).innerText(), /half\.gguf\s+100 MB of 400 MB · not complete yet/);
+    assert.match(await rows.nth(1).innerText(), /Qwen3 0\.6B\s+639 MB +used today/);
+    assert.match(await rows.nth(2).innerText(), /half\.gguf\s+100 MB of 400 MB +not complete yet/);
     assert.match(await page.innerText('#room'), /Models take 739 MB in this browser\. There is room for about 40 GB/);
 
     const catalogue = page.locator('#catalogue li');
     await catalogue.last().locator('.verdict[data-level]').waitFor();
     assert.ok((await catalogue.count()) >= 5);
     for (const text of await catalogue.allInnerTexts()) {
-      assert.match(text, /\d (MB|GB)( of its encoder)? · (MIT, |)(Apache-2\.0|Llama 3\.2|Gemma|LFM 1\.0)/);
+      assert.match(text, /\d (MB|GB)( of its encoder)? +(MIT, |)(Apache-2\.0|Llama 3\.2|Gemma|LFM 1\.0)/);
       assert.match(text, /Fits|tight|Slow|large/i);
     }
+    await page.setViewportSize({ width: 400, height: 800 });
+    const edges = await catalogue.locator('.model-facts').evaluateAll((lists) =>
+      lists.flatMap((list) => {
+        const left = list.getBoundingClientRect().left;
+        const boxes = [...list.children].flatMap((one) => [...one.getClientRects()]).filter(({ width }) => width > 0);
+        // The first of each line.
+        const isFirst = (box, at) => at === 0 || box.left < boxes[at - 1].left;
+        return boxes.filter(isFirst).map((box) => Math.round(box.left - left));
+      }),
+    );
+    assert.ok(edges.length > (await catalogue.count()), 'some of them take several lines');
+    assert.deepEqual([...new Set(edges)], [0], 'every line begins at the edge');
     const qwen = catalogue.filter({ hasText: 'Qwen3 0.6B' });
     assert.equal(await qwen.getByRole('button', { name: /^Use/ }).count(), 1, 'it is there already');
     await qwen.getByRole('button', { name: /Check/ }).click();

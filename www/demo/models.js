@@ -48,17 +48,18 @@ function row({ name, about, facts, origin, words, id, actions = [] }) {
       { className: 'model-words' },
       make('h4', {}, name),
       ...(about ? [make('p', {}, about)] : []),
-      make('p', { className: 'model-facts' }, ...facts),
+      // With spaces, at which lines break.
+      make('p', { className: 'model-facts' }, ...facts.flatMap((fact) => [factOf(fact), ' '])),
     ),
     make('div', { className: 'model-actions' }, ...actions, ...(words ? [use] : [])),
   );
 }
 
+const factOf = (fact) => (typeof fact === 'string' ? make('span', {}, fact) : fact);
+
 function builtInRow(stored) {
   const kept = stored.find(({ key, complete }) => complete && isBuiltIn(key));
-  const facts = [
-    `Comes with this page · ${kept ? `${bytes(kept.bytes)}, stored for use without a network` : '6.8 MB'}`,
-  ];
+  const facts = ['Comes with this page', kept ? `${bytes(kept.bytes)}, stored for use without a network` : '6.8 MB'];
   return row({ name: BUILT_IN.label, facts, origin: BUILT_IN, words: 'Use', id: 'built-in' });
 }
 
@@ -74,7 +75,7 @@ function storedRow({ key, bytes: stored, size, complete, lastUsed }) {
   return row({
     name,
     about,
-    facts: [`${amount} · ${complete ? `used ${dayOf(lastUsed.getTime())}` : 'not complete yet'}`],
+    facts: [amount, complete ? `used ${dayOf(lastUsed.getTime())}` : 'not complete yet'],
     origin,
     words: about ? undefined : complete ? 'Use' : 'Go on',
     actions: [remove],
@@ -116,7 +117,7 @@ function catalogueRow(entry, stored) {
   const made = row({
     name,
     about,
-    facts: [`${size} · `, link, fits, ...senses],
+    facts: [size, link, fits, ...senses],
     origin: originOfEntry(entry),
     words: isStored ? 'Use' : 'Download',
     actions: [check],
