@@ -159,7 +159,7 @@ async function fetchShaders(): Promise<string> {
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {
-    const message = `tensor-shaders.js, which has the shaders of tensors, could not be imported (${String(cause)})`;
+    const message = `tensor/shaders.js, which has the shaders of tensors, could not be imported (${String(cause)})`;
     throw new WebggufError('download_failed', message, { cause });
   }
 }

@@ -298,7 +298,7 @@ export class DeviceHandle {
 /** A device with tensors by number and operations by name (`src/tensor/op.rs`). */
 export class TensorEngine {
   private constructor();
-  /** `shaders`: those of `tensor-shaders.js`. */
+  /** `shaders`: those of `tensor/shaders.js`. */
   static open(shaders: string): Promise<TensorEngine>;
   facts(): DeviceFacts;
   /** Throws once the `Gpu` is destroyed. */
