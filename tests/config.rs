@@ -8,7 +8,7 @@ use tiny::{VOCAB, config, header, metadata, tensor, tensors};
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
-use webgguf::model::program::{Keys, Op};
+use webgguf::model::program::{AttentionSpec, Keys, Op, Program, RopeTable};
 use webgguf::model::{PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
@@ -21,6 +21,33 @@ fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
 fn without(metadata: &Metadata, start: &str) -> Metadata {
     let pairs = metadata.keys().filter(|key| !key.starts_with(start));
     pairs.map(|key| (key.to_owned(), metadata.get(key).cloned().unwrap())).collect()
+}
+
+/// The numbers of a tiny model with these keys, whose names have no architecture in front.
+fn with_keys(architecture: &str, keys: &[(&str, Value)]) -> webgguf::Result<ModelConfig> {
+    let mut metadata = metadata(architecture);
+    for (key, value) in keys {
+        metadata.insert(format!("{architecture}.{key}"), value.clone());
+    }
+    webgguf::model::config(&header(metadata))
+}
+
+/// The program of such a model.
+fn program_with(architecture: &str, keys: &[(&str, Value)]) -> Program {
+    webgguf::model::program(&with_keys(architecture, keys).expect("good settings"))
+}
+
+/// The attention of each layer, and how its queries are rotated.
+fn attentions(program: &Program) -> Vec<(AttentionSpec, Option<RopeTable>)> {
+    let of_layer = |ops: &Vec<Op>| {
+        let attention = ops.iter().find_map(Op::attention).expect("attention");
+        let table = ops.iter().find_map(|op| match op {
+            Op::Rope { table, .. } => Some(program.rope_tables[*table]),
+            _ => None,
+        });
+        (attention, table)
+    };
+    program.layers.iter().map(of_layer).collect()
 }
 
 fn rope_style(config: &ModelConfig) -> RopeStyle {
@@ -531,4 +558,19 @@ fn pairs_in_no_section_do_not_turn() {
     // By turns: the fourth pair is the second one of the first axis.
     assert!(turning(with_sections([1, 1, 1, 1]).unwrap()).eq([true, true, true, false]));
     refused(with_sections([-1, 0, 0, 0]), UnsupportedArchitecture, &["dimension_sections", "none of 4 pairs"]);
+}
+
+#[test]
+fn truths_of_layers_may_be_numbers() {
+    const PATTERN: &str = "attention.sliding_window_pattern";
+    let slides = |layers: Array| {
+        let keys = [("attention.sliding_window", Value::U32(9)), (PATTERN, Value::Array(layers))];
+        let attentions = attentions(&program_with("gemma3", &keys));
+        attentions.iter().map(|(attention, _)| attention.window.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(slides(Array::Bool(vec![false, true])), [false, true]);
+    assert_eq!(slides(Array::I32(vec![0, 1])), [false, true]);
+    assert_eq!(slides(Array::U32(vec![1, 0])), [true, false]);
+    let fractions = with_keys("gemma3", &[(PATTERN, Value::Array(Array::F32(vec![0.5])))]);
+    refused(fractions, BadFile, &[PATTERN, "bools or integers", "found array of"]);
 }

@@ -121,15 +121,23 @@ impl Keys<'_> {
         self.count_or_none(KEY, MAX_CONTEXT)
     }
 
-    /// A number, or one truth per layer.
+    /// A number, or one truth per layer, which may be written as a number.
     pub fn pattern(&self, key: &str) -> Result<Option<SlidingPattern>> {
         let name = self.name(key);
         if let Some(Value::Array(array)) = self.metadata.get(&name) {
-            let Array::Bool(layers) = array else {
-                let found = array.type_name();
-                return Err(Error::bad_file(format!("metadata `{name}`: expected a number or bools, found {found}")));
+            let layers = match array {
+                Array::Bool(layers) => layers.clone(),
+                Array::I32(_) | Array::U32(_) => {
+                    let numbers = self.metadata.i32s(&name)?.unwrap_or_default();
+                    numbers.into_iter().map(|number| number != 0).collect()
+                }
+                other => {
+                    let found = other.type_name();
+                    let message = format!("metadata `{name}`: expected a number, bools or integers, found {found}");
+                    return Err(Error::bad_file(message));
+                }
             };
-            return Ok(Some(SlidingPattern::Layers(layers.clone())));
+            return Ok(Some(SlidingPattern::Layers(layers)));
         }
         let Some(every) = self.metadata.u64(&name)? else { return Ok(None) };
         match usize::try_from(every) {
