@@ -8,7 +8,7 @@ use tiny::{VOCAB, config, header, metadata, tensor, tensors};
 use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
-use webgguf::model::program::{AttentionSpec, Keys, Op, Program, RopeTable};
+use webgguf::model::program::{AttentionSpec, Keys, Norm, Op, Program, RopeTable};
 use webgguf::model::{PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
@@ -558,6 +558,43 @@ fn pairs_in_no_section_do_not_turn() {
     // By turns: the fourth pair is the second one of the first axis.
     assert!(turning(with_sections([1, 1, 1, 1]).unwrap()).eq([true, true, true, false]));
     refused(with_sections([-1, 0, 0, 0]), UnsupportedArchitecture, &["dimension_sections", "none of 4 pairs"]);
+}
+
+#[test]
+fn each_kind_of_norm_has_an_epsilon_of_its_own() {
+    let eps = |architecture: &str, keys: &[&str]| -> Vec<f32> {
+        let mut metadata = without(&metadata(architecture), &format!("{architecture}.attention.layer_norm"));
+        for (key, eps) in [("layer_norm_epsilon", 0.25), ("layer_norm_rms_epsilon", 0.5)] {
+            if keys.contains(&key) {
+                metadata.insert(format!("{architecture}.attention.{key}"), Value::F32(eps));
+            }
+        }
+        let program = webgguf::model::program(&webgguf::model::config(&header(metadata)).unwrap());
+        let norms = program.ops().filter_map(|op| match op {
+            Op::Norm { norm: Norm { eps, .. }, .. } => Some(*eps),
+            _ => None,
+        });
+        norms.collect()
+    };
+    let both = ["layer_norm_epsilon", "layer_norm_rms_epsilon"];
+    for (architecture, expected) in [
+        ("llama", 0.5),
+        ("neo-bert", 0.5),
+        ("nemotron_h", 0.5),
+        ("bert", 0.25),
+        ("modern-bert", 0.25),
+        ("command-r", 0.25),
+        ("olmo", 0.25),
+        ("stablelm", 0.25),
+        ("gpt2", 0.25),
+        ("rwkv7", 0.25),
+    ] {
+        let found = eps(architecture, &both);
+        assert!(!found.is_empty() && found.iter().all(|&eps| eps == expected), "{architecture}: {found:?}");
+    }
+    // A file may have one for the other.
+    assert!(eps("llama", &both[..1]).iter().all(|&eps| eps == 0.25));
+    assert!(eps("gpt2", &both[1..]).iter().all(|&eps| eps == 0.5));
 }
 
 #[test]

@@ -100,19 +100,25 @@ impl Keys<'_> {
         }
     }
 
-    /// The epsilon of RMS norms, or else that of layer norms: a family has one kind of them.
-    pub fn norm_eps(&self) -> Result<f32> {
+    /// The epsilons of RMS norms and of layer norms. A file may have both, whichever its family reads; where it has
+    /// one, that is both.
+    pub fn norm_eps(&self) -> Result<[f32; 2]> {
         const RMS: &str = "attention.layer_norm_rms_epsilon";
         const LAYER: &str = "attention.layer_norm_epsilon";
-        for key in [RMS, LAYER] {
+        let eps = |key| {
             let name = self.name(key);
             match self.metadata.f32(&name)? {
-                Some(eps) if (0.0..1.0).contains(&eps) => return Ok(eps),
-                Some(eps) => return Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 1, found {eps}"))),
-                None => {}
+                Some(eps) if !(0.0..1.0).contains(&eps) => {
+                    Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 1, found {eps}")))
+                }
+                found => Ok(found),
             }
+        };
+        match (eps(RMS)?, eps(LAYER)?) {
+            (Some(rms), layer) => Ok([rms, layer.unwrap_or(rms)]),
+            (None, Some(layer)) => Ok([layer; 2]),
+            (None, None) => Err(self.missing(RMS)),
         }
-        Err(self.missing(RMS))
     }
 
     /// 0 says that no layer has a window.

@@ -229,8 +229,10 @@ pub struct ModelConfig {
     pub parallel_residual: Option<bool>,
     /// The activation of each layer, where the file has its numbers.
     pub xielu: Vec<Xielu>,
-    /// What norms add to the mean of the squares.
+    /// What RMS norms add to the mean of the squares.
     pub norm_eps: f32,
+    /// What layer norms add to the variance.
+    pub layer_norm_eps: f32,
     /// Tokens that a gated convolution sees, if the model has such layers.
     pub short_conv_kernel: Option<usize>,
     /// The longest context the model was trained for, in tokens.
@@ -295,6 +297,7 @@ impl ModelConfig {
         let ffn = ffn.ok_or_else(|| keys.missing("feed_forward_length"))?;
         let up = gguf.tensors.iter().find(|tensor| tensor.name == "blk.0.ffn_up.weight");
         let wide_up = up.and_then(|up| up.dims.get(1)).is_some_and(|&rows| rows == 2 * ffn.of(0) as u64);
+        let [norm_eps, layer_norm_eps] = keys.norm_eps()?;
         Ok(Self {
             architecture: architecture.name,
             name: metadata.str("general.name")?.map(str::to_owned),
@@ -340,7 +343,8 @@ impl ModelConfig {
             wide_up,
             parallel_residual: metadata.bool(&keys.name("use_parallel_residual"))?,
             xielu: layered::xielu(&keys, layers)?,
-            norm_eps: keys.norm_eps()?,
+            norm_eps,
+            layer_norm_eps,
             short_conv_kernel: keys.count("shortconv.l_cache", MAX_CONV_KERNEL)?,
             context_length,
             vocab: if encoder.is_some() { 1 } else { vocabulary(&keys, &gguf.tensors)? },

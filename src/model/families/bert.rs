@@ -135,7 +135,7 @@ pub fn embedding_norm(b: &mut Builder, bias: Option<Role>) {
 }
 
 fn layer_norm(config: &ModelConfig, weight: WeightKey, bias: Option<Weight>) -> Norm {
-    let (width, eps) = (config.hidden, config.norm_eps);
+    let (width, eps) = (config.hidden, config.layer_norm_eps);
     Norm { kind: NormKind::Layer, weight: Some(weight), bias, width, is_grouped: false, eps }
 }
 

@@ -106,9 +106,9 @@ impl<'a> Builder<'a> {
         let norm = match self.norms {
             Norms::Rms => plain,
             Norms::RmsBiased => Norm { bias: bias_of_norm(weight), ..plain },
-            Norms::Layer => Norm { kind: NormKind::Layer, bias: bias_of_norm(weight), ..plain },
-            Norms::LayerUnbiased => Norm { kind: NormKind::Layer, ..plain },
-            Norms::LayerBare => Norm { kind: NormKind::Layer, weight: None, ..plain },
+            Norms::Layer => Norm { bias: bias_of_norm(weight), ..self.plain_layer(weight, width) },
+            Norms::LayerUnbiased => self.plain_layer(weight, width),
+            Norms::LayerBare => Norm { weight: None, ..self.plain_layer(weight, width) },
         };
         self.ops.push(Op::Norm { x, norm, y });
         y
@@ -119,6 +119,11 @@ impl<'a> Builder<'a> {
         Norm { kind: NormKind::Rms, weight: Some(weight), bias: None, width, is_grouped: false, eps }
     }
 
+    fn plain_layer(&self, weight: WeightKey, width: usize) -> Norm {
+        let eps = self.config.layer_norm_eps;
+        Norm { kind: NormKind::Layer, eps, ..self.plain_rms(weight, width) }
+    }
+
     /// As [`Builder::norm`], in place and for each head by itself.
     pub(super) fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
         let norm = self.plain_rms(of_layer(self.layer, role), head_dim);
@@ -127,7 +132,12 @@ impl<'a> Builder<'a> {
 
     /// The same with weights of each head's own.
     fn own_head_norm(&mut self, kind: NormKind, x: Activation, role: Role, head_dim: usize) {
-        let norm = Norm { kind, is_grouped: true, ..self.plain_rms(of_layer(self.layer, role), head_dim) };
+        let key = of_layer(self.layer, role);
+        let plain = match kind {
+            NormKind::Layer => self.plain_layer(key, head_dim),
+            _ => self.plain_rms(key, head_dim),
+        };
+        let norm = Norm { kind, is_grouped: true, ..plain };
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
@@ -190,8 +200,8 @@ impl<'a> Builder<'a> {
             for &(x, role) in &normed {
                 let name = if role == Role::AttnQNorm { "attn_q_norm.bias" } else { "attn_k_norm.bias" };
                 let key = of_layer(self.layer, named(name));
-                let rms = self.plain_rms(of_layer(self.layer, role), self.program.width(x));
-                let norm = Norm { kind: NormKind::Layer, bias: Some(Weight { key, optional: true }), ..rms };
+                let plain = self.plain_layer(of_layer(self.layer, role), self.program.width(x));
+                let norm = Norm { bias: Some(Weight { key, optional: true }), ..plain };
                 self.ops.push(Op::Norm { x, norm, y: x });
             }
         }

@@ -43,7 +43,7 @@ impl Builder<'_> {
             self.push(Op::Activate { x, kind: if is_modern { ActivationKind::Gelu } else { ActivationKind::Tanh } });
             if config.has_tensor("cls.norm.weight") {
                 let weight = Some(of_model(Role::ClassifierNorm));
-                let (width, eps) = (config.hidden, config.norm_eps);
+                let (width, eps) = (config.hidden, config.layer_norm_eps);
                 let norm = Norm { kind: NormKind::Layer, weight, bias: None, width, is_grouped: false, eps };
                 self.push(Op::Norm { x, norm, y: x });
             }
