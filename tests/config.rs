@@ -598,6 +598,16 @@ fn each_kind_of_norm_has_an_epsilon_of_its_own() {
 }
 
 #[test]
+fn embedders_of_a_family_that_writes_text_are_refused() {
+    let causal = |architecture, is_causal| with_keys(architecture, &[("attention.causal", Value::Bool(is_causal))]);
+    let said = ["metadata `lfm2.attention.causal`", "expected true, found false", "lfm2 writes text alone"];
+    refused(causal("lfm2", false), UnsupportedArchitecture, &said);
+    assert!(causal("lfm2", true).unwrap().embedder.causal);
+    assert!(!causal("qwen3", false).unwrap().embedder.causal);
+    assert!(!causal("bert", false).unwrap().embedder.causal);
+}
+
+#[test]
 fn truths_of_layers_may_be_numbers() {
     const PATTERN: &str = "attention.sliding_window_pattern";
     let slides = |layers: Array| {

@@ -77,14 +77,13 @@ impl EmbedderConfig {
             let name = keys.name("classifier.output_labels");
             return Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {MAX_LABELS}, found {labels}")));
         }
-        let is_encoder = embeds == Embeds::Always;
         Ok(Self {
             embeds,
             pooling: pooling(keys, "pooling_type")?
                 .filter(|_| embeds != Embeds::Never)
-                .or(is_encoder.then_some(Pooling::Mean)),
+                .or((embeds == Embeds::Always).then_some(Pooling::Mean)),
             classified: pooling(keys, "classifier.pooling_type")?.and_then(kind),
-            causal: keys.metadata.bool(&keys.name("attention.causal"))?.unwrap_or(!is_encoder),
+            causal: causal(keys, embeds)?,
             gate: gate(keys)?,
             labels,
             token_types: token_types(keys)?,
@@ -132,6 +131,22 @@ fn pooling(keys: &Keys, key: &str) -> Result<Option<Pooling>> {
         Some(3) => Ok(Some(Pooling::Last)),
         Some(4) => Ok(Some(Pooling::Rank)),
         Some(found) => Err(Error::bad_file(format!("metadata `{name}`: expected 0 to 4, found {found}"))),
+    }
+}
+
+/// Whether a token sees none after itself.
+///
+/// # Errors
+/// `unsupported_architecture` where text would be written by tokens that were trained to see those after them: such
+/// files are of embedders of a family that is none here.
+fn causal(keys: &Keys, embeds: Embeds) -> Result<bool> {
+    let name = keys.name("attention.causal");
+    match keys.metadata.bool(&name)? {
+        Some(false) if embeds == Embeds::Never => {
+            let only = format!("architecture {} writes text alone", keys.architecture);
+            Err(unsupported(format!("metadata `{name}`: expected true, found false: {only}")))
+        }
+        found => Ok(found.unwrap_or(embeds != Embeds::Always)),
     }
 }
 
