@@ -621,3 +621,15 @@ fn truths_of_layers_may_be_numbers() {
     let fractions = with_keys("gemma3", &[(PATTERN, Value::Array(Array::F32(vec![0.5])))]);
     refused(fractions, BadFile, &[PATTERN, "bools or integers", "found array of"]);
 }
+
+#[test]
+fn a_file_without_the_sizes_of_its_scans_is_refused() {
+    for architecture in ["mamba2", "falcon-h1", "granitehybrid", "nemotron_h"] {
+        let mut metadata = without(&metadata(architecture), &format!("{architecture}.ssm."));
+        let kv_heads = Value::Array(Array::I32(vec![0, 2]));
+        metadata.insert(format!("{architecture}.attention.head_count_kv"), kv_heads);
+        let mut gguf = header(metadata);
+        gguf.tensors.push(tensor("blk.0.ssm_norm.weight", &[32, 2]));
+        refused(webgguf::model::config(&gguf), BadFile, &["layer 0"]);
+    }
+}

@@ -47,7 +47,8 @@ impl Builder<'_> {
 
     /// An RMS norm of each of the `groups` equal parts of a row.
     pub fn group_norm(&mut self, x: Activation, role: Role, groups: usize) -> Activation {
-        if groups == 1 {
+        // The program's check refuses none.
+        if groups <= 1 {
             return self.norm(x, role);
         }
         let width = self.program.width(x);
