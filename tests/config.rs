@@ -111,6 +111,9 @@ fn fills_in_defaults() {
 fn linear_scaling_in_all_its_spellings() {
     assert_eq!(with("llama.rope.scaling.factor", Value::F32(2.0)).unwrap().rope_scaling.scale, 0.5);
     assert_eq!(with("llama.rope.scale_linear", Value::F32(8.0)).unwrap().rope_scaling.scale, 0.125);
+    for key in ["llama.rope.scaling.factor", "llama.rope.scale_linear"] {
+        assert_eq!(with(key, Value::F32(0.0)).unwrap().rope_scaling.scale, 1.0, "{key} of 0 is none");
+    }
     let mut metadata = metadata("llama");
     metadata.insert("llama.rope.scaling.type", Value::String("none".into()));
     metadata.insert("llama.rope.scaling.factor", Value::F32(2.0));
@@ -137,7 +140,7 @@ fn yarn_scales_some_pairs_and_grows() {
     assert!((scaling.magnitude - 3.0 * (1.0 + 0.1 * 16f32.ln())).abs() < 1e-6);
     assert_eq!(of(&[("yarn_log_multiplier", 1.0)]).unwrap().rope_scaling.magnitude, 1.0);
     refused(of(&[("yarn_beta_fast", -1.0)]), BadFile, &["yarn_beta_fast", "found -1"]);
-    refused(of(&[("factor", 0.0)]), BadFile, &["factor", "found 0"]);
+    refused(of(&[("factor", -1.0)]), BadFile, &["factor", "found -1"]);
     // OLMo 3's file says YaRN's magnitude, Grok's 1: both are what is computed anyway.
     for (key, value) in [("yarn_attn_factor", 1.277_259), ("yarn_attn_factor", 1.0), ("yarn_ext_factor", 1.0)] {
         assert_eq!(of(&[(key, value)]).unwrap().rope_scaling, of(&[]).unwrap().rope_scaling, "{key} {value}");
@@ -555,6 +558,10 @@ fn pairs_in_no_section_do_not_turn() {
     let turning = |config: ModelConfig| (0..4).map(move |pair| config.rope_sections.unwrap().axis(pair).is_some());
     assert!(turning(of("qwen2vl", [1, 1, 2, 0]).unwrap()).all(|turns| turns));
     assert!(turning(of("qwen2vl", [1, 1, 1, 1]).unwrap()).eq([true, true, true, false]));
+    // As good as none: GLM-4's pairs are then neighbours.
+    let glm4 = of("glm4", [0; 4]).unwrap();
+    assert_eq!((glm4.rope_sections, rope_style(&glm4)), (None, RopeStyle::Interleaved));
+    assert_eq!(rope_style(&of("glm4", [2, 1, 1, 0]).unwrap()), RopeStyle::SplitHalf);
     // By turns: the fourth pair is the second one of the first axis.
     assert!(turning(with_sections([1, 1, 1, 1]).unwrap()).eq([true, true, true, false]));
     refused(with_sections([-1, 0, 0, 0]), UnsupportedArchitecture, &["dimension_sections", "none of 4 pairs"]);

@@ -87,10 +87,10 @@ pub(super) fn original_context(keys: &Keys, context: usize) -> Result<usize> {
 
 /// What positions are multiplied by.
 fn scale(keys: &Keys) -> Result<f32> {
-    let factor = keys.positive("rope.scaling.factor")?;
-    // The name of the key in files from before scaling types.
-    let factor = factor.map_or_else(|| keys.positive("rope.scale_linear"), |factor| Ok(Some(factor)))?;
-    Ok(factor.map_or(1.0, f32::recip))
+    // The second is the name of the key in files from before scaling types. 0 says that there is none.
+    let factor = keys.not_negative("rope.scaling.factor")?;
+    let factor = factor.map_or_else(|| keys.not_negative("rope.scale_linear"), |factor| Ok(Some(factor)))?;
+    Ok(factor.filter(|&factor| factor != 0.0).map_or(1.0, f32::recip))
 }
 
 /// YaRN's 0.1 · ln(factor) + 1, over the same with another multiplier for models that divide it out again.
@@ -144,7 +144,7 @@ impl RopeSections {
     }
 }
 
-/// The sections of a model's pairs, where the file has any.
+/// The sections of a model's pairs, where the file has any. One after the other, none with a pair are as good as none.
 ///
 /// # Errors
 /// `unsupported_architecture` where no pair is in a section.
@@ -152,6 +152,9 @@ pub(super) fn sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<
     let name = keys.name("rope.dimension_sections");
     let Some(found) = keys.metadata.i32s(&name)? else { return Ok(None) };
     let pairs = [0, 1, 2, 3].map(|axis| found.get(axis).map_or(0, |&pairs: &i32| pairs.max(0) as usize));
+    if !by_turns && !found.is_empty() && found.iter().all(|&pairs| pairs == 0) {
+        return Ok(None);
+    }
     let sections = RopeSections { pairs, by_turns };
     match (0..rope_dims / 2).any(|pair| sections.axis(pair).is_some()) {
         true => Ok(Some(sections)),
