@@ -640,3 +640,25 @@ fn a_file_without_the_sizes_of_its_scans_is_refused() {
         refused(webgguf::model::config(&gguf), BadFile, &["layer 0"]);
     }
 }
+
+#[test]
+fn keys_that_one_family_reads_change_no_other() {
+    let same = |architecture: &str, key: &str, value: Value| {
+        program_with(architecture, &[(key, value)]) == program_with(architecture, &[])
+    };
+    for (key, value, readers, others) in [
+        ("attention.scale", 0.3, &["granite", "granitemoe", "granitehybrid", "granite_swa"][..], &["arcee", "minicpm"]),
+        ("rope.scaling.alpha", 8.0, &["hunyuan_vl", "hunyuan-dense"], &["llama", "qwen3"]),
+    ] {
+        for architecture in readers {
+            assert!(!same(architecture, key, Value::F32(value)), "{architecture} has no {key}");
+        }
+        for architecture in others {
+            assert!(same(architecture, key, Value::F32(value)), "{architecture} reads {key}");
+        }
+    }
+    const USED: &str = "rope.scaling.finetuned";
+    for (architecture, expected) in [("granite", false), ("granitehybrid", false), ("granitemoe", true)] {
+        assert_eq!(same(architecture, USED, Value::Bool(false)), expected, "{architecture}");
+    }
+}

@@ -323,7 +323,7 @@ impl ModelConfig {
             rope_sections,
             rope_scaling: RopeScaling::from_keys(&keys, original_context)?,
             original_context,
-            rope_unused: metadata.bool(&keys.name("rope.scaling.finetuned"))? == Some(false),
+            rope_unused: rope::is_unused(&keys)?,
             rope_theta_sliding: keys.positive("rope.freq_base_swa")?,
             sliding_window: keys.window()?,
             sliding_pattern: keys.pattern("attention.sliding_window_pattern")?,

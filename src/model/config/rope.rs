@@ -73,11 +73,20 @@ impl YarnRamp {
 /// The base of the rotary frequencies in files that do not say: that of the first Llama.
 const DEFAULT_THETA: f32 = 10_000.0;
 
-/// The base of the rotary frequencies: `rope.freq_base`, with `rope.scaling.alpha` times its power `dims / (dims − 2)`.
+/// The base of the rotary frequencies: `rope.freq_base`, in Hunyuan times `rope.scaling.alpha` to the power
+/// `dims / (dims − 2)`.
 pub(super) fn theta(keys: &Keys, head_dim: usize) -> Result<f32> {
     let base = keys.positive("rope.freq_base")?.unwrap_or(DEFAULT_THETA);
-    let alpha = keys.scale("rope.scaling.alpha")?.filter(|_| head_dim > 2);
+    let has_alpha = keys.architecture.starts_with("hunyuan") && head_dim > 2;
+    let alpha = keys.scale("rope.scaling.alpha")?.filter(|_| has_alpha);
     Ok(alpha.map_or(base, |alpha| base * alpha.powf(head_dim as f32 / (head_dim - 2) as f32)))
+}
+
+/// Whether nothing is rotated: `rope.scaling.finetuned` says so in these families, and nothing in others.
+pub(super) fn is_unused(keys: &Keys) -> Result<bool> {
+    const FAMILIES: [&str; 2] = ["granite", "granitehybrid"];
+    let is_used = keys.metadata.bool(&keys.name("rope.scaling.finetuned"))?;
+    Ok(FAMILIES.contains(&keys.architecture) && is_used == Some(false))
 }
 
 /// The context of the first training, where the file says another than `context`.

@@ -26,8 +26,7 @@ pub fn deepseek(config: &ModelConfig) -> Program {
     let mut config = config.clone();
     config.experts.normalise = Some(false);
     let plain = AttentionBlock::new(&config, RopeStyle::Interleaved);
-    let scale = config.attention_scale.unwrap_or(plain.scale);
-    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, scale, ..plain };
+    let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
     decoder(&config, with_factors(block, &config), (config.experts.leading_dense, Some(Gating::Softmax)))
 }
 

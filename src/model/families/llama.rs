@@ -71,8 +71,7 @@ pub fn maincoder(config: &ModelConfig) -> Program {
 /// Nanbeige (<https://huggingface.co/Nanbeige>): Llama whose layers may run several times.
 pub fn nanbeige(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
-    let scale = config.attention_scale.unwrap_or(plain.scale);
-    let block = with_factors(AttentionBlock { bias: Bias::Optional, scale, ..plain }, config);
+    let block = with_factors(AttentionBlock { bias: Bias::Optional, ..plain }, config);
     let mut builder = Builder::new(config, 1.0);
     builder.loops = config.loops;
     let decoder = Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &|_| block };
@@ -152,7 +151,7 @@ fn in_window(config: &ModelConfig, full: AttentionBlock) -> AttentionBlock {
 
 /// MiniCPM (<https://arxiv.org/abs/2404.06395>): Granite's factors, which older files do not say.
 pub fn minicpm(config: &ModelConfig) -> Program {
-    let mut config = ModelConfig { rope_unused: false, ..config.clone() };
+    let mut config = ModelConfig { attention_scale: None, ..config.clone() };
     config.embedding_scale.get_or_insert(12.0);
     config.residual_scale.get_or_insert(1.4 / (config.layers as f32).sqrt());
     config.logit_scale.get_or_insert(256.0 / config.hidden as f32);

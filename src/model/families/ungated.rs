@@ -8,15 +8,13 @@ use super::llama::with_factors;
 /// Arcee's AFM (<https://huggingface.co/arcee-ai/AFM-4.5B>): Llama with the square of ReLU.
 pub fn arcee(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
-    let scale = config.attention_scale.unwrap_or(plain.scale);
-    decoder(Builder::new(config, 1.0), with_factors(AttentionBlock { scale, ..plain }, config))
+    decoder(Builder::new(config, 1.0), with_factors(plain, config))
 }
 
 /// Apertus (<https://arxiv.org/abs/2509.14233>): xIELU with numbers for each layer, norms over each head of q and k.
 pub fn apertus(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
-    let scale = config.attention_scale.unwrap_or(plain.scale);
-    decoder(Builder::new(config, 1.0), with_factors(AttentionBlock { qk_norm: true, scale, ..plain }, config))
+    decoder(Builder::new(config, 1.0), with_factors(AttentionBlock { qk_norm: true, ..plain }, config))
 }
 
 /// Nemotron and Minitron (<https://arxiv.org/abs/2402.16819>): the square of ReLU, layer norms, a part of each head
