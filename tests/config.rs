@@ -642,6 +642,28 @@ fn a_file_without_the_sizes_of_its_scans_is_refused() {
 }
 
 #[test]
+fn windows_of_modern_bert_have_a_rotation_of_their_own() {
+    let keys = [
+        ("block_count", Value::U32(3)),
+        ("attention.sliding_window", Value::U32(9)),
+        ("rope.freq_base", Value::F32(160_000.0)),
+        ("rope.scaling.factor", Value::F32(4.0)),
+    ];
+    let rotations = |more: &[(&str, Value)]| {
+        let attentions = attentions(&program_with("modern-bert", &[&keys, more].concat()));
+        let of = |(attention, table): &(AttentionSpec, Option<RopeTable>)| {
+            let table = table.expect("a rotation");
+            (attention.window.is_some(), table.theta, table.scaling.scale)
+        };
+        attentions.iter().map(of).collect::<Vec<_>>()
+    };
+    let full = (false, 160_000.0, 0.25);
+    assert_eq!(rotations(&[]), [full, (true, 10_000.0, 1.0), (true, 10_000.0, 1.0)]);
+    let stated = rotations(&[("rope.freq_base_swa", Value::F32(5e4))]);
+    assert_eq!(stated, [full, (true, 5e4, 1.0), (true, 5e4, 1.0)]);
+}
+
+#[test]
 fn keys_that_one_family_reads_change_no_other() {
     let same = |architecture: &str, key: &str, value: Value| {
         program_with(architecture, &[(key, value)]) == program_with(architecture, &[])

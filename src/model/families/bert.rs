@@ -6,9 +6,12 @@ use super::super::config::SlidingPattern;
 use super::super::program::{
     Activation, Gating, Norm, NormKind, Op, Program, RopeTable, Routing, TableRow, Weight, of_model,
 };
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
+use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeScaling, RopeStyle, WeightKey};
 use super::alibi;
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+
+/// Base of the rotary frequencies of ModernBERT's layers with a window, where a file has none.
+const SLIDING_THETA: f32 = 10_000.0;
 
 /// BERT: learned positions, norms after the sums, GELU.
 pub fn bert(config: &ModelConfig) -> Program {
@@ -96,8 +99,9 @@ pub fn modern_bert(config: &ModelConfig) -> Program {
     let mut b = Builder::new(config, 1.0);
     embedding_norm(&mut b, None);
     let full = AttentionBlock::new(config, RopeStyle::SplitHalf);
-    let theta = config.rope_theta_sliding.unwrap_or(config.rope_theta);
-    let sliding = AttentionBlock { rope: RopeTable { theta, ..full.rope }, window: config.sliding_window, ..full };
+    let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
+    let rope = RopeTable { theta, scaling: RopeScaling::NONE, ..full.rope };
+    let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
     let slides = |layer: usize| match &config.sliding_pattern {
         _ if config.sliding_window.is_none() => false,
         Some(SlidingPattern::Layers(layers)) => layers.get(layer).copied().unwrap_or(false),
