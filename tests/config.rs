@@ -306,7 +306,8 @@ fn architectures_differ_where_they_should() {
     let llama = names("llama");
     assert_eq!(llama.len(), 9, "{llama:?}");
     let beyond = |other: &str| names(other).into_iter().filter(|name| !llama.contains(name)).collect::<Vec<_>>();
-    assert_eq!(beyond("qwen2"), ["attn_q.bias", "attn_k.bias", "attn_v.bias"]);
+    assert_eq!(beyond("qwen2"), [""; 0]);
+    assert_eq!(beyond("starcoder2")[1..4], ["attn_q.bias", "attn_k.bias", "attn_v.bias"]);
     assert_eq!(beyond("qwen3"), ["attn_q_norm.weight", "attn_k_norm.weight"]);
     assert_eq!(beyond("gemma"), [""; 0]);
     let post_norms = ["post_attention_norm.weight", "post_ffw_norm.weight"];
@@ -380,7 +381,7 @@ fn finds_every_tensor_whatever_else_is_there() {
 
 #[test]
 fn names_the_tensor_and_both_shapes() {
-    let config = config("qwen2");
+    let config = config("gptneox");
     let without = |name: &str| tensors(&config).into_iter().filter(|t| t.name != name).collect::<Vec<_>>();
     refused(match_tensors(&config, &without("blk.1.attn_k.bias")), BadFile, &["blk.1.attn_k.bias", "[16]", "missing"]);
     refused(match_tensors(&config, &without("output_norm.weight")), BadFile, &["output_norm.weight", "[32]"]);
@@ -416,7 +417,7 @@ fn refuses_twins_stray_biases_and_stray_scales() {
     let mut twins = tensors(&config);
     twins.push(twins[3].clone());
     refused(match_tensors(&config, &twins), BadFile, &["twice"]);
-    for name in ["blk.0.attn_q.bias", "blk.1.attn_output.bias", "blk.0.attn_q.scale", "blk.0.ffn_up_exps.scale"] {
+    for name in ["blk.0.attn_q_norm.bias", "blk.1.attn_output.bias", "blk.0.attn_q.scale", "blk.0.ffn_up_exps.scale"] {
         let mut stray = tensors(&config);
         stray.push(tensor(name, &[32]));
         refused(match_tensors(&config, &stray), UnsupportedArchitecture, &[name, "qwen3"]);
@@ -682,5 +683,18 @@ fn keys_that_one_family_reads_change_no_other() {
     const USED: &str = "rope.scaling.finetuned";
     for (architecture, expected) in [("granite", false), ("granitehybrid", false), ("granitemoe", true)] {
         assert_eq!(same(architecture, USED, Value::Bool(false)), expected, "{architecture}");
+    }
+}
+
+#[test]
+fn biases_of_queries_keys_and_values_may_be_there_or_not() {
+    for architecture in ["qwen2", "qwen2moe", "qwen3", "qwen3moe"] {
+        let config = config(architecture);
+        let is_bias = |name: &str| ["q", "k", "v"].iter().any(|of| name.ends_with(&format!("attn_{of}.bias")));
+        let all = tensors(&config);
+        assert_eq!(all.iter().filter(|tensor| is_bias(&tensor.name)).count(), 6, "{architecture}");
+        assert!(match_tensors(&config, &all).is_ok());
+        let fewer: Vec<_> = all.into_iter().filter(|tensor| !is_bias(&tensor.name)).collect();
+        assert!(match_tensors(&config, &fewer).is_ok());
     }
 }

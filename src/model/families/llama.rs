@@ -39,21 +39,23 @@ pub fn qwen(config: &ModelConfig) -> Program {
     qwen2(&ModelConfig { ffn, ..config.clone() })
 }
 
-/// Qwen 2 and 2.5 (<https://arxiv.org/abs/2412.15115>), and the text of Qwen 2 and 2.5 VL.
+/// Qwen 2 and 2.5 (<https://arxiv.org/abs/2412.15115>), and the text of Qwen 2 and 2.5 VL. Models made of them may lack
+/// the biases.
 pub fn qwen2(config: &ModelConfig) -> Program {
-    decoder(config, AttentionBlock { bias: Bias::Required, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
+    decoder(config, AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
 }
 
 /// Qwen 1.5 and 2 with experts (<https://qwenlm.github.io/blog/qwen-moe/>), whose weights do not add up to 1.
 pub fn qwen2_moe(config: &ModelConfig) -> Program {
-    let block = AttentionBlock { bias: Bias::Required, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
+    let block = AttentionBlock { bias: Bias::Optional, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
     with_raw_routes(decoder(config, block))
 }
 
 /// Qwen 3 (<https://arxiv.org/abs/2505.09388>) and the text of Qwen 3 VL, dense and with experts; OpenELM
 /// (<https://arxiv.org/abs/2404.14619>), whose layers differ in heads and feed-forward.
 pub fn qwen3(config: &ModelConfig) -> Program {
-    decoder(config, AttentionBlock { qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) })
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    decoder(config, AttentionBlock { bias: Bias::Optional, qk_norm: true, ..plain })
 }
 
 /// Hunyuan, dense (<https://github.com/Tencent-Hunyuan>): norms over each head of q and k after the rotation.
