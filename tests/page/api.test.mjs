@@ -279,6 +279,23 @@ test('text survives tokenize and detokenize, and evaluate has its shapes', async
   assert.equal(evaluation.top1[0], evaluation.best);
 });
 
+test('evaluate in a context that is shorter than what the GPU evaluates at once', async () => {
+  const [short, cpu] = await api(async ({ WasmModel }, url) => {
+    const evaluated = async (options) => {
+      const model = await WasmModel.load(url, options);
+      const { logprobs, logits } = await model.evaluate([5, 6, 7, 8, 9], { logits: true });
+      await model.free();
+      return { logprobs: [...logprobs], last: [...logits.slice(-16)] };
+    };
+    return [await evaluated({ backend: 'webgpu', contextLength: 5 }), await evaluated({ backend: 'cpu' })];
+  }, RANDOM);
+  for (const key of ['logprobs', 'last']) {
+    short[key].forEach((value, at) => {
+      assert.ok(Math.abs(value - cpu[key][at]) < 0.05, `${key} ${at}: ${value}, on the CPU ${cpu[key][at]}`);
+    });
+  }
+});
+
 test('a tokenizer reads only the head of the file', async () => {
   const { ids, wanted, read, size } = await api(async ({ Tokenizer, WasmModel }, url) => {
     const bytes = await (await fetch(url)).arrayBuffer();
