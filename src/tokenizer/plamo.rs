@@ -2,8 +2,8 @@
 //! without a token become byte tokens.
 //!
 //! Origin: <https://arxiv.org/abs/2509.04897> and the tokenizer published with the model. The best way from each place
-//! of the text to its end comes from the best ways from the places behind it (Viterbi). Scores are whole numbers, and of
-//! equal ways the one that begins with the longest token counts.
+//! of the text to its end comes from the best ways from the places behind it (Viterbi). Scores are whole numbers, and
+//! of equal ways the one that begins with the longest token counts.
 
 use super::merge::NO_ID;
 use super::special::Prefixes;
