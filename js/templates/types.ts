@@ -29,7 +29,10 @@ export interface Conversation {
 /** An image or a sound in a message. @internal */
 export type Medium = { readonly image: unknown } | { readonly audio: unknown };
 
-/** A part of a message's content, for templates that loop over parts; an image or a sound is its kind alone. @internal */
+/**
+ * A part of a message's content, for templates that loop over parts; an image or a sound is its kind alone.
+ * @internal
+ */
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' }

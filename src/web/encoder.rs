@@ -103,8 +103,8 @@ impl WasmEncoder {
         to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
     }
 
-    /// Fills `values` with the rows of an image or a tile, `[parts, outputs, width / parts]`; `false` where the call was
-    /// cancelled. The caller allocates it, because an allocation that fails here would be an exception inside
+    /// Fills `values` with the rows of an image or a tile, `[parts, outputs, width / parts]`; `false` where the call
+    /// was cancelled. The caller allocates it, because an allocation that fails here would be an exception inside
     /// WebAssembly.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail with a clear error")]
     #[allow(clippy::too_many_arguments, reason = "arrays cross to JavaScript one by one")]
