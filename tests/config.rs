@@ -698,3 +698,18 @@ fn biases_of_queries_keys_and_values_may_be_there_or_not() {
         assert!(match_tensors(&config, &fewer).is_ok());
     }
 }
+
+#[test]
+fn a_classifier_is_left_out_where_a_text_becomes_a_vector() {
+    let with_classifier = |pooling| {
+        let config = with_keys("bert", &[("pooling_type", Value::U32(pooling))]).unwrap();
+        let mut all = tensors(&config);
+        all.extend([tensor("cls.weight", &[32, 32]), tensor("cls.bias", &[32])]);
+        match_tensors(&config, &all)
+    };
+    for vector in [1, 2, 3] {
+        assert!(with_classifier(vector).is_ok());
+    }
+    // The header had no classifier.
+    refused(with_classifier(4), UnsupportedArchitecture, &["cls.bias", "bert"]);
+}

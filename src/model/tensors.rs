@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::ModelConfig;
 use super::op_weights::{OpWeight, WeightUse};
 use super::program::{Program, TensorPart};
 use super::roles::{Role, WeightKey};
+use super::{ModelConfig, Pooling};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::TensorInfo;
 
@@ -167,7 +167,10 @@ fn refuse_unknown_terms(config: &ModelConfig, tensors: &[TensorInfo], specs: &[W
     let changes = |name: &&str| name.ends_with(".bias") || name.ends_with(".scale");
     // Layers behind the last predict further tokens.
     let layer = |name: &str| name.strip_prefix("blk.")?.split('.').next()?.parse::<usize>().ok();
-    let is_unused = |name: &str| layer(name).is_some_and(|layer| layer >= config.layers);
+    // So is a classifier where a text becomes a vector.
+    let has_scores = config.embedder.pooling == Some(Pooling::Rank);
+    let of_classifier = |name: &str| name.starts_with("cls.") && !has_scores;
+    let is_unused = |name: &str| layer(name).is_some_and(|layer| layer >= config.layers) || of_classifier(name);
     let is_stray =
         |name: &&str| changes(name) && !known.contains(name) && !is_unused(name) && !config.is_of_another_encoder(name);
     let stray = tensors.iter().map(|t| t.name.as_str()).find(is_stray);
