@@ -713,3 +713,24 @@ fn a_classifier_is_left_out_where_a_text_becomes_a_vector() {
     // The header had no classifier.
     refused(with_classifier(4), UnsupportedArchitecture, &["cls.bias", "bert"]);
 }
+
+#[test]
+fn windows_keep_the_files_factor_of_cosines_and_sines() {
+    let scaling = |kind: &str| {
+        let keys = [
+            ("attention.sliding_window", Value::U32(9)),
+            ("attention.sliding_window_pattern", Value::Array(Array::Bool(vec![true, false]))),
+            ("rope.scaling.type", Value::String(kind.into())),
+            ("rope.scaling.factor", Value::F32(4.0)),
+            ("rope.scaling.attn_factor", Value::F32(1.5)),
+        ];
+        let attentions = attentions(&program_with("gemma3", &keys));
+        [0, 1].map(|layer| attentions[layer].1.expect("a rotation").scaling)
+    };
+    for (kind, full) in [("linear", 1.5), ("yarn", 1.5 * (1.0 + 0.1 * 4f32.ln()))] {
+        let [sliding, other] = scaling(kind);
+        assert_eq!((sliding.scale, sliding.yarn), (1.0, None), "{kind}");
+        assert_eq!(other.scale, 0.25, "{kind}");
+        assert!((sliding.magnitude - 1.5).abs() < 1e-6 && (other.magnitude - full).abs() < 1e-6, "{kind}");
+    }
+}

@@ -19,6 +19,13 @@ impl RopeScaling {
     /// Rotations as in the first training.
     pub const NONE: Self = Self { scale: 1.0, yarn: None, magnitude: 1.0 };
 
+    /// The same where positions are not scaled, as in layers with a window. Of the factor of cosines and sines that is
+    /// without YaRN's own, 0.1 · ln(factor) + 1.
+    pub fn unscaled(self) -> Self {
+        let own = if self.yarn.is_some() { 1.0 - 0.1 * self.scale.ln() } else { 1.0 };
+        Self { magnitude: self.magnitude / own, ..Self::NONE }
+    }
+
     /// `{architecture}.rope.scaling.*`
     pub(super) fn from_keys(keys: &Keys, original_context: usize) -> Result<Self> {
         let magnitude = keys.positive("rope.scaling.attn_factor")?.unwrap_or(1.0);

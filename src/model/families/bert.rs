@@ -6,7 +6,7 @@ use super::super::config::SlidingPattern;
 use super::super::program::{
     Activation, Gating, Norm, NormKind, Op, Program, RopeTable, Routing, TableRow, Weight, of_model,
 };
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeScaling, RopeStyle, WeightKey};
+use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
 use super::alibi;
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
@@ -100,7 +100,7 @@ pub fn modern_bert(config: &ModelConfig) -> Program {
     embedding_norm(&mut b, None);
     let full = AttentionBlock::new(config, RopeStyle::SplitHalf);
     let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-    let rope = RopeTable { theta, scaling: RopeScaling::NONE, ..full.rope };
+    let rope = RopeTable { theta, scaling: full.rope.scaling.unscaled(), ..full.rope };
     let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
     let slides = |layer: usize| match &config.sliding_pattern {
         _ if config.sliding_window.is_none() => false,

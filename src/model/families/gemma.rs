@@ -4,7 +4,7 @@
 
 use super::super::config::SlidingPattern;
 use super::super::program::{Program, RopeTable};
-use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
+use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder};
 
 /// Base of the rotary frequencies of Gemma 3's sliding layers, where a file has none.
@@ -42,7 +42,7 @@ pub fn gemma3(config: &ModelConfig) -> Program {
         ..AttentionBlock::new(config, RopeStyle::SplitHalf)
     };
     let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-    let rope = RopeTable { theta, scaling: RopeScaling::NONE, ..full.rope };
+    let rope = RopeTable { theta, scaling: full.rope.scaling.unscaled(), ..full.rope };
     let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
     let pattern = config.sliding_pattern.clone().unwrap_or(SlidingPattern::Every(6));
     // A file without a window has full layers only.

@@ -4,7 +4,7 @@
 
 use super::super::config::SlidingPattern;
 use super::super::program::{Activation, Combining, Factor, Op, Operand, Program, RopeTable, Spreading, StreamSpec};
-use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
+use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder, KeysAndValues};
 use super::gemma4::per_layer_embeddings;
 use crate::model::WeightKey;
@@ -73,7 +73,7 @@ fn block(config: &ModelConfig, layer: usize) -> AttentionBlock {
         _ => KeysAndValues::Own,
     };
     let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-    let rope = RopeTable { theta, scaling: RopeScaling::NONE, ..full.rope };
+    let rope = RopeTable { theta, scaling: full.rope.scaling.unscaled(), ..full.rope };
     let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
     AttentionBlock { kv, ..if slides { sliding } else { full } }
 }

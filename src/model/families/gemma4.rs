@@ -7,7 +7,7 @@ use super::super::config::{SlidingPattern, WholeImages};
 use super::super::program::{
     Activation, ExpertActivation, Norm, NormKind, Op, Program, RopeFactors, RopeTable, Routing, of_model,
 };
-use super::super::{GateKind, ModelConfig, Role, RopeScaling, RopeStyle};
+use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder, ExpertBlock, KeysAndValues};
 
 /// Base of the rotary frequencies of sliding layers, where a file has none.
@@ -62,7 +62,8 @@ fn block(config: &ModelConfig, layer: usize, caches: &mut Vec<usize>, next: usiz
         AttentionBlock { qk_norm: true, v_norm: true, scale: 1.0, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
     let block = if slides {
         let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-        let rope = RopeTable { theta, dims: config.rope_dims_sliding, scaling: RopeScaling::NONE, ..full.rope };
+        let rope =
+            RopeTable { theta, dims: config.rope_dims_sliding, scaling: full.rope.scaling.unscaled(), ..full.rope };
         AttentionBlock { rope, head_dim: config.head_dim_sliding, window: config.sliding_window, ..full }
     } else {
         let rope = RopeTable { factors: Some(RopeFactors::of(of_model(Role::RopeFreqs))), ..full.rope };
