@@ -734,3 +734,13 @@ fn windows_keep_the_files_factor_of_cosines_and_sines() {
         assert!((sliding.magnitude - 1.5).abs() < 1e-6 && (other.magnitude - full).abs() < 1e-6, "{kind}");
     }
 }
+
+#[test]
+fn activations_of_modern_bert_are_those_that_are_here() {
+    let with = |name: &str| with_keys("modern-bert", &[("hidden_activation", Value::String(name.into()))]);
+    assert_ne!(with("silu").unwrap().embedder.gate, with("gelu").unwrap().embedder.gate);
+    assert_eq!(with("another").unwrap().embedder.gate, with("gelu").unwrap().embedder.gate);
+    for name in ["relu", "reglu"] {
+        refused(with(name), UnsupportedArchitecture, &["modern-bert.hidden_activation", "gelu or silu", name]);
+    }
+}

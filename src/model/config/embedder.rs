@@ -150,9 +150,15 @@ fn causal(keys: &Keys, embeds: Embeds) -> Result<bool> {
     }
 }
 
+/// # Errors
+/// `unsupported_architecture` for ModernBERT with an activation that is known and not here. What is not known is GELU.
 fn gate(keys: &Keys) -> Result<GateKind> {
-    match keys.metadata.str(&keys.name("hidden_activation"))? {
+    let name = keys.name("hidden_activation");
+    match keys.metadata.str(&name)? {
         Some("silu" | "swiglu" | "swish") => Ok(GateKind::SwiGlu),
+        Some(found @ ("relu" | "reglu")) if keys.architecture == "modern-bert" => {
+            Err(unsupported(format!("metadata `{name}`: expected gelu or silu, found {found}")))
+        }
         _ => Ok(GateKind::GeGlu),
     }
 }
