@@ -771,6 +771,9 @@ fn a_file_may_have_a_prompt_for_pairs() {
     });
     let pair = tokenizer.encode_pair("a", "{query} .");
     assert_eq!((pair.ids, pair.second), (vec![1, 1, 1, 8, 6, 4, 3], None));
+    // Control tokens that a document or a query has are text; those of the prompt are tokens.
+    assert_eq!(tokenizer.encode_pair("a", "b [SEP]").ids, [6, 1, 1, 1, 6, 4, 3]);
+    assert_eq!(tokenizer.encode_pair("[SEP]", "b").ids, [6, 6, 1, 1, 1, 3]);
     // Of a document that is too long the end goes; what follows it in the prompt stays.
     assert_eq!(tokenizer.encode_pair("a", "b b b b").ids, [6, 6, 6, 6, 6, 4, 3]);
     assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 7), [6, 6, 6, 6, 6, 4, 3]);
