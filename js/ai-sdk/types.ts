@@ -142,7 +142,7 @@ export interface TokenUsage {
   /** Of the answer: all, and those of its text and its thoughts. */
   outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined };
   /** As `chat.completions` says it, rows of images and sounds among it. */
-  raw?: CompletionUsage;
+  raw?: Pick<CompletionUsage, keyof CompletionUsage>; // as a type, which the SDK takes for JSON
 }
 
 /** Why an answer ended. */

@@ -10,7 +10,7 @@ import { CACHE, ROOT, readJson } from '../../tools/common.mjs';
 import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
-import { assertAnswer, defineAsk, questionsOf } from '../page/encoders.mjs';
+import { answersInPage, assertAnswer, questionsOf, withFiles } from '../page/encoders.mjs';
 import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
@@ -93,10 +93,9 @@ test('models answer like llama.cpp', async (t) => {
 
 for (const name of ENCODERS_TRIED) {
   test(`the encoder ${name} gives the rows of llama.cpp`, async () => {
-    const fixture = readJson(path.join(ENCODERS, `${name}.json`));
+    const fixture = withFiles(readJson(path.join(ENCODERS, `${name}.json`)));
     await firefox.open(`${url}/fixtures/models/models.txt`);
-    await firefox.evaluate(defineAsk);
-    const answers = await firefox.evaluate((asked) => globalThis.ask(...asked), questionsOf(fixture));
+    const answers = await firefox.evaluate(answersInPage, questionsOf(fixture));
     assert.equal(answers.length, fixture.cases.length);
     for (const [at, expected] of fixture.cases.entries()) assertAnswer(answers[at], expected, 'webgpu');
   });

@@ -6,42 +6,46 @@ import { allRows } from '../js/images.mjs';
 import { differenceOfSome } from '../js/sounds.mjs';
 import { jsonUrl } from './site.mjs';
 
-/** What stands in the page: `ask`, which loads a model and its encoder and says what becomes of each prompt. */
-export async function defineAsk() {
+/**
+ * Runs in the page: what becomes of each prompt, as www/answers/evaluate.js says it, and of 8 tokens after it where
+ * `predicts` says so.
+ */
+export async function answersInPage([url, mmproj, prompts]) {
   const { Gpu, WasmModel } = await import('/dist/index.js');
-  const gpu = await Gpu.create();
-  /** As www/answers/evaluate.js: what becomes of each prompt, and 8 tokens after it where `predicts` says so. */
-  globalThis.ask = async (url, mmproj, prompts) => {
-    const model = await WasmModel.load(url, { backend: 'webgpu', gpu, mmproj, cache: false });
-    const answers = [];
-    for (const { parts, predicts } of prompts) {
-      const { ids, media, positions } = await model.encodeParts(parts);
-      const answer = {
-        media: media.map(({ rows, embeddings }) => ({ rows, embeddings: embeddings.map((row) => [...row]) })),
-      };
-      answers.push(Object.assign(answer, { promptPositions: positions, info: model.info }));
-      if (!predicts) continue;
-      const options = { maxTokens: 8, temperature: 0, ignoreEos: true, logprobs: 0 };
-      const run = model.generate(ids, options);
-      answer.generatedLogprobs = [];
-      for await (const { tokens = [] } of run) answer.generatedLogprobs.push(...tokens.map(({ logprob }) => logprob));
-      answer.generated = [...(await run.result).ids];
-    }
-    await model.free();
-    return answers;
-  };
-}
-
-/** Opens the page in which the models are. */
-export async function openEncoders(site) {
-  const page = await site.open('/blank');
-  await page.evaluate(defineAsk);
-  return page;
+  globalThis.gpu ??= await Gpu.create();
+  const { gpu } = globalThis;
+  const model = await WasmModel.load(new URL(url, location.href).href, {
+    backend: 'webgpu',
+    gpu,
+    mmproj,
+    cache: false,
+  });
+  const answers = [];
+  for (const { parts, predicts } of prompts) {
+    const { ids, media, positions } = await model.encodeParts(parts);
+    const answer = {
+      media: media.map(({ rows, embeddings }) => ({ rows, embeddings: embeddings.map((row) => [...row]) })),
+    };
+    answers.push(Object.assign(answer, { promptPositions: positions, info: model.info }));
+    if (!predicts) continue;
+    const options = { maxTokens: 8, temperature: 0, ignoreEos: true, logprobs: 0 };
+    const run = model.generate(ids, options);
+    answer.generatedLogprobs = [];
+    for await (const { tokens = [] } of run) answer.generatedLogprobs.push(...tokens.map(({ logprob }) => logprob));
+    answer.generated = [...(await run.result).ids];
+  }
+  await model.free();
+  return answers;
 }
 
 const urlOf = (name) => `/fixtures/encoders/${name}`;
 
-/** What `ask` takes of an encoder's fixture: the model, the encoder, and a prompt for each case. */
+/** The fixture without the sounds that are too long for a file. */
+export function withFiles(fixture, most = 100_000) {
+  return { ...fixture, cases: fixture.cases.filter(({ samples = 0 }) => samples <= most) };
+}
+
+/** What {@link answersInPage} takes of an encoder's fixture: the model, the encoder, and a prompt for each case. */
 export function questionsOf({ text, encoder, cases }) {
   const prompts = cases.map(({ image, samples, generated }) => {
     const medium = image ? { image: urlOf(image) } : { audio: urlOf(`sound-${samples}.wav`) };
@@ -50,8 +54,8 @@ export function questionsOf({ text, encoder, cases }) {
   return [new URL(`/fixtures/models/${text}`, 'http://page').pathname, urlOf(encoder), prompts];
 }
 
-/** What becomes of the prompts of a fixture, in a page of {@link openEncoders}. */
-export const askEncoders = (page, fixture) => page.evaluate((asked) => globalThis.ask(...asked), questionsOf(fixture));
+/** What becomes of the prompts of a fixture on the GPU, in a page that stays for the next fixture. */
+export const askEncoders = (page, fixture) => page.evaluate(answersInPage, questionsOf(fixture));
 
 /** The same on the CPU, by www/evaluate.html. */
 export async function evaluateEncoder(evaluate, fixture) {

@@ -8,7 +8,7 @@ import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { NAMES } from '../js/images.mjs';
 import { testIf } from '../long.mjs';
-import { askEncoders, assertAnswer, evaluateEncoder, openEncoders } from './encoders.mjs';
+import { askEncoders, assertAnswer, evaluateEncoder } from './encoders.mjs';
 import { openEvaluation } from './site.mjs';
 
 /** The encoders that `npm test` runs on the GPU; the CPU runs all. */
@@ -16,7 +16,7 @@ const QUICK = ['gemma3', 'pixtral'];
 
 const { site, evaluate } = await openEvaluation();
 
-const page = await openEncoders(site);
+const page = await site.open('/blank');
 
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of NAMES) {

@@ -8,7 +8,7 @@ import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { LISTENERS } from '../js/sounds.mjs';
 import { testIf } from '../long.mjs';
-import { askEncoders, assertAnswer, evaluateEncoder, openEncoders } from './encoders.mjs';
+import { askEncoders, assertAnswer, evaluateEncoder, withFiles } from './encoders.mjs';
 import { openEvaluation } from './site.mjs';
 
 /** Encoders that run on the CPU in a page: Node.js has run all of them there. */
@@ -19,16 +19,15 @@ const QUICK = 'qwen3a';
 
 const { site, evaluate } = await openEvaluation();
 
-const page = await openEncoders(site);
+const page = await site.open('/blank');
 
 for (const backend of ['webgpu', 'cpu']) {
   for (const name of backend === 'cpu' ? ON_CPU : LISTENERS) {
     const declare = testIf(backend === 'cpu' || name === QUICK);
     declare(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
-      const all = readJson(path.join(ENCODERS, `${name}.json`));
-      // Long ones have no file. Voxtral's layers are Ultravox's: one sound is enough.
-      const most = name === 'voxtral' ? 10_000 : 100_000;
-      const fixture = { ...all, cases: all.cases.filter(({ samples }) => samples <= most) };
+      // Voxtral's layers are Ultravox's: one sound is enough.
+      const most = name === 'voxtral' ? 10_000 : undefined;
+      const fixture = withFiles(readJson(path.join(ENCODERS, `${name}.json`)), most);
       const answers = await (backend === 'cpu' ? evaluateEncoder(evaluate, fixture) : askEncoders(page, fixture));
       assert.ok(answers.length > 0 && answers.length === fixture.cases.length);
       for (const [at, expected] of fixture.cases.entries()) {
