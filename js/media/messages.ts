@@ -2,7 +2,7 @@
  * Images and sounds in messages that are kept: as they were when they were said, and as text that can be saved.
  */
 import type { AudioPart, ImagePart, Message, TextPart } from '../types.js';
-import { type Pixels, pixelsOf } from './pixels.js';
+import { checkSavable, type Pixels, pixelsOf } from './pixels.js';
 import { samplesOf, waveOf } from './samples.js';
 
 type Part = TextPart | ImagePart | AudioPart;
@@ -19,8 +19,14 @@ export async function fixedMedia(messages: readonly Message[]): Promise<Message[
   });
 }
 
-/** The same messages with `data:` URLs in place of images and sounds. @internal */
+/**
+ * The same messages with `data:` URLs in place of images and sounds.
+ *
+ * @throws {WebggufError} `invalid_argument` for pixels where nothing writes them as PNG
+ * @internal
+ */
 export async function savedMedia(messages: readonly Message[]): Promise<Message[]> {
+  checkSavable(messages);
   const urlOf = async (held: unknown, otherwise: () => Promise<Blob>): Promise<string> => {
     if (typeof held === 'string') return held;
     if (held instanceof URL) return held.href;

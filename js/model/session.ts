@@ -173,7 +173,6 @@ export class Session {
     return this.#host.inTurn('save', async () => {
       const engine = await this.#open('save');
       const media = hasMedia(this.#messages) && (await import('../media/messages.js'));
-      if (media) (await import('../media/pixels.js')).checkSavable(this.#messages);
       const messages = media ? await media.savedMedia(this.#messages) : this.#messages;
       const options = { ...this.#options, messages };
       // What others have read in the same caches is none of the session's.
