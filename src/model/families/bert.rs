@@ -10,9 +10,6 @@ use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, Weigh
 use super::alibi;
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
-/// Base of the rotary frequencies of ModernBERT's layers with a window, where a file has none.
-const SLIDING_THETA: f32 = 10_000.0;
-
 /// BERT: learned positions, norms after the sums, GELU.
 pub fn bert(config: &ModelConfig) -> Program {
     let mut b = start(config);
@@ -99,9 +96,7 @@ pub fn modern_bert(config: &ModelConfig) -> Program {
     let mut b = Builder::new(config, 1.0);
     embedding_norm(&mut b, None);
     let full = AttentionBlock::new(config, RopeStyle::SplitHalf);
-    let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-    let rope = RopeTable { theta, scaling: full.rope.scaling.unscaled(), ..full.rope };
-    let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
+    let sliding = full.sliding(config);
     let slides = |layer: usize| match &config.sliding_pattern {
         _ if config.sliding_window.is_none() => false,
         Some(SlidingPattern::Layers(layers)) => layers.get(layer).copied().unwrap_or(false),

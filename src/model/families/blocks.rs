@@ -93,7 +93,17 @@ pub fn named(name: &'static str) -> Role {
     Role::Named { group: "blk", name }
 }
 
+/// Base of the rotary frequencies of layers with a window, where a file has none for them.
+const SLIDING_THETA: f32 = 10_000.0;
+
 impl AttentionBlock {
+    /// With the file's window, and with rotary frequencies that have a base of their own and are not scaled.
+    pub fn sliding(self, config: &ModelConfig) -> Self {
+        let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
+        let rope = RopeTable { theta, scaling: self.rope.scaling.unscaled(), ..self.rope };
+        Self { rope, window: config.sliding_window, ..self }
+    }
+
     /// Without rotation.
     pub fn unrotated(self) -> Self {
         Self { rope: RopeTable { dims: 0, ..self.rope }, ..self }

@@ -7,9 +7,6 @@ use super::super::program::{Program, RopeTable};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder};
 
-/// Base of the rotary frequencies of Gemma 3's sliding layers, where a file has none.
-const SLIDING_THETA: f32 = 10_000.0;
-
 /// Gemma 1: pre-norm layers.
 pub fn gemma(config: &ModelConfig) -> Program {
     let block = AttentionBlock::new(config, RopeStyle::SplitHalf);
@@ -41,9 +38,7 @@ pub fn gemma3(config: &ModelConfig) -> Program {
         scale: attention_scale(config, 62),
         ..AttentionBlock::new(config, RopeStyle::SplitHalf)
     };
-    let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-    let rope = RopeTable { theta, scaling: full.rope.scaling.unscaled(), ..full.rope };
-    let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
+    let sliding = full.sliding(config);
     let pattern = config.sliding_pattern.clone().unwrap_or(SlidingPattern::Every(6));
     // A file without a window has full layers only.
     let slides = |layer| config.sliding_window.is_some() && pattern.slides(layer);

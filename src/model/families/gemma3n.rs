@@ -3,7 +3,7 @@
 //! Menghani et al. 2024, <https://arxiv.org/abs/2411.07501>), embeddings per layer, and gates of which few stay.
 
 use super::super::config::SlidingPattern;
-use super::super::program::{Activation, Combining, Factor, Op, Operand, Program, RopeTable, Spreading, StreamSpec};
+use super::super::program::{Activation, Combining, Factor, Op, Operand, Program, Spreading, StreamSpec};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder, KeysAndValues};
 use super::gemma4::per_layer_embeddings;
@@ -13,7 +13,6 @@ use crate::model::WeightKey;
 const STREAMS: usize = 4;
 const LAUREL_RANK: usize = 64;
 const PER_LAYER: usize = 256;
-const SLIDING_THETA: f32 = 10_000.0;
 const FINAL_SOFT_CAP: f32 = 30.0;
 
 /// From this layer on, layers re-use the keys and values of the last sliding and the last full layer before it.
@@ -72,9 +71,7 @@ fn block(config: &ModelConfig, layer: usize) -> AttentionBlock {
         SHARED_FROM.. => KeysAndValues::Shared(SHARED_FROM - if slides { 2 } else { 1 }),
         _ => KeysAndValues::Own,
     };
-    let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-    let rope = RopeTable { theta, scaling: full.rope.scaling.unscaled(), ..full.rope };
-    let sliding = AttentionBlock { rope, window: config.sliding_window, ..full };
+    let sliding = full.sliding(config);
     AttentionBlock { kv, ..if slides { sliding } else { full } }
 }
 

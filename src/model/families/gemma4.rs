@@ -10,9 +10,6 @@ use super::super::program::{
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder, ExpertBlock, KeysAndValues};
 
-/// Base of the rotary frequencies of sliding layers, where a file has none.
-const SLIDING_THETA: f32 = 10_000.0;
-
 /// What logits are capped at where a file does not say; 0 in a file is no cap.
 const FINAL_SOFT_CAP: f32 = 30.0;
 
@@ -61,10 +58,9 @@ fn block(config: &ModelConfig, layer: usize, caches: &mut Vec<usize>, next: usiz
     let full =
         AttentionBlock { qk_norm: true, v_norm: true, scale: 1.0, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
     let block = if slides {
-        let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
-        let rope =
-            RopeTable { theta, dims: config.rope_dims_sliding, scaling: full.rope.scaling.unscaled(), ..full.rope };
-        AttentionBlock { rope, head_dim: config.head_dim_sliding, window: config.sliding_window, ..full }
+        let sliding = full.sliding(config);
+        let rope = RopeTable { dims: config.rope_dims_sliding, ..sliding.rope };
+        AttentionBlock { rope, head_dim: config.head_dim_sliding, ..sliding }
     } else {
         let rope = RopeTable { factors: Some(RopeFactors::of(of_model(Role::RopeFreqs))), ..full.rope };
         AttentionBlock { rope, ..full }
