@@ -76,9 +76,11 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
     };
     let labels: HashMap<BufferId, &str> = plan.buffers.iter().map(|b| (b.id, b.label.as_str())).collect();
     let forward = Forward::new(&program, caps, &weights, &buffers);
+    let mut kept = 0;
     let lists = match program.output {
         Output::Logits => {
             let lists = forward.lists();
+            kept = lists.kept;
             vec![
                 ("prefill", lists.prefill),
                 ("head", lists.head),
@@ -96,7 +98,12 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
     let mut text = String::new();
     for (list, dispatches) in lists {
         let _ = writeln!(text, "{architecture} {name} {list}");
-        dispatches.iter().for_each(|dispatch| line(&mut text, dispatch, &labels));
+        for (number, dispatch) in dispatches.iter().enumerate() {
+            if list == "prefill" && number == kept {
+                text += "  (caches are complete)\n";
+            }
+            line(&mut text, dispatch, &labels);
+        }
     }
     text
 }

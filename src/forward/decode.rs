@@ -28,9 +28,18 @@ impl Forward<'_> {
     /// The `rows` rows of the pass, up to [`MAX_COLUMNS`](crate::kernels::mat_vec::MAX_COLUMNS), through all layers and
     /// the head: `logits` holds `[rows, vocab]`.
     pub fn decode(&self, rows: u32) -> Vec<Dispatch> {
-        let mut list = Vec::new();
-        self.decode_steps(rows, &mut |_, _, dispatches| list.extend(dispatches));
-        list
+        self.decode_and_kept(rows).0
+    }
+
+    /// The list of [`Forward::decode`], and how many of its dispatches it takes until caches and recurrent states are
+    /// complete, where it has several rows.
+    pub(super) fn decode_and_kept(&self, rows: u32) -> (Vec<Dispatch>, usize) {
+        let (mut list, mut kept) = (Vec::new(), 0);
+        self.decode_steps(rows, &mut |fused, _, dispatches| {
+            kept = self.kept_after(&fused.step, dispatches.len()).map_or(kept, |count| list.len() + count);
+            list.extend(dispatches);
+        });
+        (list, kept)
     }
 
     /// The steps of [`Forward::decode`], one after the other.

@@ -88,6 +88,9 @@ pub struct Forward<'a> {
 pub struct Lists {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output.
     pub prefill: Vec<Dispatch>,
+    /// Number of dispatches until caches and recurrent states are complete: of `prefill`, and in lists of several rows
+    /// of `decode`.
+    pub kept: usize,
     /// The last row of the pass → logits `[vocab]`.
     pub head: Vec<Dispatch>,
     /// The pass's one row through all layers and the head.
@@ -115,15 +118,18 @@ impl<'a> Forward<'a> {
 
     /// Everything that runs a model.
     pub fn lists(&self) -> Lists {
-        Lists { prefill: self.prefill(), head: self.head(1), ..self.lists_of_rows(1) }
+        let (prefill, kept) = self.prefill_and_kept();
+        Lists { prefill, kept, head: self.head(1), ..self.lists_of_rows(1) }
     }
 
     /// The lists of a decode pass of so many rows.
     pub fn lists_of_rows(&self, rows: u32) -> Lists {
+        let (decode, kept) = self.decode_and_kept(rows);
         Lists {
             prefill: Vec::new(),
+            kept,
             head: Vec::new(),
-            decode: self.decode(rows),
+            decode,
             bias: self.bias(rows),
             greedy: self.greedy(rows),
             sample: self.sample(rows),

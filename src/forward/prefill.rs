@@ -17,12 +17,33 @@ impl Forward<'_> {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output, the cache the keys and
     /// values.
     pub fn prefill(&self) -> Vec<Dispatch> {
+        self.prefill_and_kept().0
+    }
+
+    /// The list of [`Forward::prefill`], and how many of its dispatches it takes until caches and recurrent states are
+    /// complete. A chunk of which nothing else is wanted ends there.
+    pub fn prefill_and_kept(&self) -> (Vec<Dispatch>, usize) {
         let (places, format) = (&self.buffers.places, self.caps.activation_format);
         let mut list = self.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
+        let mut kept = 0;
         for (ops, places) in self.program.layers.iter().zip(&places.layers) {
-            list.extend(self.many_rows(places).lower_many(ops, format));
+            for (fused, dispatches) in self.many_rows(places).steps_many(ops, format) {
+                kept = self.kept_after(&fused.step, dispatches.len()).map_or(kept, |count| list.len() + count);
+                list.extend(dispatches);
+            }
         }
-        list
+        (list, kept)
+    }
+
+    /// Number of the `count` dispatches of a step of several rows up to the one that writes into a cache or a
+    /// recurrent state; `None` where none does.
+    pub(super) fn kept_after(&self, step: &Step, count: usize) -> Option<usize> {
+        match step {
+            // Keys and values are written before attention reads them.
+            Step::Attention { attend, .. } if matches!(attend.keys, Keys::Cached(_)) => attend.kv.map(|_| 1),
+            Step::Alone(op) => self.program.state(op).map(|_| count),
+            _ => None,
+        }
     }
 
     /// Every token of a pass of at most [`EVALUATE_CHUNK`](super::EVALUATE_CHUNK) → logits `[tokens, vocab]` in

@@ -84,6 +84,15 @@ impl Pass {
         Self { header, rows }
     }
 
+    /// The same with rows that change nothing behind its own, so that there are `rows` at least.
+    pub fn padded_to(mut self, rows: usize) -> Self {
+        if let Some(&last) = self.rows.last() {
+            self.rows.resize(self.rows.len().max(rows), Row { flags: ROW_DONE, ..last });
+            self.header.rows = self.rows.len() as u32;
+        }
+        self
+    }
+
     /// A decode pass: logits for every row. Rows of one sequence see those before them.
     pub fn decode(rows: &[Row]) -> Self {
         let count = rows.len() as u32;
@@ -145,5 +154,13 @@ mod tests {
         let Pass { header, rows } = Pass::chunk(2, 7, &[5, 6]);
         assert_eq!((header.rows, header.outputs), (2, 1));
         assert_eq!(rows[1], Row { token: 6, position: 8, sequence: 2, flags: 0 });
+    }
+
+    #[test]
+    fn rows_that_pad_a_pass_are_done() {
+        let Pass { header, rows } = Pass::chunk(2, 7, &[5, 6]).padded_to(4);
+        assert_eq!((header.rows, header.outputs, rows.len()), (4, 1, 4));
+        assert!(rows[2..].iter().all(|row| row.flags == ROW_DONE && row.position == 8));
+        assert_eq!(Pass::chunk(2, 7, &[5, 6]).padded_to(1).header.rows, 2);
     }
 }

@@ -287,3 +287,48 @@ async fn a_model_that_drafts_for_itself_is_right() {
         }
     }
 }
+
+/// Counts the dispatches that are recorded while `work` is done.
+async fn dispatches_of<T>(work: impl Future<Output = T>) -> (f64, T) {
+    let eval = |script: &str| js_sys::eval(script).expect("a script");
+    eval(
+        "globalThis.dispatched = 0;
+        globalThis.realDispatch ??= GPUComputePassEncoder.prototype.dispatchWorkgroups;
+        GPUComputePassEncoder.prototype.dispatchWorkgroups = function (...grid) {
+            dispatched++;
+            return realDispatch.apply(this, grid);
+        };",
+    );
+    let done = work.await;
+    let count = eval("GPUComputePassEncoder.prototype.dispatchWorkgroups = realDispatch; dispatched");
+    (count.as_f64().unwrap_or(f64::NAN), done)
+}
+
+/// Reads texts of these lengths in passes of a few rows, and compares the logits after them to those after one pass.
+async fn short_texts(name: &str, file: &[u8], lengths: &[(usize, bool)]) {
+    let [mut plain, _] = both(file).await;
+    let vocab = plain.session.config().vocab;
+    let mut engine = with_drafts(&plain, file, Room::one(CONTEXT)).await;
+    let ready = GenerateOptions { drafting: Drafting::Prompt, ..options(1, SamplingOptions::default()) };
+    outcome(&mut engine, &ids(40, vocab), &ready, None).await;
+    for &(length, by_few) in lengths {
+        engine.reset();
+        plain.reset();
+        let text = ids(length + 4, vocab);
+        let (few, found) = dispatches_of(logits_after_prompt(&mut engine, &text, length)).await;
+        let (one, expected) = dispatches_of(logits_after_prompt(&mut plain, &text, length)).await;
+        assert_eq!(few != one, by_few, "{name}, {length} tokens: {few} dispatches, {one} in one pass");
+        for (found, expected) in found.chunks(vocab).zip(expected.chunks(vocab)) {
+            let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
+            let error = size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied());
+            assert!(error < 2e-3, "{name}, {length} tokens: logits are off by {error:.2e}");
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn short_texts_are_read_in_passes_of_a_few_rows() {
+    let lengths = [(2, true), (9, true), (10, true), (25, true), (26, false)];
+    short_texts("llama", FILES[0], &lengths).await;
+    short_texts("gemma3", FILES[1], &lengths[1..3]).await;
+}

@@ -3,7 +3,7 @@
 //! Passes without adapters run the lists of the model alone. For others, a session records lists with the adapters of
 //! all sequences in the pass, at the first such pass. A buffer says how much of each adapter a sequence has.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use super::evaluation::Evaluation;
@@ -173,6 +173,7 @@ pub(in crate::runtime) struct ListSet {
     pub lists: Lists,
     pub few_rows: Vec<Option<Lists>>,
     pub drafts: Option<Lists>,
+    drafts_ahead: Option<Rc<Cell<bool>>>,
     pub evaluation: Option<Evaluation>,
 }
 
@@ -250,7 +251,10 @@ impl GpuSession {
         let lists = self.forward(&model.caps, &self.buffers).lists();
         let adapted = std::mem::replace(&mut self.adapted, before);
         match Lists::compile(&model.device, &lists, &self.table).await {
-            Ok(lists) => Ok(ListSet { adapted, lists, few_rows: Vec::new(), drafts: None, evaluation: None }),
+            Ok(lists) => {
+                let few_rows = Vec::new();
+                Ok(ListSet { adapted, lists, few_rows, drafts: None, drafts_ahead: None, evaluation: None })
+            }
             Err(error) => {
                 self.forget(adapted);
                 Err(error)
@@ -274,6 +278,7 @@ impl GpuSession {
             lists: std::mem::replace(&mut self.lists, set.lists),
             few_rows: std::mem::replace(&mut self.few_rows, set.few_rows),
             drafts: std::mem::replace(&mut self.drafts, set.drafts),
+            drafts_ahead: std::mem::replace(&mut self.drafts_ahead, set.drafts_ahead),
             evaluation: std::mem::replace(&mut self.evaluation, set.evaluation),
         }
     }

@@ -9,6 +9,7 @@ use crate::time_slice::TimeSlice;
 /// The lists of [`forward::Lists`], ready to run.
 pub(in crate::runtime) struct Lists {
     pub prefill: CommandList,
+    pub kept: usize,
     pub head: CommandList,
     pub decode: CommandList,
     pub bias: CommandList,
@@ -26,6 +27,7 @@ impl Lists {
         };
         Ok(Self {
             prefill: record(&lists.prefill).await?,
+            kept: lists.kept,
             head: record(&lists.head).await?,
             decode: record(&lists.decode).await?,
             bias: record(&lists.bias).await?,

@@ -15,9 +15,7 @@ use crate::time_slice::now;
 /// A pass over some tokens.
 pub(in crate::runtime) struct Work<'a> {
     /// The layers, which may be cut into several submits.
-    pub layers: &'a CommandList,
-    /// Number of the layers' dispatches that ran already.
-    pub from: usize,
+    pub layers: Part<'a>,
     /// Lists that follow the layers in the last submit.
     pub then: &'a [&'a CommandList],
     pub tokens: usize,
@@ -55,12 +53,12 @@ impl Queue {
     /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all of it was
     /// submitted.
     pub async fn run(&mut self, work: Work<'_>, stop: &Cell<bool>) -> bool {
-        let dispatches = work.layers.len() - work.from;
-        let parts = self.model.pace.parts(work.tokens, dispatches);
-        for (index, range) in cut(dispatches, parts).enumerate() {
+        let Part { list, range } = &work.layers;
+        let parts = self.model.pace.parts(work.tokens, range.len());
+        for (index, part) in cut(range.len(), parts).enumerate() {
             let last = index + 1 == parts;
-            let share = range.len() as f64 / dispatches.max(1) as f64;
-            self.submit(&work, work.from + range.start..work.from + range.end, last);
+            let share = part.len() as f64 / list.len().max(1) as f64;
+            self.submit(&work, range.start + part.start..range.start + part.end, last);
             self.queued(work.tokens, share).await;
             if stop.get() && !last {
                 return false;
@@ -88,7 +86,7 @@ impl Queue {
 
     fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
         let share = range.len() as f64 / layers.len().max(1) as f64;
-        self.submit(&Work { layers, from: 0, then: &[], tokens, copy: None }, range, false);
+        self.submit(&Work { layers: layers.into(), then: &[], tokens, copy: None }, range, false);
         self.before = Some(self.submitted(tokens, share));
     }
 
@@ -101,7 +99,7 @@ impl Queue {
 
     fn submit(&self, work: &Work<'_>, range: Range<usize>, last: bool) {
         let then = work.then.iter().filter(|_| last).map(|&list| Part::from(list));
-        let parts = [Part { list: work.layers, range }].into_iter().chain(then);
+        let parts = [Part { list: work.layers.list, range }].into_iter().chain(then);
         self.device().submit(parts, work.tokens as u32, work.copy.as_ref().filter(|_| last));
     }
 

@@ -16,6 +16,10 @@ use crate::model::{EncoderInput, InputRun, Item, WholeImages, whole_images};
 use crate::runtime::pass::{Chunk, Chunks, Reading, Sizes, Until, batches};
 use crate::runtime::session::{Choosing, FEW};
 
+/// Maximum number of tokens that are read in passes of a few rows: up to here these take less time than one pass of
+/// many, whose products have too few workgroups for so few rows.
+const SHORT: usize = 3 * DRAFT_ROWS;
+
 /// What a text is read for.
 pub(in crate::runtime) enum Wants<'a> {
     /// Nothing but the cache.
@@ -67,7 +71,16 @@ impl GpuSession {
         self.start_states(reading.next());
         let mut queue = Queue::new(&self.model);
         let images = self.model.input_rows.whole_images(&self.model.config, reading.ids);
-        let chunks = Chunks::new(reading, self.sizes(reading.ids, &wants), until);
+        let is_short = self.is_short(reading, &wants);
+        let by_few = is_short && self.has_drafts_compiled();
+        if by_few {
+            self.record_form(Form::Draft).await?;
+        }
+        let sizes = match by_few {
+            true => Sizes { most: DRAFT_ROWS, single: usize::from(wants.runs_last()) },
+            false => self.sizes(reading.ids, &wants),
+        };
+        let chunks = Chunks::new(reading, sizes, until);
         for chunk in chunks.with_whole(images.clone()) {
             let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
             if chunk.is_single && matches!(wants, Wants::Token) {
@@ -79,7 +92,8 @@ impl GpuSession {
                 self.model.ensure_rows(&Item::tokens(&reading.ids[chunk.rows.start..])).await?;
             }
             self.write_places(ids, position);
-            self.begin_pass(&Item::tokens(ids), position).await?;
+            let least = if by_few && !chunk.is_single { DRAFT_ROWS } else { 1 };
+            self.begin_pass(&Item::tokens(ids), position, least).await?;
             if let Some(image) =
                 images.iter().find(|image| image.start < chunk.rows.end && image.end > chunk.rows.start)
             {
@@ -91,6 +105,7 @@ impl GpuSession {
             }
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &rows, &wants)?,
+                false if by_few => self.submit_few(),
                 false => self.submit_many((&chunk, &rows), &wants, &mut queue, until.stop).await?,
             };
             self.moved(is_whole.then_some(position + ids.len()));
@@ -101,21 +116,33 @@ impl GpuSession {
             self.finish_pass(&chunk, &mut wants).await?;
         }
         self.model.device.check()?;
+        if is_short {
+            self.drafts_compiled();
+        }
         if !reading.is_done() && !until.stop.get() {
             queue.finish().await;
         }
         Ok(())
     }
 
-    /// Fetches the table rows of `ids` and writes a pass over them. The pass is to be submitted before anything else is
-    /// awaited.
+    /// Whether what is left of a text are few tokens of which nothing but the cache and the token that follows is
+    /// wanted. A first such text is read as others are; meanwhile the kernels for passes of a few rows are compiled.
+    fn is_short(&self, reading: &Reading, wants: &Wants) -> bool {
+        let rows = (reading.ids.len() - reading.done).saturating_sub(usize::from(wants.runs_last()));
+        let is_plain = !matches!(wants, Wants::Hidden(_) | Wants::Logits(_));
+        let has_rows = || reading.ids.iter().any(|&id| self.model.input_rows.holds(id));
+        self.buffers.room.drafts && is_plain && (1..=SHORT).contains(&rows) && !has_rows()
+    }
+
+    /// Fetches the table rows of `ids` and writes a pass over them, of `least` rows at least. The pass is to be
+    /// submitted before anything else is awaited.
     ///
     /// # Errors
     /// The errors of the rows' source.
-    pub(in crate::runtime) async fn begin_pass(&self, ids: &[u32], position: usize) -> Result<()> {
+    pub(in crate::runtime) async fn begin_pass(&self, ids: &[u32], position: usize, least: usize) -> Result<()> {
         self.model.ensure_rows(ids).await?;
         self.sequence.advance_to(position + ids.len());
-        self.write(self.buffers.pass, &self.choice.pass(ids, position).bytes());
+        self.write(self.buffers.pass, &self.choice.pass(ids, position).padded_to(least).bytes());
         Ok(())
     }
 
@@ -170,6 +197,14 @@ impl GpuSession {
         Ok(true)
     }
 
+    /// Submits the layers of a pass of a few rows, as far as the caches need them. Its rows must be written. True, since
+    /// it is not cut.
+    fn submit_few(&self) -> bool {
+        let layers = self.drafts.iter().map(|lists| Part { list: &lists.decode, range: 0..lists.kept });
+        self.model.device.submit(layers, DRAFT_ROWS as u32, None);
+        true
+    }
+
     /// Submits a pass of many rows by the prefill list. Its rows must be written. False where `stop` was set before all
     /// of it was submitted.
     async fn submit_many(
@@ -198,7 +233,15 @@ impl GpuSession {
         let tokens = chunk.rows.len();
         let from = self.enter_rows(rows, layers, tokens);
         self.enter_deep_rows(rows);
-        let is_whole = queue.run(Work { layers, from, then: &then, tokens, copy }, stop).await;
+        // A chunk in the middle of a prompt leaves nothing but what the caches and states have of it.
+        let wants_layers = match wants {
+            Wants::Nothing => false,
+            Wants::Token | Wants::TokenLater => chunk.is_last,
+            Wants::Hidden(_) | Wants::Logits(_) => true,
+        };
+        let end = if wants_layers { layers.len() } else { lists.kept };
+        let layers = Part { list: layers, range: from..end };
+        let is_whole = queue.run(Work { layers, then: &then, tokens, copy }, stop).await;
         self.clear_deep_rows(rows);
         match read {
             Some(read) if is_whole => self.ring.submitted(read),
@@ -319,7 +362,7 @@ impl GpuEmbedder {
         for batch in batches(inputs, self.plan.buffers.chunk) {
             let tokens = self.begin_batch(batch);
             let lists = self.lists_for(tokens);
-            let work = Work { layers: &lists.rows, from: 0, then: &[], tokens, copy: None };
+            let work = Work { layers: (&lists.rows).into(), then: &[], tokens, copy: None };
             if !queue.run(work, stop).await || stop.get() {
                 return false;
             }
@@ -349,7 +392,7 @@ impl GpuEmbedder {
             self.model.device.submit([Part::from(stage)], rows as u32, None);
         }
         let mut queue = Queue::new(&self.model);
-        let work = Work { layers: &lists.rows, from: 0, then: &[], tokens, copy: None };
+        let work = Work { layers: (&lists.rows).into(), then: &[], tokens, copy: None };
         if !queue.run(work, stop).await || stop.get() {
             return false;
         }

@@ -52,7 +52,7 @@ pub struct GpuSession {
     /// Sets of lists with other adapters, or none.
     pub(in crate::runtime) set_aside: Vec<ListSet>,
     /// Whether the pipelines of passes with drafts are compiled; `None` before that has begun.
-    drafts_ahead: Option<Rc<Cell<bool>>>,
+    pub(in crate::runtime) drafts_ahead: Option<Rc<Cell<bool>>>,
 }
 
 impl GpuSession {
@@ -154,7 +154,7 @@ impl GpuSession {
     /// Measures how long prefill takes. Leaves nothing behind that a run would see.
     pub(in crate::runtime) async fn measure_pace(&self) -> Result<()> {
         let tokens = MIN_TOKENS.min(CHUNK).min(self.buffers.room.allocated);
-        self.begin_pass(&vec![0; tokens], 0).await?;
+        self.begin_pass(&vec![0; tokens], 0, 1).await?;
         Queue::measure(&self.model, &self.lists.prefill, tokens).await
     }
 
@@ -185,10 +185,15 @@ impl GpuSession {
         self.forward(&model.caps, &self.buffers).lists_of_draft()
     }
 
-    /// Whether the pipelines of passes with drafts are compiled. The first call begins to compile them.
+    /// Whether the pipelines of passes with drafts are compiled.
+    pub(in crate::runtime) fn has_drafts_compiled(&self) -> bool {
+        self.drafts.is_some() || self.drafts_ahead.as_ref().is_some_and(|is_done| is_done.get())
+    }
+
+    /// The same; the first call begins to compile them.
     pub(in crate::runtime) fn drafts_compiled(&mut self) -> bool {
-        if let Some(is_done) = &self.drafts_ahead {
-            return is_done.get();
+        if self.drafts.is_some() || self.drafts_ahead.is_some() {
+            return self.has_drafts_compiled();
         }
         let is_done = self.drafts_ahead.insert(Rc::default()).clone();
         let (lists, device) = (self.lists_of_draft(), self.model.device.clone());
@@ -217,7 +222,7 @@ impl GpuSession {
     pub(in crate::runtime) fn forget_other_lists(&mut self) {
         self.evaluation = None;
         self.few_rows.clear();
-        self.drafts = None;
+        (self.drafts, self.drafts_ahead) = (None, None);
         self.forget_set_aside();
     }
 

@@ -219,7 +219,7 @@ impl GpuSession {
             if ids.is_empty() {
                 continue;
             }
-            self.begin_pass(ids, position).await?;
+            self.begin_pass(ids, position, 1).await?;
             model.begin(ids, position);
             let mut stream = None;
             for part in steps.chunk_by(|a, b| a.part == b.part).filter(|steps| parts.contains(&steps[0].part)) {
