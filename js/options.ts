@@ -122,6 +122,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   precision: oneOf('auto', 'exact', 'fast'),
   kvType: oneOf('f16', 'q8_0', 'q4_0'),
   parallel: integer(1, 4, 'an integer from 1 to 4'),
+  threads: integer(1, 64, 'an integer from 1 to 64'),
   pooling: oneOf('mean', 'cls', 'last'),
   mmproj: (value) =>
     value === true || isPlace(value) ? undefined : 'true, or where the file of the encoder comes from',

@@ -175,6 +175,13 @@ export interface LoadOptions extends SourceOptions {
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
   /**
+   * On the CPU: how many threads share the products of matrices, from 1 to 64. More than one needs a page that is
+   * cross-origin isolated (headers `Cross-Origin-Opener-Policy: same-origin` and `Cross-Origin-Embedder-Policy:
+   * require-corp`); elsewhere there is one, whatever this says: {@link ModelInfo.threads}. Each has a part of the
+   * weights, in a worker of its own. Default: all cores up to 4, of more half, at most 8.
+   */
+  threads?: number | undefined;
+  /**
    * Loads a model that writes text as an embedder: what becomes of the vectors of a text's tokens. Default: what the
    * file says; a file that says nothing writes text, unless its architecture cannot.
    */
@@ -451,6 +458,8 @@ export interface ModelInfo {
   readonly draft?: Readonly<
     Pick<ModelInfo, 'architecture' | 'name' | 'quantization' | 'parameters' | 'contextLength' | 'gpuBytes'>
   >;
+  /** Threads that run it, on the CPU; 0 on the GPU. */
+  readonly threads: number;
   /** Whether its kernels compute what they should on this device. */
   readonly selfCheck: SelfCheck;
   /** With {@link LoadOptions.tune}: what was found. */

@@ -5,6 +5,7 @@ import * as chatText from './engine/chat-text.js';
 import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
+import * as threads from './engine/threads.js';
 import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
@@ -17,6 +18,7 @@ const here: typeof later = {
   grammar: async () => grammar,
   imagePrompt: async () => imagePrompt,
   parts: async () => parts,
+  threads: async () => threads,
   tuning: async () => tuning,
 };
 Object.assign(later, here);

@@ -25,6 +25,12 @@ const TYPES = {
   '.ico': 'image/x-icon',
 };
 
+/** What makes pages, and workers, cross-origin isolated: they may share memory then. */
+const ISOLATED = Object.entries({
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+});
+
 /** URL prefixes and the folders behind them; the longest prefix that fits is used. */
 export const MOUNTS = {
   '/': path.join(ROOT, 'www'),
@@ -37,9 +43,10 @@ export const MOUNTS = {
 /**
  * Starts a server on a free port of this machine.
  * @param {{port?: number, host?: string, mounts?: Record<string, string>, onReport?: (value: unknown) => void,
- *   routes?: Record<string, (request, response) => void>, cacheControl?: string}} [options] `port` 0 picks one;
+ *   routes?: Record<string, (request, response) => void>, cacheControl?: string,
+ *   isIsolated?: boolean}} [options] `port` 0 picks one;
  *   `mounts` are added to `MOUNTS`; `onReport` gets the JSON of each `POST /result`; `routes` answer exact paths before
- *   any file does; `cacheControl` is `no-store` unless given
+ *   any file does; `cacheControl` is `no-store` unless given; with `isIsolated` pages are cross-origin isolated
  * @returns {Promise<{url: string, server: http.Server, close: () => Promise<void>}>} `url` without a slash at its end
  */
 export async function serve(options = {}) {
@@ -61,9 +68,10 @@ export async function serve(options = {}) {
   };
 }
 
-async function answer(request, response, mounts, { routes = {}, onReport, cacheControl = 'no-store' }) {
+async function answer(request, response, mounts, { routes = {}, onReport, cacheControl = 'no-store', isIsolated }) {
   const { pathname } = new URL(request.url, 'http://localhost');
   response.setHeader('Cache-Control', cacheControl);
+  if (isIsolated) ISOLATED.forEach(([name, value]) => response.setHeader(name, value));
   if (Object.hasOwn(routes, pathname)) return routes[pathname](request, response);
   if (request.method === 'POST' && pathname === '/result') return takeReport(request, response, onReport);
   if (request.method !== 'GET' && request.method !== 'HEAD') return fail(response, 405, 'only GET and HEAD');

@@ -12,5 +12,6 @@ export const later = {
   grammar: () => import('../grammar/webgguf_grammar.js'),
   imagePrompt: () => import('../media/prompt.js'),
   parts: () => import('../load/parts.js'),
+  threads: () => import('./threads.js'),
   tuning: () => import('../tuning/index.js'),
 };

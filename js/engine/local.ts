@@ -23,6 +23,7 @@ import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 import { later } from './later.js';
+import { LazyThreads } from './lazy-threads.js';
 import { splitSourceOptions } from '../options.js';
 import { withSources } from '../load/sources.js';
 import type {
@@ -49,6 +50,9 @@ const SHORTEST_HEAD = 64;
 
 /** What was found for models that were tuned. */
 const tunings = new WeakMap<WasmHandle, Tuning>();
+
+/** Threads of models on the CPU. */
+const threadCounts = new WeakMap<WasmHandle, number>();
 
 /** The models that draft for others. */
 const drafts = new WeakMap<WasmHandle, ModelInfo['draft']>();
@@ -81,6 +85,7 @@ export class LocalEngine implements Engine {
     const [tuning, draft] = [tunings.get(handle), drafts.get(handle)];
     this.info = {
       ...info,
+      threads: info.backend === 'cpu' ? (threadCounts.get(handle) ?? 1) : 0,
       ...(tuning && { tuning }),
       ...(draft && { draft }),
       ...(encoder && { media: encoder.media }),
@@ -421,10 +426,11 @@ async function infoOf(
   return { ...info, backendReason: reason };
 }
 
-/** What a load does about the kernels of a model. */
+/** What a load does about the kernels of a model, and about threads. */
 interface Kernels {
   readonly selfCheck: boolean;
   readonly tune: boolean;
+  readonly threads?: number | undefined;
 }
 
 type Load = (scope: AbortSignal, report: Report, backend: WasmLoadOptions['backend']) => Promise<WasmHandle>;
@@ -463,7 +469,7 @@ function withDraft(
 function loader(
   source: Source,
   from: SourceOptions,
-  { selfCheck, tune, ...options }: Omit<WasmLoadOptions, 'backend' | keyof Kernels> & Kernels,
+  { selfCheck, tune, threads, ...options }: Omit<WasmLoadOptions, 'backend' | keyof Kernels> & Kernels,
   device: (() => DeviceHandle | undefined) | undefined,
 ): Load {
   return async (scope, report, backend) => {
@@ -481,7 +487,10 @@ function loader(
         tuning?.check();
         report(...progress);
       };
-      const handle = await Handle.load(sources, { backend, ...options, ...kernels }, said, device?.());
+      const team = LazyThreads.areThere() && threads !== 1 ? new LazyThreads(threads, scope) : undefined;
+      const withThreads = { ...options, ...(team && { threads: team.start }) };
+      const handle = await Handle.load(sources, { backend, ...withThreads, ...kernels }, said, device?.());
+      if (team) threadCounts.set(handle, team.count);
       const found = tuning?.found(handle.info());
       if (found) tunings.set(handle, found);
       await verdicts?.note(handle.info(), found, warner(from.onWarning));

@@ -7,6 +7,7 @@ import { WebggufError, invalidArgument } from '../errors.js';
 import { DownloadControl } from '../load/patience.js';
 import { LocalEngine } from './local.js';
 import { receivedSource } from './remote-sources.js';
+import { threadHandlers } from './thread-side.js';
 import type { ModelInfo } from '../types.js';
 import type { InWorker } from '../training/language/in-worker.js';
 import { type InitOptions, init, wasmClasses } from '../wasm/instance.js';
@@ -45,7 +46,10 @@ export function serve(port: Port): void {
   const pause: Handler = ([paused]) => (paused ? download.pause() : download.resume());
   const reading = (number: number, progress: unknown) =>
     void channel.call('reading', [number, progress]).catch(() => {});
-  const channel = new Channel(port, { hold, load, pause, ...engineHandlers(engines, add, reading) });
+  const channel = new Channel(port, {
+    ...{ hold, load, pause, ...threadHandlers() },
+    ...engineHandlers(engines, add, reading),
+  });
   port.postMessage({ ready: true }, []);
 }
 

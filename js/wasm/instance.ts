@@ -12,7 +12,7 @@ import {
   setMediaFile,
   wasmBesideScript,
 } from '../wasm-file.js';
-import glue, { inspect, TensorEngine, VocabularyHandle, WasmEncoder, WasmModel } from './webgguf.js';
+import glue, { CpuThread, inspect, TensorEngine, VocabularyHandle, WasmEncoder, WasmModel } from './webgguf.js';
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -64,6 +64,7 @@ export async function init(options: InitOptions = {}): Promise<void> {
 
 /** The classes that Rust exports, which the public ones wrap. @internal */
 export interface WasmClasses {
+  CpuThread: typeof CpuThread;
   WasmModel: typeof WasmModel;
   WasmEncoder: typeof WasmEncoder;
   TensorEngine: typeof TensorEngine;
@@ -74,7 +75,12 @@ export interface WasmClasses {
 /** The classes that Rust exports, ready to use. @internal */
 export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect };
+  return { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect };
+}
+
+/** The module that runs here, for a thread that is to have the same. @internal */
+export function compiledModule(): WebAssembly.Module {
+  return glue.__wbindgen_wasm_module;
 }
 
 /** What `init` has to be given in a worker of this page; waits for an `init` that is on. @internal */

@@ -40,6 +40,26 @@ export interface WasmLoadOptions {
   selfCheck?: (key: string) => string[] | undefined;
   /** Chooses rows of tables: frees the handle, and gives the lines of its verdicts. `key` is that of `selfCheck`. */
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
+  /** Starts threads for the CPU path, where the model comes to run there. */
+  threads?: () => Promise<CpuThreads | undefined>;
+}
+
+/** Threads besides the one that runs the model: see `engine/threads.ts`. */
+export interface CpuThreads {
+  count(): number;
+  room(): number;
+  put(thread: number, shape: Uint32Array, bytes: Uint8Array): void;
+  ready(): Promise<void>;
+  begin(number: number, group: number, x: Float32Array): void;
+  state(): number;
+  take(own: number, rows: number, out: Float32Array): void;
+  free(): void;
+}
+
+/** What one of them runs. */
+export class CpuThread {
+  put(shape: Uint32Array, bytes: Uint8Array): void;
+  multiply(number: number, group: number, x: Float32Array<ArrayBufferLike>): Float32Array;
 }
 
 export interface WasmGenerateOptions extends SamplingOptions {
@@ -57,7 +77,12 @@ export interface WasmGenerateOptions extends SamplingOptions {
   adapters?: readonly (readonly [number, number])[];
 }
 
-export default function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
+declare function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
+declare namespace init {
+  /** What was compiled. */
+  const __wbindgen_wasm_module: WebAssembly.Module;
+}
+export default init;
 
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
 export function inspect(

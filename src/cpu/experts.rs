@@ -116,14 +116,14 @@ impl Interpreter<'_> {
     ) -> Result<Vec<f32>> {
         let tensor: &Tensor = self.weights.tensor(weight);
         let rows = tensor.rows() / count;
-        let mut out = vec![0.0; x.len() / tensor.matrix().cols * rows];
+        let mut out = vec![0.0; x.len() / tensor.cols() * rows];
         tensor.apply_rows(expert * rows..(expert + 1) * rows, x, &mut out, yield_now).await?;
         if let Some(bias) = bias.and_then(|bias| self.weights.vector(bias)) {
             let bias = &bias[expert * rows..(expert + 1) * rows];
             let rows = out.chunks_exact_mut(rows);
             rows.flat_map(|row| row.iter_mut().zip(bias)).for_each(|(out, bias)| *out += bias);
         }
-        self.adapt(weight, expert, (x, tensor.matrix().cols), |row| tokens[row], &mut out);
+        self.adapt(weight, expert, (x, tensor.cols()), |row| tokens[row], &mut out);
         Ok(out)
     }
 }

@@ -11,9 +11,11 @@ mod experts;
 mod heads;
 mod interpreter;
 mod model;
+mod product;
 mod recurrent;
 mod sampled;
 mod streams;
+mod threads;
 mod weights;
 
 pub use crate::kernels::kv_type::cache::CacheFormat;
@@ -21,4 +23,5 @@ pub use adapters::ActiveAdapter;
 pub use embed::Input;
 pub use model::{CpuModel, Logits, Pass};
 pub use sampled::{SampledModel, sampled_rows};
+pub use threads::{Shape, Team, Thread, Threads};
 pub use weights::{CpuModelBuilder, Samples, take_sample};

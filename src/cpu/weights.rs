@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::cpu::CpuModel;
+use crate::cpu::product::{Held, Product};
+use crate::cpu::threads::{Shareable, Shared, Team, shareable};
 use crate::error::{Error, Result};
-use crate::formats::integers::{BLOCK, Block, Dot};
+use crate::formats::integers::Dot;
 use crate::gguf::{GgmlType, dequantize};
 use crate::kernels::gather::reference::gather;
 use crate::kernels::kv_type::cache::CacheFormat;
 use crate::kernels::mat_mul::reference::mat_mul_rows;
-use crate::kernels::mat_vec::reference::{Matrix, mat_vec};
-use crate::model::{ModelConfig, WeightKey, WeightSpec, weight_specs};
-
-/// Multiply-adds between two yields: a millisecond or two, ten on a slow phone.
-const STEP: usize = 4 << 20;
+use crate::kernels::mat_vec::reference::Matrix;
+use crate::model::{ModelConfig, WeightKey, WeightSpec, program, weight_specs};
 
 /// A tensor in its block format; the shape fits the bytes.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct Tensor {
     known: Option<Vec<usize>>,
     /// Products with activations of 16 bits, where they are to be fast.
     dot: Option<Dot>,
+    /// Where other threads have some of the rows.
+    shared: Option<Shared>,
 }
 
 impl Tensor {
@@ -62,8 +64,18 @@ impl Tensor {
         self.rows
     }
 
-    pub fn matrix(&self) -> Matrix<'_> {
-        Matrix { ty: self.ty, rows: self.rows, cols: self.cols, bytes: &self.bytes }
+    /// Values of a row.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The rows that are here: not all where other threads have some.
+    fn matrix(&self) -> Matrix<'_> {
+        let rows = match self.shared {
+            Some(_) => self.bytes.len() / (self.cols / self.ty.block_len() * self.ty.block_bytes()),
+            None => self.rows,
+        };
+        Matrix { ty: self.ty, rows, cols: self.cols, bytes: &self.bytes }
     }
 
     /// `out[t] = self · x[t]`, some rows at a time.
@@ -82,19 +94,17 @@ impl Tensor {
         if let Some(known) = &self.known {
             return self.apply_known(known, rows, x, out);
         }
-        let matrix = self.matrix().rows(rows);
-        // Products of several tokens are as fast in f32, since a weight is unpacked once for all of them.
-        let dot = self.dot.filter(|_| x.len() == self.cols);
-        let rounded = dot.map(|dot| (dot, x.as_chunks::<BLOCK>().0.iter().map(Block::new).collect::<Vec<_>>()));
-        let at_a_time = (STEP / x.len()).max(1);
-        for start in (0..matrix.rows).step_by(at_a_time) {
-            let rows = start..matrix.rows.min(start + at_a_time);
-            match &rounded {
-                Some((dot, x)) => rows.for_each(|row| out[row] = dot(matrix.row(row), x)),
-                None if x.len() == self.cols => mat_vec(&matrix.rows(rows.clone()), x, &mut out[rows])?,
-                None => mat_mul_rows(&matrix, rows, x, out)?,
+        let held = Held { matrix: self.matrix(), dot: self.dot };
+        let (tokens, count) = (x.len() / self.cols, rows.len());
+        let at_once = self.shared.as_ref().map_or(tokens, |shared| shared.tokens(tokens, count.max(self.cols)));
+        for (x, out) in x.chunks((at_once * self.cols).max(1)).zip(out.chunks_mut((at_once * count).max(1))) {
+            let mut product = match &self.shared {
+                Some(shared) => shared.product(held, rows.clone(), x, out),
+                None => Product::new(Held { matrix: held.matrix.rows(rows.clone()), ..held }, x, out),
+            };
+            while product.step()? {
+                yield_now().await;
             }
-            yield_now().await;
         }
         Ok(())
     }
@@ -174,6 +184,7 @@ pub fn take_sample(
         bytes: Vec::new(),
         known: Some(Vec::new()),
         dot: None,
+        shared: None,
     });
     if spec.values {
         let tensor_rows = spec.tensor_dims()[1..].iter().map(|&rows| rows as usize).product();
@@ -200,11 +211,19 @@ pub struct CpuModelBuilder {
     config: ModelConfig,
     tensors: HashMap<WeightKey, Tensor>,
     rounds: bool,
+    /// The threads, and what they share: see [`shareable`].
+    team: Option<(Rc<Team>, Vec<Shareable>)>,
 }
 
 impl CpuModelBuilder {
     pub(super) fn new(config: ModelConfig) -> Self {
-        Self { config, tensors: HashMap::new(), rounds: false }
+        Self { config, tensors: HashMap::new(), rounds: false, team: None }
+    }
+
+    /// Shares the products of matrices that are put from now on with other threads.
+    pub fn with_threads(mut self, team: Rc<Team>) -> Self {
+        self.team = Some((team, shareable(&program(&self.config))));
+        self
     }
 
     /// Products of one token with quantised matrices round activations to 16 bits, in blocks of 32 with a scale each:
@@ -225,9 +244,13 @@ impl CpuModelBuilder {
         let (tensor_cols, tensor_rows) = (dims[0] as usize, dims[1..].iter().map(|&rows| rows as usize).product());
         Matrix::new(ty, tensor_rows, tensor_cols, &bytes)
             .map_err(|error| Error::new(error.code(), format!("tensor {}: {}", spec.name, error.message())))?;
-        let bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };
+        let mut bytes = if spec.part.is_some() { own_rows(spec, tensor_rows, &bytes) } else { bytes };
         let dot = ty.format().dot.filter(|_| self.rounds);
-        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes, known: None, dot });
+        let shared = self.team.as_ref().and_then(|(team, shareable)| {
+            let of = shareable.iter().find(|of| of.key == spec.key() && !spec.values)?;
+            team.share((ty, [rows, cols]), of, self.rounds, &mut bytes)
+        });
+        self.tensors.insert(spec.key(), Tensor { ty, rows, cols, bytes, known: None, dot, shared });
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use super::errors::to_js;
 use super::progress::Progress;
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
+use super::threads;
 use super::tuning::tune;
 use super::upload::Upload;
 use crate::cpu::{CacheFormat, CpuModel};
@@ -71,6 +72,9 @@ pub struct LoadOptions {
     /// A function that tunes kernels, if they are to be tuned: see [`tune()`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     tune: JsValue,
+    /// A function that starts the threads of the CPU path, where it is to have several: see [`threads::open`].
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    threads: JsValue,
 }
 
 /// The default of `parallel`: one request at a time.
@@ -190,7 +194,16 @@ pub async fn load_encoder(
     }
     let room = Room::one(config.context_length);
     let precision = options.precision;
-    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict: None, tune: None };
+    let job = Job {
+        config,
+        tensors: &gguf.tensors,
+        matched,
+        room,
+        precision,
+        known_verdict: None,
+        tune: None,
+        threads: None,
+    };
     let device = open(options.backend, device).await?;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     match job.run(device.zip(caps), readers, &mut progress).await? {
@@ -222,8 +235,9 @@ pub async fn load(
     let room = room.for_requests(options.parallel).with_drafts(options.draft_context.is_none());
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();
+    let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
-    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune };
+    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     let device = open(options.backend, device).await?;
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
@@ -309,6 +323,8 @@ struct Job<'a> {
     known_verdict: Option<Function>,
     /// See [`LoadOptions::tune`].
     tune: Option<Function>,
+    /// See [`LoadOptions::threads`].
+    threads: Option<Function>,
 }
 
 impl<'a> Job<'a> {
@@ -370,6 +386,13 @@ impl<'a> Job<'a> {
         if self.precision != Precision::Exact {
             builder = builder.rounding();
         }
+        let threads = match &self.threads {
+            Some(start) => threads::open(start).await?,
+            None => None,
+        };
+        if let Some(threads) = &threads {
+            builder = builder.with_threads(threads.team());
+        }
         let mut time_slice = TimeSlice::new();
         for (index, tensor) in self.tensors.iter().enumerate() {
             let Some((spec, others)) = specs.get(&index).and_then(|specs| specs.split_first()) else { continue };
@@ -395,6 +418,9 @@ impl<'a> Job<'a> {
                 builder.put(spec, tensor.ty, bytes.clone()).map_err(to_js)?;
             }
             builder.put(spec, tensor.ty, bytes).map_err(to_js)?;
+        }
+        if let Some(threads) = threads {
+            threads.ready().await?;
         }
         let model = builder.build(self.room.context, CacheFormat::Rounded(self.room.kv_type)).map_err(to_js)?;
         Ok(match model.program().output {

@@ -19,6 +19,7 @@ mod session;
 mod source;
 mod table;
 mod tensor;
+mod threads;
 mod training;
 mod tuning;
 mod upload;

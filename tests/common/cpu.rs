@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use webgguf::cpu::{CacheFormat, CpuModel};
+use webgguf::cpu::{CacheFormat, CpuModel, CpuModelBuilder};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::match_tensors;
 
@@ -17,10 +17,19 @@ fn header(file: &[u8]) -> Gguf {
 
 /// The model in these files, in the order of their parts, with room for all tokens it was trained for.
 pub fn load(paths: &[PathBuf], cache: CacheFormat) -> CpuModel {
+    load_by(paths, cache, |builder| builder)
+}
+
+/// The same with a builder that is changed before it takes a tensor.
+pub fn load_by(
+    paths: &[PathBuf],
+    cache: CacheFormat,
+    change: impl FnOnce(CpuModelBuilder) -> CpuModelBuilder,
+) -> CpuModel {
     let files: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a file")).collect();
     let gguf = Gguf::join(files.iter().map(|file| header(file)).collect()).expect("parts of one model");
     let config = webgguf::model::config(&gguf).expect("good settings");
-    let mut builder = CpuModel::builder(config.clone());
+    let mut builder = change(CpuModel::builder(config.clone()));
     for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
         let tensor = &gguf.tensors[index];
         let bytes = &files[tensor.part][tensor.offset as usize..tensor.end() as usize];
