@@ -16,6 +16,8 @@ const { checkSame, chosenTargets, recipeOf, runOptions, runRecipeOf, trainerOpti
 const { TrainingStore, deleteTraining, savedTrainings } = await load('saved');
 const { dataOf } = await load('data');
 const { Pace } = await load('pace');
+const { Trainer } = await load('trainer');
+const { WebggufError } = await import(`${dist}errors.js`);
 const { trainer } = await import(`${dist}training/index.js`);
 
 const TARGETS = [
@@ -321,4 +323,34 @@ test('models that cannot be trained are refused', async () => {
   const cpu = { withEngine: () => {}, info: { backend: 'cpu', backendReason: 'there is no WebGPU here' } };
   await assert.rejects(trainer(cpu), withCode('invalid_argument', /runs on the CPU \(there is no WebGPU here\)/));
   await assert.rejects(trainer(cpu, { rank: 'a' }), withCode('invalid_argument', /'rank'/));
+});
+
+test('a device that is lost before a run begins, in a step or where it ends loads the model again', async () => {
+  const calls = [];
+  let failing;
+  const does = (name, result) => async () => {
+    calls.push(name);
+    if (failing !== name) return result;
+    failing = undefined;
+    throw new WebggufError('device_lost', 'the GPU device was lost');
+  };
+  const host = {
+    facts: { recipe: recipeOf({}), unfinished: undefined },
+    ...{ packs: async () => true, begin: does('begin'), step: does('step', { step: { step: 1 } }) },
+    ...{ interrupt: does('interrupt', { step: 1, steps: 9 }), recover: does('recover'), free: async () => {} },
+  };
+  const model = { ...tinyModel(), evaluate: does('evaluate') };
+  for (const call of ['begin', 'step', 'interrupt']) {
+    const warnings = [];
+    const t = new Trainer(model, host, ({ code }) => warnings.push(code));
+    failing = call;
+    calls.length = 0;
+    for await (const { step } of t.run(SENTENCES)) if (step === 1) break;
+    assert.deepEqual(warnings, ['device_lost'], call);
+    assert.deepEqual(t.unfinished, { step: 1, steps: 9 });
+    const around = ['begin', 'step', 'interrupt'].flatMap((name) =>
+      name === call ? [name, 'evaluate', 'recover', name] : [name],
+    );
+    assert.deepEqual(calls, around);
+  }
 });

@@ -222,7 +222,7 @@ export class Trainer {
         packs: await this.#host.packs(recipe.length),
         warn: this.#onWarning,
       });
-      await this.#host.begin({ data, recipe, given, resume, saveEvery: 1000 * saveEvery });
+      await this.#kept(() => this.#host.begin({ data, recipe, given, resume, saveEvery: 1000 * saveEvery }));
       yield* this.#each(signal);
       signal?.throwIfAborted();
     } finally {
@@ -248,7 +248,7 @@ export class Trainer {
       isOver = true;
       throw error;
     } finally {
-      this.#unfinished = isOver || this.#freeing ? undefined : await this.#host.interrupt();
+      this.#unfinished = isOver || this.#freeing ? undefined : await this.#kept(() => this.#host.interrupt());
     }
   }
 
