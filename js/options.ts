@@ -134,8 +134,9 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   gpu,
   worker: FLAG,
   adapters: (value) => {
-    const fits = (of: Record<string, unknown> | null): boolean => of?.source !== undefined && isScale(of.scale);
-    return Array.isArray(value) && value.every(fits) ? undefined : 'an array of { source, scale } with finite scales';
+    const fits = (of: Given): boolean => has(of, 'source', 'scale', 'config') && of?.source !== undefined;
+    const words = 'an array of { source, scale, config } with finite scales';
+    return Array.isArray(value) && value.every(fits) ? undefined : words;
   },
   selfCheck: FLAG,
   tune: FLAG,
@@ -178,10 +179,14 @@ const SAMPLING_CHECKS = Object.fromEntries(
   SAMPLING_ROWS.map(([name, row]): [string, Check] => [name, (value) => checkSampling(row, value)]),
 ) as Record<keyof SamplingOptions, Check>;
 
-const isScale = (scale: unknown): boolean => scale === undefined || Number.isFinite(scale);
+type Given = Record<string, unknown> | null;
+
+/** Whether an adapter has these parts alone, and a scale that is a number where it has one. */
+const has = (of: Given, ...parts: string[]): boolean =>
+  Object.keys(of ?? {}).every((part) => parts.includes(part)) && (of?.scale === undefined || Number.isFinite(of.scale));
 
 const ADAPTERS: Check = (value) => {
-  const fits = (use: Record<string, unknown> | null): boolean => Number.isInteger(use?.id) && isScale(use?.scale);
+  const fits = (use: Given): boolean => has(use, 'id', 'scale') && Number.isInteger(use?.id);
   return Array.isArray(value) && value.every(fits) ? undefined : 'an array of { id, scale } with finite scales';
 };
 

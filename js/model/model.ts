@@ -113,13 +113,14 @@ export class WasmModel {
 
   /**
    * Adds an adapter (LoRA): a GGUF file that llama.cpp's converter wrote of one, or `adapter_model.safetensors` of PEFT
-   * with its `adapter_config.json`. Its weights stay apart from the
-   * model's, so requests with and without it follow each other at no cost, and those with different ones run together.
+   * with its `adapter_config.json`. Its weights stay apart from the model's, so requests with and without it follow
+   * each other at no cost, and those with different ones run together.
    *
    * @param source where the file comes from; it is read whole
    * @returns its number for {@link GenerateOptions.adapters}; without that option requests do not use it
    * @throws {WebggufError} `bad_file` for an adapter of another model, which names what differs; `unsupported_quant`,
-   *   `unsupported_architecture`, `download_failed`, `out_of_memory`, `limit_exceeded` for more than 16
+   *   `unsupported_architecture`, `download_failed`, `out_of_memory`, `limit_exceeded` for more than 16 on
+   *   the GPU
    *
    * @example
    * const id = await model.addAdapter('/adapters/pirate.gguf');

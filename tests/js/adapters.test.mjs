@@ -45,10 +45,13 @@ test('adapters of load are those of requests that name none', async () => {
 
 test('wrong adapters are refused', async () => {
   const model = await WasmModel.load(new Uint8Array(8));
-  for (const adapters of [[{}], [{ id: 1, scale: NaN }], [{ id: 0.5 }], 'a', [null]]) {
+  for (const adapters of [[{}], [{ id: 1, scale: NaN }], [{ id: 0.5 }], [{ id: 1, weight: 2 }], 'a', [null]]) {
     assert.throws(() => model.generate('a', { adapters }), withCode('invalid_argument', /'adapters' must be an array/));
   }
-  await assert.rejects(WasmModel.load(new Uint8Array(8), { adapters: [{ scale: 1 }] }), withCode('invalid_argument'));
+  for (const wrong of [{ scale: 1 }, { source: GGUF, scale: 'a' }, { source: GGUF, scales: 1 }, null]) {
+    const load = WasmModel.load(new Uint8Array(8), { adapters: [wrong] });
+    await assert.rejects(load, withCode('invalid_argument', /an array of { source, scale, config }/), wrong);
+  }
   plan.adapterFails = Object.assign(new Error('adapter: of another model'), { code: 'bad_file' });
   await assert.rejects(model.addAdapter(GGUF), withCode('bad_file', /another model/));
   await model.generate('a');
