@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import { longTest, testIf } from '../long.mjs';
+import { testIf } from '../long.mjs';
 import { STORYTELLER, openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>trainer</title>';
@@ -468,54 +468,4 @@ test('the built-in model learns the name of a hero from twenty examples', { skip
   context.diagnostic(`${found.seconds.toFixed(0)} s: ${found.losses.map((loss) => loss.toFixed(2)).join(' ')}`);
   assert.doesNotMatch(found.before, /Quillo/);
   assert.match(found.after, /Quillo/);
-});
-
-longTest('after a lost device the model is loaded again, and training goes on from the last copy', async () => {
-  const found = await page.evaluate(async (examples) => {
-    const { WasmModel } = await import('/dist/index.js');
-    const { trainer } = await import('/dist/training/index.js');
-    const { requestDevice } = GPUAdapter.prototype;
-    const devices = [];
-    GPUAdapter.prototype.requestDevice = async function (...args) {
-      devices.push(await requestDevice.apply(this, args));
-      return devices.at(-1);
-    };
-    const warnings = [];
-    const onWarning = ({ code }) => warnings.push(code);
-    const model = await WasmModel.load('/fixtures/models/llama-f32.gguf', {
-      backend: 'webgpu',
-      selfCheck: false,
-      onWarning,
-    });
-    const run = async (each) => {
-      const t = await trainer(model, { rank: 4, learningRate: 0.02, onWarning });
-      const steps = [];
-      for await (const { step, loss } of t.run(examples, { epochs: 3, batch: 1, length: 32, saveEvery: 0 })) {
-        steps.push([step, loss]);
-        await each(step);
-      }
-      const id = await t.use();
-      await t.free();
-      return { steps, id };
-    };
-    const whole = await run(() => {});
-    let isLost = false;
-    const parts = await run((step) => {
-      if (step === 3 && !isLost) devices.at(-1).destroy();
-      isLost ||= step === 3;
-    });
-    const { text } = await model.generate('the cat', { maxTokens: 4, adapters: [{ id: parts.id }] });
-    GPUAdapter.prototype.requestDevice = requestDevice;
-    await model.free();
-    return { whole: whole.steps, parts: parts.steps, warnings, devices: devices.length, text };
-  }, sentences);
-  assert.deepEqual(page.crashes, []);
-  assert.equal(found.devices, 2, 'one device for the model and its training');
-  assert.deepEqual(found.warnings, ['device_lost', 'device_lost'], 'of the model and of the training');
-  const order = found.parts.map(([step]) => step);
-  assert.deepEqual(order.slice(0, 5), [1, 2, 3, 3, 4], 'the copy is the one before step 3');
-  assert.equal(order.at(-1), found.whole.length);
-  const expected = new Map(found.whole);
-  for (const [step, loss] of found.parts) near([loss], [expected.get(step)], `step ${step}`);
-  assert.ok(found.text.length > 0);
 });
