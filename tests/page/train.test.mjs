@@ -108,7 +108,9 @@ test('examples are added, edited and removed by keyboard', () =>
     assert.doesNotMatch(await page.locator('#rows').innerText(), /X/);
     await page.click('#add-text');
     await page.keyboard.type('A text of its own.');
-    await page.click('text=Done');
+    await says(page, '#examples-status', /^2 examples · .* · one is being edited: “Done” takes it\.$/);
+    assert.ok(await page.isDisabled('#start'));
+    await page.click('.editor >> text=Done');
     await counted(page);
     await says(page, '#examples-status', /^2 examples ·/);
     await page.locator('.remove').first().click();
@@ -172,7 +174,7 @@ test('pairs of answers are shown, edited, and learned as preferences', () =>
     await second.locator('.edit').click();
     assert.deepEqual(await page.locator('.editor label').allInnerTexts(), ['Prompt', 'Better answer', 'Worse answer']);
     await page.locator('.editor textarea').last().fill('They.');
-    await page.click('text=Done');
+    await page.click('.editor >> text=Done');
     await counted(page);
     await train(page, { steps: 3 });
     await says(page, '#training-status', /^Done after 3 steps/);
@@ -182,7 +184,7 @@ test('pairs of answers are shown, edited, and learned as preferences', () =>
     // Beside texts a pair is one, too.
     await page.click('#add-text');
     await page.keyboard.type('A text.');
-    await page.click('text=Done');
+    await page.click('.editor >> text=Done');
     await counted(page);
     await train(page, { steps: 3 });
     await page.waitForFunction(() => globalThis.trained?.examples?.length === 3);
@@ -206,13 +208,26 @@ test('examples longer than a sequence are cut, and many are shown in parts', () 
     await page.fill('#length', '16');
     await page.locator('#length').blur();
     await page.waitForFunction(() => document.querySelector('td.tokens').innerText.startsWith('16'));
+    await page.evaluate(async () => {
+      const { WasmModel } = await import('/dist/index.js');
+      const { tokenize } = WasmModel.prototype;
+      WasmModel.prototype.tokenize = async function (...given) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return tokenize.apply(this, given);
+      };
+    });
+    // The click itself ends the change, after which all tokens are counted again.
+    await page.fill('#length', '32');
+    await train(page, { steps: 2 });
+    await says(page, '#training-status', /^Done after 2 steps/);
+    assert.equal((await trained(page)).examples.length, 70);
   }));
 
 test('training shows loss, time and answers, and leaves an adapter', () =>
   withPage(async (page) => {
     await page.fill('#epochs', '5');
     await train(page, { steps: 24, wait: 40 });
-    await says(page, '#training-status', /^Step \d+ of 24/);
+    await says(page, '#training-status', /^Step \d+ of 24, pass [1-4] of 5 through the examples\.$/);
     assert.ok(await page.isDisabled('#add-chat'));
     await page.waitForFunction(() => /L/.test(document.querySelector('#loss-line').getAttribute('d')));
     await screenshot(page, 'train-running');
@@ -221,7 +236,7 @@ test('training shows loss, time and answers, and leaves an adapter', () =>
     const { options, runOptions, examples, freed } = await page.evaluate(() => globalThis.trained);
     const { onWarning: _, ...plain } = options;
     assert.deepEqual(plain, { name: 'train.html 1', rank: 8, alpha: 16, learningRate: 0.01 });
-    assert.deepEqual(runOptions, { epochs: 5, batch: 4, length: 128, heldOut: 0.1 });
+    assert.deepEqual(runOptions, { epochs: 5, batch: 2, length: 128, heldOut: 0.1 });
     assert.equal(examples.length, 20);
     assert.ok(freed);
     for (const [id, pattern] of Object.entries({
@@ -259,6 +274,27 @@ test('training shows loss, time and answers, and leaves an adapter', () =>
     await page.click('#drop-adapter');
     assert.ok(await page.isDisabled('#save'));
     assert.deepEqual(await page.evaluate(() => globalThis.removed), [3]);
+  }));
+
+test('the time that is left is short in words, and the smooth line follows short runs', () =>
+  withPage(async (page) => {
+    const words = await page.evaluate(async () => {
+      const { about } = await import('/train/run.js');
+      return [0, 99.4, 99.5, 130, 5969, 5971, 36_000].map(about);
+    });
+    assert.deepEqual(words, ['0 s', '99 s', '2 min', '2 min', '99 min', '1.7 h', '10.0 h']);
+    const ends = await page.evaluate(async () => {
+      const { addStep, clearChart } = await import('/train/chart.js');
+      const end = async (steps) => {
+        clearChart(steps);
+        for (let step = 1; step <= steps; step++) addStep({ step, steps, loss: 8 - (6 * step) / steps });
+        await new Promise(requestAnimationFrame);
+        return Number(document.querySelector('#loss-line').getAttribute('d').split(' ').at(-1)) / 1000;
+      };
+      return [await end(10), await end(200)];
+    });
+    // Of a scale to 8 the last loss is at three quarters.
+    for (const end of ends) assert.ok(end > 0.69 && end < 0.75, String(ends));
   }));
 
 test('a question waits for the end of a step; stop keeps what was learned', () =>
@@ -411,6 +447,11 @@ test('errors are clear, and the page can be used after each', () =>
     await state(page, 'ready');
     assert.ok(await page.isHidden('#run'), 'there is no step to show');
     assert.ok(await page.isEnabled('#start'));
+    await train(page, { refuses: ['device_lost', 'the driver was reset'] });
+    await says(page, '#error', /Training could not begin[^]*Load the model again to go on/);
+    await page.click('#error-actions >> text=Load the model again');
+    await page.waitForFunction(() => document.querySelector('#error').hidden);
+    await counted(page);
     await train(page, { steps: 40, failsAt: 6 });
     await says(page, '#error', /Training ended at step 5[^]*the loss of step 6 is NaN/);
     await says(page, '#training-status', /What was learned until then is kept/);

@@ -1,12 +1,11 @@
-// Training an adapter on a real device: a small model of tensors, with its trainings in the private file system.
-//
-// WEBGGUF_TRAINABLE=all also trains the built-in model, which takes a device in software minutes.
+// Training an adapter on a real device: a small model of tensors, with its trainings in the private file system, and
+// loaded ones.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import { testIf } from '../long.mjs';
+import { longTest, testIf } from '../long.mjs';
 import { STORYTELLER, openSite } from './site.mjs';
 
 const BLANK = '<!doctype html><title>trainer</title>';
@@ -441,13 +440,12 @@ for (const worker of [false, true]) {
   });
 }
 
-const isAsked = process.env.WEBGGUF_TRAINABLE === 'all';
-
-test('the built-in model learns the name of a hero from twenty examples', { skip: !isAsked }, async (context) => {
+longTest('with what train.html suggests the built-in model learns the name of a hero', async (context) => {
   const found = await page.evaluate(async (source) => {
     const { WasmModel } = await import('/dist/index.js');
     const { trainer } = await import('/dist/training/index.js');
     const { SAMPLE, SAMPLE_PROMPT } = await import('/train/sample.js');
+    const { suggested } = await import('/train/suggested.js');
     const model = await WasmModel.load(source, { backend: 'webgpu', selfCheck: false, worker: false });
     const messages = [{ role: 'user', content: SAMPLE_PROMPT }];
     const write = async (adapters) => {
@@ -455,9 +453,10 @@ test('the built-in model learns the name of a hero from twenty examples', { skip
     };
     const before = await write([]);
     const start = performance.now();
-    const t = await trainer(model, { rank: 8, learningRate: 1e-2 });
+    const { rank, rate, epochs, batch, length, 'held-out': heldOut } = suggested(model.info);
+    const t = await trainer(model, { rank, learningRate: rate });
     const losses = [];
-    for await (const { loss } of t.run(SAMPLE, { epochs: 4, length: 128 })) losses.push(loss);
+    for await (const { loss } of t.run(SAMPLE, { epochs, batch, length, heldOut: heldOut / 100 })) losses.push(loss);
     const seconds = (performance.now() - start) / 1000;
     const after = await write([{ id: await t.use() }]);
     await t.free();

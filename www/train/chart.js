@@ -4,8 +4,8 @@ import { $ } from '../demo/dom.js';
 
 /** The drawing's own units, both ways. */
 const SIZE = 1000;
-/** How much of the smooth line comes from the step before. */
-const INERTIA = 0.85;
+/** The smooth line is the mean of about so large a share of the steps, so that it follows short runs, too. */
+const SHARE = 0.05;
 const LINES = 4;
 
 let losses = [];
@@ -36,11 +36,12 @@ export function addStep({ step, steps: total, loss, heldOutLoss }) {
 
 /** The losses, smoothed. */
 function smoothed() {
+  const inertia = 1 - 1 / (1 + SHARE * steps);
   let sum = 0;
   let weight = 0;
   return losses.map(({ step, loss }) => {
-    sum = INERTIA * sum + loss;
-    weight = INERTIA * weight + 1;
+    sum = inertia * sum + loss;
+    weight = inertia * weight + 1;
     return { step, loss: sum / weight };
   });
 }

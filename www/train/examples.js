@@ -24,6 +24,7 @@ let edited;
 let isSample = false;
 /** Of the newest pass over the rows. */
 let pass = 0;
+let passing = Promise.resolve();
 
 /** Set by train.js: called when examples or their tokens have changed; `edited` when a person has changed examples. */
 export const hooks = { changed: () => {}, edited: () => {}, length: () => 512 };
@@ -31,8 +32,13 @@ export const hooks = { changed: () => {}, edited: () => {}, length: () => 512 };
 /** Examples that can be learned. */
 export const usable = () => rows.filter(({ error }) => !error).map(({ example }) => example);
 
-/** How many there are, and whether all tokens are counted. */
-export const isReady = () => rows.length > 0 && rows.every(({ encoded, error }) => encoded || error);
+/** Whether a row is open, whose text is not taken yet. */
+export const isEditing = () => rows.includes(edited);
+
+/** Resolves once the tokens of all rows are counted. */
+export async function counted() {
+  for (let seen; seen !== passing; await seen) seen = passing;
+}
 
 /** The examples of a person's own, to be kept; nothing where there are none but the sample. */
 export const draft = () => (isSample ? undefined : rows.filter(({ isNew }) => !isNew).map(({ example }) => example));
@@ -160,7 +166,7 @@ function show() {
     : '';
   $('examples-hint').hidden = !isSample;
   editor.focus();
-  void encode();
+  passing = encode();
 }
 
 function rowOf(row, at, editor) {
@@ -170,7 +176,7 @@ function rowOf(row, at, editor) {
   if (row === edited) {
     const made = editorOf(row.example, (example) => endEdit(row, example));
     editor.focus = made.focus;
-    return make('tr', {}, make('td', {}, made.element), tokens);
+    return make('tr', {}, make('td', { className: 'edited', colSpan: 2 }, made.element));
   }
   const change = button('Edit', () => edit(row), 'link edit');
   change.ariaLabel = `Edit example ${at + 1}`;
@@ -250,6 +256,7 @@ function count() {
   if (known.length > 0) parts.push(`${number(tokens)} tokens, of which ${number(learned)} are learned`);
   if (cut > 0) parts.push(`${number(cut)} lose their end`);
   if (wrong > 0) parts.push(`${number(wrong)} cannot be used`);
+  if (isEditing()) parts.push('one is being edited: “Done” takes it');
   const words = rows.length > 0 ? `${parts.join(' · ')}.` : '';
   if ($('examples-status').textContent !== words) $('examples-status').textContent = words;
   hooks.changed();

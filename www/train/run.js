@@ -6,13 +6,12 @@ import { bytes, rate } from '../demo/words.js';
 import { takeAdapter } from './adapter.js';
 import { clearAnswers, takeWaiting, writeAfter, writeBefore } from './answers.js';
 import { addStep, clearChart, showSteps } from './chart.js';
-import { isReady, usable } from './examples.js';
+import { counted, isEditing, usable } from './examples.js';
 import { trainingName } from './kept.js';
 import * as resume from './resume.js';
 import { current, hideError, listeners, settle, showError } from './state.js';
+import { suggested } from './suggested.js';
 
-/** Weights above which a model is asked to learn with more care. */
-const LARGE = 5e7;
 /** With fewer examples none is held out. */
 const FEWEST_HELD_OUT = 10;
 /** Between two answers on the way, so many times as long as an answer takes, and at least so long. */
@@ -29,20 +28,8 @@ const FIELDS = ['epochs', 'rate', 'rank', 'length', 'batch', 'held-out'];
 export const hooks = { load: async () => false };
 
 const number = (id) => Number($(id).value);
-/** The options that suit a model. */
-export function suggestOptions() {
-  const { parameters, contextLength } = current.model.info;
-  const isLarge = parameters > LARGE;
-  const length = Math.min(isLarge ? 512 : 128, contextLength);
-  fillOptions({
-    epochs: isLarge ? 3 : 5,
-    rate: isLarge ? 0.0002 : 0.01,
-    rank: isLarge ? 16 : 8,
-    length,
-    batch: isLarge ? 2 : 4,
-    'held-out': 10,
-  });
-}
+/** Fills in the options that suit the model. */
+export const suggestOptions = () => fillOptions(suggested(current.model.info));
 
 /** What the fields hold, by their names. */
 export const optionValues = () => Object.fromEntries(FIELDS.map((id) => [id, $(id).value]));
@@ -91,6 +78,7 @@ async function start(kept) {
   let error;
   try {
     await timed(run, writeBefore);
+    await counted(); // which rows can be used
     run.begun = kept?.begun ?? beginning();
     const name = trainingName();
     const options = kept ? { resume: name } : { name, ...run.begun.options };
@@ -122,7 +110,8 @@ async function fail(run, error) {
     announce('The connection to the GPU was lost. Training goes on.');
     return start(kept);
   }
-  showError(error, run.last ? `Training ended at step ${run.last.step}` : 'Training could not begin');
+  const wayOut = isLost ? [['Load the model again', () => hooks.load(current.origin)]] : [];
+  showError(error, run.last ? `Training ended at step ${run.last.step}` : 'Training could not begin', wayOut);
 }
 
 /** Goes on with what is kept, with its model. */
@@ -257,12 +246,14 @@ function showStep(step) {
   $('run').hidden = false;
   addStep(step);
   const { loss, heldOutLoss, tokensPerSecond, secondsLeft, steps, epoch } = step;
+  const { stopped, begun } = current.training;
   $('loss').textContent = loss.toFixed(2);
   if (heldOutLoss !== undefined) $('held-out-loss').textContent = heldOutLoss.toFixed(2);
-  if (Number.isFinite(secondsLeft)) $('left').textContent = duration(secondsLeft);
+  if (Number.isFinite(secondsLeft)) $('left').textContent = about(secondsLeft);
   if (tokensPerSecond > 0) $('speed').textContent = rate(tokensPerSecond);
   $('training-bar').value = step.step / steps;
-  if (!current.training?.stopped) say(`Step ${step.step} of ${steps}, time ${epoch} through the examples.`);
+  const pass = `pass ${epoch} of ${begun.runOptions.epochs} through the examples`;
+  if (!stopped) say(`Step ${step.step} of ${steps}, ${pass}.`);
 }
 
 function showMemory({ parameters }, { info }) {
@@ -282,13 +273,20 @@ export function duration(seconds) {
   return `${Math.floor(whole / 3600)} h ${Math.round((whole % 3600) / 60)} min`;
 }
 
+/** 130 → "2 min": what is to come is a guess, and has little room. */
+export function about(seconds) {
+  if (seconds < 99.5) return `${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 100 ? `${minutes} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
 /** Buttons and fields follow the state. */
 export function showRun() {
   const isTraining = Boolean(current.training);
   const canTrain = current.model?.info.backend === 'webgpu';
   $('start').hidden = isTraining;
   $('stop').hidden = !isTraining;
-  $('start').disabled = !canTrain || !isReady() || usable().length === 0 || Boolean(current.loading);
+  $('start').disabled = !canTrain || isEditing() || usable().length === 0 || Boolean(current.loading);
   $('training-bar').hidden = !isTraining;
   for (const field of $('options').querySelectorAll('input')) field.disabled = isTraining;
 }
