@@ -31,6 +31,7 @@ export class WasmModel {
     globalThis.asked ??= [];
     globalThis.asked.push({ content, adapters });
     const learned = adapters.length > 0;
+    if (learned && globalThis.script?.mute) throw new WebggufError('bad_file', 'every logit of a token is NaN');
     const text = learned ? 'The hero was named Quillo.' : undefined;
     return text ? [{ text }] : this.#real.generate(content, { ...options, maxTokens: 8 });
   }
@@ -61,7 +62,8 @@ export async function deleteTraining(name) {
 
 /**
  * `globalThis.script`: `steps`; `wait` ms between them; `refuses`, an error at once; `failsAt`, a step, with `fails`,
- * the code of its error, once; `full`: nothing can be kept. A training is kept after each fifth step, and when it ends.
+ * the code of its error, once; `full`: nothing can be kept; `mute`: with an adapter the model writes nothing. A
+ * training is kept after each fifth step, and when it ends.
  */
 export async function trainer(_model, options) {
   const { steps = 12, wait = 5, refuses, failsAt, fails = 'invalid_argument', full } = globalThis.script ?? {};

@@ -456,6 +456,10 @@ test('errors are clear, and the page can be used after each', () =>
     await says(page, '#error', /Training ended at step 5[^]*the loss of step 6 is NaN/);
     await says(page, '#training-status', /What was learned until then is kept/);
     assert.ok(await page.isEnabled('#save'));
+    await train(page, { steps: 12, mute: true });
+    await says(page, '#training-status', /^Done after 12 steps/);
+    await says(page, '#after', /^No answer\. With the adapter the model computes no numbers: a smaller learning rate/);
+    assert.ok(await page.isHidden('#error'));
     await page.setInputFiles('#adapter-file', fileOf('adapter.gguf', 'no adapter'));
     await says(page, '#error', /adapter\.gguf could not be loaded[^]*bad_file/);
     await page.setInputFiles('#adapter-file', fileOf('pirate.gguf', 'GGUF…'));

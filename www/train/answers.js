@@ -5,6 +5,8 @@ import { current, hideError, listeners, showError } from './state.js';
 
 /** Tokens of an answer here. */
 const LONGEST = 40;
+/** What logits that are no numbers mean here, where the model alone has them. */
+const OVERFLOW = 'With the adapter the model computes no numbers: a smaller learning rate may help.';
 
 /** The prompt whose answer stands under "Before". */
 let asked;
@@ -14,8 +16,22 @@ let busy = false;
 
 const prompt = () => $('prompt').value.trim();
 
-/** Writes an answer into an element, as it comes. */
+/** Errors after which the model does nothing more. */
+const ENDS = ['device_lost', 'worker_lost'];
+
+/** Writes an answer into an element, as it comes. Where there is none, that is said there: a training need not end. */
 async function write(target, adapters) {
+  try {
+    await writeText(target, adapters);
+  } catch (error) {
+    if (ENDS.includes(error.code)) throw error;
+    console.error(error);
+    const isOverflow = error.code === 'bad_file' && adapters.length > 0;
+    waits(target, `No answer. ${isOverflow ? OVERFLOW : error.message}`);
+  }
+}
+
+async function writeText(target, adapters) {
   const { model } = current;
   const text = prompt();
   const content = model.info.hasChatTemplate ? [{ role: 'user', content: text }] : text;

@@ -106,9 +106,13 @@ async function start(kept) {
 async function fail(run, error) {
   const kept = resume.unfinished();
   const isLost = error.code === 'device_lost' || error.code === 'worker_lost';
-  if (isLost && run.learned > 0 && kept && kept.step < kept.steps && (await hooks.load(current.origin))) {
-    announce('The connection to the GPU was lost. Training goes on.');
-    return start(kept);
+  if (isLost && run.learned > 0 && kept && kept.step < kept.steps) {
+    say('The connection to the GPU was lost. The model is loaded again …');
+    if (await hooks.load(current.origin)) {
+      announce('Training goes on.');
+      return start(kept);
+    }
+    say('');
   }
   const wayOut = isLost ? [['Load the model again', () => hooks.load(current.origin)]] : [];
   showError(error, run.last ? `Training ended at step ${run.last.step}` : 'Training could not begin', wayOut);
