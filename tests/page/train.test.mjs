@@ -276,6 +276,37 @@ test('training shows loss, time and answers, and leaves an adapter', () =>
     assert.deepEqual(await page.evaluate(() => globalThis.removed), [3]);
   }));
 
+test('the adapter is shared where the device shares files, and a sheet that is closed is no error', () =>
+  withPage(async (page) => {
+    await page.evaluate(() => {
+      globalThis.sheets = [];
+      navigator.canShare = ({ files }) => files.every(({ name }) => name.endsWith('.gguf'));
+      navigator.share = async ({ files: [{ name, size }], title }) => {
+        globalThis.sheets.push({ name, size, title });
+        if (globalThis.refusal) throw new DOMException('refused', globalThis.refusal);
+      };
+    });
+    assert.ok(await page.isHidden('#share'), 'there is nothing to share yet');
+    await train(page, { steps: 2 });
+    await page.click('#share');
+    const name = 'Storyteller-adapter.gguf';
+    assert.deepEqual(await page.evaluate(() => globalThis.sheets), [{ name, size: 884_004, title: name }]);
+    const refuse = async (kind) => {
+      await page.evaluate((refusal) => Object.assign(globalThis, { refusal }), kind);
+      await page.click('#share');
+    };
+    await refuse('AbortError');
+    assert.ok(await page.isHidden('#error'));
+    await refuse('NotAllowedError');
+    await says(page, '#error', /The file could not be shared/);
+    await page.evaluate(() => {
+      navigator.canShare = () => false;
+    });
+    await train(page, { steps: 2 });
+    await says(page, '#training-status', /^Done/);
+    await page.waitForFunction(() => document.querySelector('#share').hidden);
+  }));
+
 test('the time that is left is short in words, and the smooth line follows short runs', () =>
   withPage(async (page) => {
     const words = await page.evaluate(async () => {
