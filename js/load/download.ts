@@ -60,6 +60,8 @@ export class Download implements ByteSource {
   #readsParts = false;
   /** Whether the connection was ended by a pause. */
   #isLetGo = false;
+  /** A pause ends the connection, whether somebody reads or not. */
+  readonly #onChange = (): void => void (this.#isPaused && this.letGo());
 
   /**
    * @param signal ends all requests of this download
@@ -190,14 +192,14 @@ export class Download implements ByteSource {
       const step = await (this.#readsParts ? this.#stepOfParts() : this.#step());
       if (step.piece === 'paused') return 'paused';
       if (step.piece) return this.#share(this.#count(step.piece), performance.now() - begun);
-      if (this.#size === undefined && !step.broken) return undefined;
-      if (this.#received === this.#end) return undefined;
+      if ((this.#size === undefined && !step.broken) || this.#received === this.#end) return void this.cancel();
       if (!this.#isLetGo) await this.#resume(step.broken, step.atOnce);
     }
   }
 
   /** Ends the connections. */
   cancel(): void {
+    this.#patience.download?.removeEventListener('change', this.#onChange);
     this.#connections = undefined;
     this.#chunks?.cancel();
     this.#parts?.cancel();
@@ -229,9 +231,7 @@ export class Download implements ByteSource {
 
   /** One read of the only connection. */
   async #step(): Promise<Step> {
-    const { download } = this.#patience;
-    const onChange = (): void => void (this.#isPaused && this.letGo());
-    download?.addEventListener('change', onChange);
+    this.#patience.download?.addEventListener('change', this.#onChange, { signal: this.#signal });
     try {
       const piece = abortable(this.#chunks?.next() ?? Promise.resolve(undefined), this.#signal);
       return { piece: await unlessStalled(piece, this.#patience, () => {}) };
@@ -239,8 +239,6 @@ export class Download implements ByteSource {
       this.#signal.throwIfAborted();
       if (error instanceof WebggufError || isAbort(error)) throw error;
       return { broken: error };
-    } finally {
-      download?.removeEventListener('change', onChange);
     }
   }
 
@@ -349,6 +347,7 @@ export class Download implements ByteSource {
         throw this.#cut(problem, cause);
       }
       this.#receivedAtResume = this.#received;
+      this.#isLetGo = false;
       if (response.body) this.#chunks = new ChunkReader(response.body, this.name);
       return;
     }

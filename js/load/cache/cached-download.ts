@@ -60,6 +60,12 @@ export class CachedDownload implements LoadSource {
   #download: Download | undefined;
   /** Whether the download was paused, so that others may have stored more meanwhile. */
   #rested = false;
+  /** What a pause does to a file that nobody reads at that moment. */
+  #resting: Promise<void> | undefined;
+  #isRead = false;
+  readonly #onChange = (): void => {
+    if (this.#rules.patience.download?.paused && !this.#isRead) this.#resting = this.#letGo();
+  };
   /** The version of the file that this load reads. */
   #facts: FileFacts | undefined;
   /** What the server says of the file now, where it was asked. */
@@ -113,6 +119,8 @@ export class CachedDownload implements LoadSource {
     if (!this.#slot.isComplete && (await this.#slot.take())) await this.#connect();
     while (!this.#slot.state && !this.#download) await this.#goOn();
     this.#learn(this.#slot.state);
+    this.#rules.patience.download?.addEventListener('change', this.#onChange, { signal: this.#signal });
+    this.#onChange();
   }
 
   /** The size alone, of a file that is read later. */
@@ -195,7 +203,8 @@ export class CachedDownload implements LoadSource {
   async next(): Promise<Uint8Array | undefined> {
     this.#signal.throwIfAborted();
     await this.open();
-    const piece = await this.#lettingGo(this.#piece());
+    this.#isRead = true;
+    const piece = await this.#lettingGo(this.#piece()).finally(() => (this.#isRead = false));
     if (piece) {
       if (this.#hash) await hashYielding(this.#hash, piece);
       this.#position += piece.length;
@@ -207,6 +216,7 @@ export class CachedDownload implements LoadSource {
   }
 
   async #piece(): Promise<Uint8Array | undefined> {
+    await this.#resting;
     while (this.#size === undefined || this.#position < this.#size) {
       if (this.#position < this.#slot.bytes) {
         const piece = await this.#fromStored();
@@ -224,12 +234,22 @@ export class CachedDownload implements LoadSource {
     return undefined;
   }
 
-  /** Paused: what came is stored, and another tab may go on with it. */
+  /** Paused: waits. */
   async #rest(): Promise<void> {
+    await this.#letGo();
+    await untilResumed(this.#rules.patience.download, this.#signal);
+  }
+
+  /** What came is stored, and another tab may go on with it. */
+  async #letGo(): Promise<void> {
     this.#rested = true;
     this.#download?.letGo();
     await this.#slot.rest();
-    await untilResumed(this.#rules.patience.download, this.#signal);
+  }
+
+  /** Nothing more is downloaded that a pause could end. */
+  #ignore(): void {
+    this.#rules.patience.download?.removeEventListener('change', this.#onChange);
   }
 
   /** There is nothing to read: waits for the tab that downloads, or downloads. */
@@ -273,6 +293,7 @@ export class CachedDownload implements LoadSource {
 
   /** All bytes are there: their digest decides, then the file counts as stored. */
   async #complete(): Promise<void> {
+    this.#ignore();
     const sha256 = this.#hash?.hex();
     if (sha256 !== undefined && sha256 !== this.#rules.sha256) {
       await this.#slot.remove();
@@ -308,6 +329,7 @@ export class CachedDownload implements LoadSource {
   }
 
   async #stop(): Promise<void> {
+    this.#ignore();
     this.#download?.cancel();
     await this.#slot.close();
   }
