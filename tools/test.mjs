@@ -42,7 +42,7 @@ const LANE_BYTES = 3e9;
 /**
  * What takes minutes, longest first. Of two lanes neither is to end long before the other: what is long begins early.
  */
-const LONGEST = ['browser', 'page', 'host', 'package', 'style', 'firefox', 'real'];
+const LONGEST = ['browser', 'page', 'host', 'package', 'style', 'firefox', 'real', 'soak'];
 const BUILD = { name: 'build' };
 /** Of a suite's failures at most twice as much is printed again at the end. */
 const TOLD_CHARS = 6000;
@@ -69,6 +69,12 @@ const SUITES = [
   },
   { name: 'size', about: 'the package stays inside its budget', work: size, needsBuild: true },
   { name: 'page', about: 'the pages and the package in Chromium', work: pages, needsBuild: true },
+  {
+    name: 'soak',
+    about: 'two minutes of requests while servers, devices, workers, the disk and tabs fail',
+    work: () => nodeTests('tests/soak'),
+    needsBuild: true,
+  },
   { name: 'site', about: 'the site is built, and its pages in Chromium', work: site, needsBuild: true },
   { name: 'firefox', about: 'kernels, models, a training and the demo in Firefox', work: firefox, needsBuild: true },
   { name: 'real', about: 'published models against llama.cpp', work: () => nodeTests('tests/real'), needsBuild: true },

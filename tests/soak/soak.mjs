@@ -16,7 +16,7 @@ import { request, stored, watch } from './page.js';
 const NAMES = ['llama-q8_0', 'qwen3-q4_0'];
 const TABS = 3;
 /** What goes wrong in the page; `null` as often as all others. */
-const FAULTS = ['device', 'worker', 'full', 'abort', 'close', 'pause'];
+export const FAULTS = ['device', 'worker', 'full', 'abort', 'close', 'pause'];
 /** Longer than any request may take: one that is not over then hangs. */
 const HANGS_MS = 120_000;
 /** Heaps of JavaScript may end this much larger than they were after the first quarter. */
@@ -35,12 +35,13 @@ const shaOf = (name) =>
  * Runs so many rounds, a request in each tab. Throws where something is wrong; the seed repeats it, but for what the
  * timing changes.
  * @param {{rounds: number, seed: number, say?: (line: string) => void, isOver?: () => boolean}} options
- * @returns {Promise<{ends: Record<string, number>, answers: Record<string, number>}>} how requests ended, and what the
- *   server did
+ * @returns {Promise<Record<'ends' | 'answers' | 'faults', Record<string, number>>>} how requests ended, what the server
+ *   did, and what went wrong in the page
  */
 export async function soak({ rounds, seed, say = () => {}, isOver = () => false }) {
+  // Requests come to the server as the timing has it: it draws numbers of its own, so that the plans are repeated.
   const random = randomOf(seed);
-  const { faults, routes } = faultyRoutes(NAMES, random);
+  const { faults, routes } = faultyRoutes(NAMES, randomOf(seed + 1));
   routes['/blank'] = (_, response) =>
     response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>soak</title>');
   const { url, close } = await serve({ routes });
@@ -66,6 +67,7 @@ export async function soak({ rounds, seed, say = () => {}, isOver = () => false 
 
     const tabs = await Promise.all(Array.from({ length: TABS }, open));
     const ends = {};
+    const planned = {};
     const heaps = [];
     for (let round = 0; round < rounds && !isOver(); round++) {
       const plans = tabs.map(() => planOf(random, models));
@@ -73,6 +75,8 @@ export async function soak({ rounds, seed, say = () => {}, isOver = () => false 
       for (const [at, end] of found.entries()) {
         const kind = judge(plans[at], end, `seed ${seed}, round ${round}, tab ${at}`);
         ends[kind] = (ends[kind] ?? 0) + 1;
+        const { fault } = plans[at];
+        if (fault) planned[fault] = (planned[fault] ?? 0) + 1;
       }
       heaps.push(await heapOf(tabs[0]));
       if (round % 10 === 9) say(`${round + 1} rounds: ${JSON.stringify(ends)}`);
@@ -91,7 +95,7 @@ export async function soak({ rounds, seed, say = () => {}, isOver = () => false 
     const settled = heaps[Math.floor(heaps.length / 4)];
     const grown = Math.min(...heaps.slice(-3)) - settled;
     assert.ok(grown < MOST_GROWTH, `seed ${seed}: the heap grew by ${grown} bytes, from ${settled}`);
-    return { ends, answers: faults.counts };
+    return { ends, answers: faults.counts, faults: planned };
   } finally {
     await browser.close();
     await close();
