@@ -2,7 +2,10 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
-const names = ['react-chat', 'search', 'extract', 'worker', 'offline', 'digits', 'spectrum', 'camera', 'dictate'];
+const names = [
+  ...['react-chat', 'search', 'extract', 'worker', 'offline'],
+  ...['train', 'digits', 'spectrum', 'camera', 'dictate'],
+];
 const pages = ['index', ...names.map((name) => `${name}/index`)];
 const input = { ...Object.fromEntries(pages.map((page) => [page, `${page}.html`])), 'offline/sw': 'offline/sw.js' };
 // A service worker is registered by its address, so that must not change.

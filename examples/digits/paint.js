@@ -53,7 +53,7 @@ export function drawCurve(element, losses, steps) {
   const [left, top, right, bottom] = [64, 28, element.width - 40, element.height - 60];
   const most = Math.max(2.5, ...losses);
   const place = (step, loss) => [left + (step / steps) * (right - left), bottom - (loss / most) * (bottom - top)];
-  axes(context, { steps, most, place });
+  axes(context, { steps, most, place, isNarrow: element.width < 400 * DENSITY });
   Object.assign(context, { strokeStyle: '#4f6ef7', lineWidth: 4, lineJoin: 'round' });
   context.beginPath();
   losses.forEach((loss, step) => context.lineTo(...place(step + 1, loss)));
@@ -61,7 +61,7 @@ export function drawCurve(element, losses, steps) {
 }
 
 /** Lines at whole losses, and numbers of steps. */
-function axes(context, { steps, most, place }) {
+function axes(context, { steps, most, place, isNarrow }) {
   context.textAlign = 'right';
   for (let loss = 0; loss <= most; loss += Math.ceil(most / 4)) {
     const [[x, y], [end]] = [place(0, loss), place(steps, loss)];
@@ -70,7 +70,9 @@ function axes(context, { steps, most, place }) {
     context.strokeRect(x, y, end - x, 0);
     context.globalAlpha = 1;
   }
-  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * steps));
+  // On a narrow page the last mark and its unit need the place of the one before.
+  const shares = isNarrow ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1];
+  const marks = shares.map((share) => Math.round(share * steps));
   for (const step of new Set(marks)) {
     const [x, y] = place(step, 0);
     context.textAlign = step === steps ? 'right' : 'center';

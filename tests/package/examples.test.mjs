@@ -127,6 +127,21 @@ longTest('digits: the loss falls, and the network reads most of what it has not 
   }),
 );
 
+longTest('train: the model learns, and answers as it was and with what it has learned', () =>
+  withExample('train', `?model=${STORYTELLER}&epochs=1`, async (page) => {
+    await page.getByRole('button', { name: 'Train' }).click();
+    await textOf(page, '#status', /^step (\d+) of \1, loss \d+\.\d\d$/);
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
+    for (const id of ['#before', '#after']) assert.match(await page.locator(id).innerText(), /^\w.{60}/s);
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save the adapter' }).click();
+    assert.match(fs.readFileSync(await (await saving).path(), 'latin1'), /^GGUF/);
+    await page.getByLabel(/^Questions and answers/).fill('Who are you?');
+    await page.getByRole('button', { name: 'Train' }).click();
+    await textOf(page, '#error', /needs a line with its answer/);
+  }),
+);
+
 /** One second of a tone as a file of 16-bit samples. */
 function wav(hertz, sampleRate = 44_100) {
   const data = Buffer.alloc(44 + 2 * sampleRate);

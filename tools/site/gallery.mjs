@@ -24,6 +24,7 @@ const COSTS = {
   camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',
   offline: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
   dictate: 'Downloads Ultravox 1B with its encoder (about 2 GB) once you speak',
+  train: 'Downloads SmolLM2 135M (145 MB) once you ask it to, and trains on your GPU',
   digits: 'Downloads no model; trains on your GPU',
   spectrum: 'Downloads no model; takes a recording of yours or one that it made',
 };
