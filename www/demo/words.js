@@ -198,7 +198,7 @@ export function cpuReason({ backend }, asked) {
   if (!navigator.gpu) {
     return `${SLOW}: this browser has no WebGPU. A current Chrome, Edge, Safari or Firefox may have it.`;
   }
-  return `${SLOW}: the browser offers no GPU to pages. In Chrome, chrome://gpu says why.`;
+  return `${SLOW}: the browser offers no GPU to pages. chrome://gpu says why, in Firefox about:support.`;
 }
 
 /** Rows of the model card. */

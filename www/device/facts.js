@@ -41,7 +41,10 @@ export function answerOf({ wasm, secure, webgpu, adapter, software }) {
   if (!secure)
     return onCpu('This page is not secure (http:), and browsers offer WebGPU on https: and localhost alone.');
   if (!webgpu) return onCpu('This browser has no WebGPU: a current Chrome, Edge, Safari or Firefox may have it.');
-  if (!adapter) return onCpu('The browser has WebGPU, but offers no GPU to pages. In Chrome, chrome://gpu says why.');
+  if (!adapter)
+    return onCpu(
+      'The browser has WebGPU, but offers no GPU to pages. chrome://gpu says why, in Firefox about:support.',
+    );
   if (software) return onCpu('The only adapter is a program that computes on the CPU, which webgguf does not choose.');
   return { level: 'good', words: 'Yes, on the GPU.', advice: 'Check below that its kernels compute what they should.' };
 }
