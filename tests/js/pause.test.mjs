@@ -316,7 +316,7 @@ test('a tab that is paused before another has begun to store leaves the file alo
 });
 
 for (const cached of [false, true]) {
-  test(`${cached ? 'with' : 'without'} the cache: files of a split model that nobody reads are paused, too`, async () => {
+  test(`${cached ? 'with' : 'without'} the cache: of a split model, files that nobody reads are paused`, async () => {
     const download = new DownloadControl();
     const url = server.url.replace('model', 'model-00001-of-00002');
     const files = await openSources(url, never, { cache: cached, connections: 1, download });
