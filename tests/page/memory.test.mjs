@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 import { longTest, testIf } from '../long.mjs';
+import { countGpu } from './count_gpu.js';
 import { openSite, STORYTELLER } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -23,40 +24,6 @@ const MANY = 200;
 /** Bytes of the heap that code and its statistics may take in the first thousands of tokens. */
 const SETTLING = 256 << 10;
 
-/** Counts in the page what WebGPU has given and not taken back. */
-const countGpu = () => {
-  globalThis.live = { bytes: 0, buffers: 0, devices: 0 };
-  const { live } = globalThis;
-  const { requestDevice } = GPUAdapter.prototype;
-  const { createBuffer, destroy } = GPUDevice.prototype;
-  const freed = new WeakSet();
-  const count = (thing, sign, size) => {
-    if (sign < 0 && freed.has(thing)) return;
-    if (sign < 0) freed.add(thing);
-    if (size === undefined) live.devices += sign;
-    else Object.assign(live, { bytes: live.bytes + sign * size, buffers: live.buffers + sign });
-  };
-  GPUAdapter.prototype.requestDevice = async function (...args) {
-    const device = await requestDevice.apply(this, args);
-    count(device, 1);
-    return device;
-  };
-  GPUDevice.prototype.createBuffer = function (descriptor) {
-    const buffer = createBuffer.call(this, descriptor);
-    count(buffer, 1, buffer.size);
-    return buffer;
-  };
-  GPUDevice.prototype.destroy = function () {
-    count(this, -1);
-    return destroy.call(this);
-  };
-  const destroyBuffer = GPUBuffer.prototype.destroy;
-  GPUBuffer.prototype.destroy = function () {
-    count(this, -1, this.size);
-    return destroyBuffer.call(this);
-  };
-};
-
 /** Cycles of a text, a session and a fork of it. What is left on the GPU after each, and WebAssembly's memory. */
 const RUN = async ({ url, backend, count }) => {
   const { WasmModel } = await import('/dist/index.js');
@@ -72,7 +39,6 @@ const RUN = async ({ url, backend, count }) => {
     await fork.send('And then?', options);
     await fork.free();
     wasm = await model.wasmMemoryBytes();
-    globalThis.most = Math.max(globalThis.most ?? 0, globalThis.live.bytes);
     await model.free();
     left.push({ ...globalThis.live });
   }
