@@ -210,7 +210,8 @@ const LOOKED_AT = [
   ...['index.html', 'train.html', 'device.html', 'kernels.html', 'answers.html', 'bench.html', 'results.html'],
   ...['guides/index.html', 'guides/first-page.html', 'docs/models.html'],
   ...['examples/index.html', 'examples/extract.code.html', 'examples/search/index.html', 'examples/digits/index.html'],
-  ...['examples/react-chat/index.html', 'api/index.html', 'api/classes/webgguf.WasmModel.html'],
+  ...['examples/react-chat/index.html', 'examples/train/index.html'],
+  ...['api/index.html', 'api/classes/webgguf.WasmModel.html'],
 ];
 
 /** Sizes of windows: a narrow phone in both modes, a desk in one, since the colours are the same. */
