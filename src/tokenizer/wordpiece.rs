@@ -67,11 +67,7 @@ impl Normalizer {
                 words.push(' ');
             }
             in_word = !alone;
-            if self.lowercase {
-                words.extend(character.to_lowercase());
-            } else {
-                words.push(character);
-            }
+            words.push(character);
         };
         let kept = text.chars().filter(|&character| !is_dropped(character));
         if self.strip_accents {
@@ -80,8 +76,25 @@ impl Normalizer {
         } else {
             kept.for_each(push);
         }
-        words
+        if self.lowercase { lowered(words) } else { words }
     }
+}
+
+/// `text` with each character in lower case, by itself: a sigma at the end of a word is one like others. The tables are
+/// those of JavaScript.
+#[cfg(target_arch = "wasm32")]
+fn lowered(text: String) -> String {
+    match text.is_ascii() {
+        true => text.to_ascii_lowercase(),
+        // It is the one letter that depends on its neighbours.
+        false => js_sys::JsString::from(text.replace('Σ', "σ")).to_lower_case().into(),
+    }
+}
+
+/// The same where there is no JavaScript.
+#[cfg(not(target_arch = "wasm32"))]
+fn lowered(text: String) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
 }
 
 /// `text` in normalization form D (Unicode Standard Annex 15): letters with accents are letters followed by marks. The

@@ -146,7 +146,7 @@ impl Op {
     /// The name in the API.
     pub fn name(self) -> String {
         let name = format!("{self:?}");
-        name[..1].to_lowercase() + &name[1..]
+        name[..1].to_ascii_lowercase() + &name[1..]
     }
 
     /// Arguments it takes.

@@ -85,7 +85,7 @@ impl Request {
             software: shim::flag(facts, "software"),
             subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
             dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
-            vendor: shim::text(facts, "vendor").to_lowercase(),
+            vendor: shim::text(facts, "vendor").to_ascii_lowercase(),
             activation_format: ActivationFormat::F32,
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
