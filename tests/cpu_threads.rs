@@ -116,12 +116,12 @@ fn logits_are_those_of_one_thread() {
     // A head of its own and one that is the embedding; experts; heads with matrices of their own; recurrent states.
     for file in ["llama-q4_0", "gemma3-q5_1", "gpt-oss-mxfp4", "deepseek2-f16", "granitehybrid-moe-q8_0"] {
         let expected = logits(&mut load(file, None));
-        for (others, room) in [(1, 1 << 20), (2, 600), (4, 1 << 20)] {
+        for (others, room) in [(1, 1 << 20), (2, 2000), (4, 1 << 20)] {
             let seen = Rc::default();
             let team = Team::sharing_from(Box::new(InTurn::new(others, room, &seen)), 1);
             let mut model = load(file, Some(team));
             assert!(logits(&mut model) == expected, "{file}, {others} others with room for {room}");
-            assert!(seen.matrices.get() > 2 && seen.products.get() > 100, "{file}: {seen:?}");
+            assert!(seen.matrices.get() > 2 && seen.products.get() > 40, "{file}: {seen:?}");
         }
     }
 }
@@ -130,8 +130,9 @@ fn logits_are_those_of_one_thread() {
 fn small_matrices_stay_with_the_first_thread() {
     let seen = Rc::default();
     let team = Team::new(Box::new(InTurn::new(3, 1 << 20, &seen)));
-    logits(&mut load("llama-q4_0", Some(team)));
+    let found = logits(&mut load("deepseek2-f16", Some(team)));
     assert_eq!((seen.matrices.get(), seen.bytes.get()), (0, 0));
+    assert!(found == logits(&mut cpu::load(&[cpu::fixtures().join("deepseek2-f16.gguf")], CacheFormat::F32)));
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) struct Held<'a> {
 impl Held<'_> {
     /// x in 16 bits, where it is to be rounded. Products of several tokens are as fast in f32, since a weight is
     /// unpacked once for all of them.
+    #[inline(never)]
     pub fn rounded(&self, x: &[f32]) -> Vec<Block> {
         let is_rounded = self.dot.is_some() && x.len() == self.matrix.cols;
         let x = if is_rounded { x } else { &[] };
@@ -29,6 +30,7 @@ impl Held<'_> {
     }
 
     /// `out[t] = matrix · x[t]`, for these rows of it.
+    #[inline(never)]
     pub fn apply(&self, rows: Range<usize>, x: &[f32], rounded: &[Block], out: &mut [f32]) -> Result<()> {
         let matrix = &self.matrix;
         match self.dot {
@@ -45,8 +47,11 @@ pub(super) struct Product<'a> {
     held: Held<'a>,
     x: &'a [f32],
     out: &'a mut [f32],
+    /// Tokens that are done, and that are at work at once.
+    done: usize,
+    at_once: usize,
+    /// Of those at work: x in 16 bits, and the row of `held` that comes next.
     rounded: Vec<Block>,
-    /// The row of `held` that comes next.
     next: usize,
     /// Where other threads have the rest of the matrix.
     part: Option<Part<'a>>,
@@ -54,40 +59,54 @@ pub(super) struct Product<'a> {
 
 impl<'a> Product<'a> {
     pub fn new(held: Held<'a>, x: &'a [f32], out: &'a mut [f32]) -> Self {
-        Self { rounded: held.rounded(x), held, x, out, next: 0, part: None }
+        Self { at_once: x.len() / held.matrix.cols, held, x, out, done: 0, rounded: Vec::new(), next: 0, part: None }
     }
 
-    /// The same where `held` is the first part of each row of `out`, and other threads make the rest.
-    pub fn in_parts(self, part: Part<'a>) -> Self {
-        Self { part: Some(part), ..self }
+    /// The same where `held` is the first part of each row of `out`, and other threads make the rest, for so many
+    /// tokens at once.
+    pub fn in_parts(self, part: Part<'a>, at_once: usize) -> Self {
+        Self { part: Some(part), at_once, ..self }
     }
 
     /// Does some of it. Returns whether more is to be done, if only by other threads.
     ///
     /// # Errors
     /// Those of the threads.
+    #[inline(never)]
     pub fn step(&mut self) -> Result<bool> {
-        let Self { held, x, out, rounded, next, part } = self;
-        let rows = held.matrix.rows;
+        let Self { held, done, at_once, rounded, next, part, .. } = self;
+        let (rows, cols) = (held.matrix.rows, held.matrix.cols);
+        let tokens = (self.x.len() / cols).max(1);
+        let (some, count) = ((*at_once).min(tokens - *done), self.out.len() / tokens);
+        let x = &self.x[*done * cols..][..some * cols];
+        let out = &mut self.out[*done * count..][..some * count];
         if let Some(part) = part
             && !part.has_begun(x)?
         {
             return Ok(true);
         }
+        if *next == 0 {
+            *rounded = held.rounded(x);
+        }
         if *next < rows {
-            let some = *next..rows.min(*next + (STEP / x.len()).max(1));
-            *next = some.end;
-            match part {
-                Some(part) => held.apply(some, x, rounded, part.own(out))?,
-                None => held.apply(some, x, rounded, out)?,
-            }
+            let range = *next..rows.min(*next + (STEP / x.len().max(1)).max(1));
+            *next = range.end;
+            let own = match part {
+                Some(part) => part.own(out),
+                None => &mut *out,
+            };
+            held.apply(range, x, rounded, own)?;
             if *next < rows {
                 return Ok(true);
             }
         }
-        match part {
-            Some(part) => part.is_unfinished(out),
-            None => Ok(false),
+        if let Some(part) = part
+            && part.is_unfinished(out)?
+        {
+            return Ok(true);
         }
+        *done += some;
+        *next = 0;
+        Ok(*done < tokens)
     }
 }

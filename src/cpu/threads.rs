@@ -134,25 +134,21 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// How many of these tokens go into a product of `values` values for each. Products have much the same size, so that
-    /// none has a single token, whose x would be rounded.
-    pub fn tokens(&self, tokens: usize, values: usize) -> usize {
-        let most = self.team.threads.room() / values;
-        tokens.div_ceil(tokens.div_ceil(most))
-    }
-
     /// `out[t] = matrix[rows] · x[t]`, for the rows of one group. `held` is what thread 0 has.
     pub fn product<'a>(&'a self, held: Held<'a>, rows: Range<usize>, x: &'a [f32], out: &'a mut [f32]) -> Product<'a> {
-        let count = rows.len();
+        let threads = &*self.team.threads;
+        let (count, cols) = (rows.len(), held.matrix.cols);
+        // Tokens that there is room for, in parts of much the same size, so that none has a single token: its x would
+        // be rounded.
+        let (tokens, most) = (x.len() / cols, threads.room() / count.max(cols));
+        let at_once = tokens.div_ceil(tokens.div_ceil(most));
         let (own, group) = (self.team.part(count, 0).end, rows.start / count);
         let first = if self.is_whole { rows.start } else { group * own };
         let matrix = held.matrix.rows(first..first + own);
         // A product of one token is written in place.
-        let tokens = out.len() / count;
-        let found = if tokens > 1 { vec![0.0; tokens * own] } else { Vec::new() };
-        let part =
-            Part { threads: &*self.team.threads, number: self.number, group, own, count, has_begun: false, found };
-        Product::new(Held { matrix, ..held }, x, out).in_parts(part)
+        let found = if at_once > 1 { vec![0.0; at_once * own] } else { Vec::new() };
+        let part = Part { threads, number: self.number, group, own, count, has_begun: false, found };
+        Product::new(Held { matrix, ..held }, x, out).in_parts(part, at_once)
     }
 }
 
@@ -181,7 +177,8 @@ impl Part<'_> {
 
     /// Where the rows of thread 0 belong, which `out` begins with if it is of one token.
     pub fn own<'o>(&'o mut self, out: &'o mut [f32]) -> &'o mut [f32] {
-        if self.found.is_empty() { &mut out[..self.own] } else { &mut self.found }
+        let values = out.len() / self.count * self.own;
+        if self.found.is_empty() { &mut out[..values] } else { &mut self.found[..values] }
     }
 
     /// Whether other threads are at work. Once they are not, `out` has all rows.
@@ -192,6 +189,7 @@ impl Part<'_> {
         let rows = out.chunks_exact_mut(self.count).zip(self.found.chunks_exact(self.own));
         rows.for_each(|(out, found)| out[..self.own].copy_from_slice(found));
         self.threads.take(self.own, self.count, out);
+        self.has_begun = false;
         Ok(false)
     }
 }

@@ -91,22 +91,26 @@ impl Tensor {
         out: &mut [f32],
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
-        if let Some(known) = &self.known {
-            return self.apply_known(known, rows, x, out);
-        }
-        let held = Held { matrix: self.matrix(), dot: self.dot };
-        let (tokens, count) = (x.len() / self.cols, rows.len());
-        let at_once = self.shared.as_ref().map_or(tokens, |shared| shared.tokens(tokens, count.max(self.cols)));
-        for (x, out) in x.chunks((at_once * self.cols).max(1)).zip(out.chunks_mut((at_once * count).max(1))) {
-            let mut product = match &self.shared {
-                Some(shared) => shared.product(held, rows.clone(), x, out),
-                None => Product::new(Held { matrix: held.matrix.rows(rows.clone()), ..held }, x, out),
-            };
+        if let Some(mut product) = self.product(rows, x, out)? {
             while product.step()? {
                 yield_now().await;
             }
         }
         Ok(())
+    }
+
+    /// A product to be made step by step; `None` where it is made at once, of a tensor of which not all is known.
+    #[inline(never)]
+    fn product<'a>(&'a self, rows: Range<usize>, x: &'a [f32], out: &'a mut [f32]) -> Result<Option<Product<'a>>> {
+        if let Some(known) = &self.known {
+            self.apply_known(known, rows, x, out)?;
+            return Ok(None);
+        }
+        let held = Held { matrix: self.matrix(), dot: self.dot };
+        Ok(Some(match &self.shared {
+            Some(shared) => shared.product(held, rows, x, out),
+            None => Product::new(Held { matrix: held.matrix.rows(rows), ..held }, x, out),
+        }))
     }
 
     /// All of it as f32: for norms, biases and the like.
