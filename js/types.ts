@@ -268,7 +268,7 @@ export interface SelfCheck {
    * `passed`; `replaced`: some kernels computed wrong values, and plainer variants of them, which do not, run in their
    * place; `partial`: those that were checked are right, and time was up before the others, so the next load checks
    * again; `failed`: there are no others for those in `wrong`, so expect wrong text; `remembered`: checked at an
-   * earlier load; `skipped`: on the CPU, for an embedder, or as `selfCheck: false` says.
+   * earlier load; `skipped`: on the CPU, for an embedder of texts, or as `selfCheck: false` says.
    */
   readonly verdict: 'passed' | 'partial' | 'replaced' | 'failed' | 'remembered' | 'skipped';
   /** Ids of the variants that others have replaced. */
@@ -454,6 +454,8 @@ export interface ModelInfo {
   readonly embeddingLength?: number;
   /** What prompts may hold besides text, where an encoder of it was loaded, see {@link LoadOptions.mmproj}. */
   readonly media?: { readonly image: boolean; readonly audio: boolean };
+  /** The encoders that {@link LoadOptions.mmproj} has loaded, and whether their kernels compute what they should. */
+  readonly encoders?: readonly { readonly projector: string; readonly selfCheck: SelfCheck }[];
   /** The smaller model that drafts tokens, see {@link LoadOptions.draft}; its memory is part of `gpuBytes`. */
   readonly draft?: Readonly<
     Pick<ModelInfo, 'architecture' | 'name' | 'quantization' | 'parameters' | 'contextLength' | 'gpuBytes'>

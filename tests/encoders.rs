@@ -244,3 +244,32 @@ fn rounded_rows_have_room() {
     }
     assert!(rounded > 5, "{rounded} roundings");
 }
+
+#[test]
+fn a_check_of_kernels_runs_few_rows_through_all_lists() {
+    for name in NAMES {
+        let mut gguf = open(name);
+        let config = config(&gguf).expect(name);
+        flatten(&mut gguf);
+        let matched = match_tensors(&config, &gguf.tensors).expect(name);
+        let program = program(&config);
+        for rows in [1, 3, 20] {
+            EncoderInput::sample(&program, rows).check(&program, rows).expect(name);
+        }
+        let mut plan = Plan::default();
+        let caps = Caps::baseline();
+        let weights = place(&program, &caps, &gguf.tensors, matched, &mut plan).expect(name).weights;
+        let buffers = Buffers::for_batches(&program, 32, &mut plan);
+        let forward = Forward::new(&program, &caps, &weights, &buffers);
+        let (lists, traced) = (forward.batch_lists(32), forward.traced_batch(32));
+        let keys = traced.iter().flat_map(|step| &step.dispatches).map(|dispatch| dispatch.kernel.key());
+        assert!(lists.all().map(|dispatch| dispatch.kernel.key()).eq(keys), "{name}: other dispatches");
+        let ops = traced.iter().flat_map(|step| step.ops.clone());
+        assert!(ops.eq(0..program.ops().count()), "{name}: operations are missing");
+        let last = traced.last().expect("a step");
+        assert!(last.results.iter().any(|(of, _)| *of == program.output_activation()), "{name}: the rows");
+        for side in &program.sides {
+            assert!(traced.iter().any(|step| step.results.iter().any(|(of, _)| of == side)), "{name}: deeper rows");
+        }
+    }
+}

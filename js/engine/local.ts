@@ -88,7 +88,7 @@ export class LocalEngine implements Engine {
       threads: info.backend === 'cpu' ? (threadCounts.get(handle) ?? 1) : 0,
       ...(tuning && { tuning }),
       ...(draft && { draft }),
-      ...(encoder && { media: encoder.media }),
+      ...encoder?.info,
     };
   }
 
@@ -127,7 +127,7 @@ export class LocalEngine implements Engine {
       });
       try {
         const width = mmproj === undefined ? 0 : guarded(() => handle.rowWidth());
-        const options = { backend, precision, keepEncoder, maxImageTokens, resize };
+        const options = { backend, precision, keepEncoder, maxImageTokens, resize, selfCheck };
         const open = { scope, report, width, device: given };
         encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);

@@ -6,7 +6,8 @@ import { Recovery, readOnce } from '../engine/recovery.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { warner } from '../load/cache/warning.js';
 import { withSources } from '../load/sources.js';
-import type { Source, SourceOptions } from '../types.js';
+import { Verdicts } from '../tuning/verdicts.js';
+import type { ModelInfo, Source, SourceOptions } from '../types.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { digestOf, digestOfPart } from './digest.js';
@@ -32,6 +33,7 @@ export interface EncoderOptions {
   readonly maxImageTokens?: number | undefined;
   readonly resize?: 'pad' | 'stretch' | undefined;
   readonly keepEncoder?: boolean | undefined;
+  readonly selfCheck?: boolean | undefined;
   /** Of a file that has both, the encoder of sounds. */
   readonly ofSounds?: boolean;
 }
@@ -115,11 +117,16 @@ export class Encoder {
   ): Promise<Encoder> {
     const { scope, report, width, device } = about;
     const { WasmEncoder: Handle } = await wasmClasses();
-    const { backend, precision, ofSounds } = options;
+    const { backend, precision, ofSounds, selfCheck } = options;
     const given = { backend, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
-      const start = async (sources: ByteSource[]): Promise<WasmEncoder> =>
-        Handle.load(sources, given, tell, device?.());
+      const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {
+        const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read('checked') : undefined;
+        const checked = { ...given, ...(verdicts && { selfCheck: verdicts.known }) };
+        const handle = await Handle.load(sources, checked, tell, device?.());
+        await verdicts?.note(handle.info(), undefined, warner(from.onWarning));
+        return handle;
+      };
       return withSources(source, from, {
         signal,
         work: (sources) => settled(start(sources), signal),
@@ -138,6 +145,12 @@ export class Encoder {
     }
     encoder.free();
     throw invalidArgument(`option 'mmproj': rows of ${found} values, the model takes ${width}: it is of another model`);
+  }
+
+  /** What `info` says of it. */
+  get about(): NonNullable<ModelInfo['encoders']>[number] {
+    const { projector, selfCheck } = this.#info;
+    return { projector, selfCheck };
   }
 
   /** What an image or a sound becomes; one that was met before is not encoded again. */

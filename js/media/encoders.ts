@@ -4,22 +4,23 @@
 import { WebggufError, invalidArgument } from '../errors.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import { FIRST_ROW } from '../model/prompt.js';
-import type { Source, SourceOptions } from '../types.js';
+import type { ModelInfo, Source, SourceOptions } from '../types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';
 
 /** @internal */
 export class Encoders {
-  /** What they take. */
-  readonly media: { readonly image: boolean; readonly audio: boolean };
+  /** What they take, and what they are. */
+  readonly info: Required<Pick<ModelInfo, 'media' | 'encoders'>>;
   readonly #all: readonly Encoder[];
   readonly #given: GivenRows;
 
   private constructor(all: readonly Encoder[], given: GivenRows) {
     this.#all = all;
     this.#given = given;
-    this.media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
+    const media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
+    this.info = { media, encoders: all.map(({ about }) => about) };
   }
 
   /** `width`: values of a row of the model's prompts. Rejects with `invalid_argument` for an encoder of another. */
@@ -46,7 +47,7 @@ export class Encoders {
     }
   }
 
-  /** What an image or a sound becomes, of a kind that {@link media} has. */
+  /** What an image or a sound becomes, of a kind that {@link info} has. */
   encode(content: Content, asked: Asked): Promise<Encoded> {
     const encoder = this.#all.find(({ hears }) => hears === 'audio' in content) as Encoder;
     return encoder.encode(content, asked);
@@ -68,7 +69,7 @@ export class Encoders {
   rowsIn(ids: Uint32Array): { imageTokens: number; audioTokens: number } {
     const rows = ids.filter((id) => id >= FIRST_ROW);
     const { sounds } = this.#given;
-    const audioTokens = this.media.image ? rows.filter((id) => sounds.has(id)).length : rows.length;
+    const audioTokens = this.info.media.image ? rows.filter((id) => sounds.has(id)).length : rows.length;
     return { imageTokens: rows.length - audioTokens, audioTokens };
   }
 

@@ -77,7 +77,11 @@ export class Verdicts {
   };
 
   /** Keeps what was found, and says what is wrong. */
-  async note({ adapter, selfCheck }: ModelInfo, tuning: Tuning | undefined, warn: (warning: LoadWarning) => void) {
+  async note(
+    { adapter, selfCheck }: Pick<ModelInfo, 'adapter' | 'selfCheck'>,
+    tuning: Tuning | undefined,
+    warn: (warning: LoadWarning) => void,
+  ): Promise<void> {
     const { verdict, replaced, wrong } = selfCheck;
     const names = (verdict === 'failed' ? wrong : replaced).join(', ');
     if (verdict === 'failed' || verdict === 'replaced') {

@@ -5,7 +5,16 @@
 import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { SamplingOptions } from '../sampling.js';
-import type { Evaluation, GenerationResult, Inspection, ModelInfo, Piece, Usage, WasmInput } from '../types.js';
+import type {
+  Evaluation,
+  GenerationResult,
+  Inspection,
+  ModelInfo,
+  Piece,
+  SelfCheck,
+  Usage,
+  WasmInput,
+} from '../types.js';
 
 /** One part of a file, pulled piece by piece in file order. */
 export interface ByteSource {
@@ -224,6 +233,9 @@ export interface EncoderInfo {
   readonly hasBreaks: boolean;
   /** As `Picture` or `Sound` of the module `media` takes them, without what the caller chooses. */
   readonly numbers: readonly number[];
+  /** Name of the GPU; empty on the CPU. */
+  readonly adapter: string;
+  readonly selfCheck: SelfCheck;
 }
 
 /** An encoder of images or sounds. */
@@ -232,7 +244,7 @@ export class WasmEncoder {
   static load(
     sources: ByteSource[],
     /** `ofSounds`: of a file that has both, the encoder of sounds. */
-    options: Pick<WasmLoadOptions, 'backend' | 'precision'> & { ofSounds?: boolean },
+    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck'> & { ofSounds?: boolean },
     onProgress: (stage: string, loaded: number, total: number) => void,
     device?: DeviceHandle,
   ): Promise<WasmEncoder>;

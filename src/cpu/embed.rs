@@ -114,7 +114,8 @@ fn staged(
     let layers = program.layers.iter().flatten().filter(|_| stage + 1 == stages.len());
     let mut made = Activations::of(program, stages[stage].iter().chain(layers), count);
     if let (Some(image), Some(before)) = (image, stage.checked_sub(1)) {
-        regroup(program, &stages[stage][0], (&rows, &mut made), &image.folds[before].taps);
+        let op = &stages[stage][0];
+        regroup(program, op, (&rows.values, &mut made.values[op.writes().0]), &image.folds[before].taps);
     }
     made
 }
@@ -125,7 +126,9 @@ fn regrouped(program: &Program, rows: Activations, image: Option<&EncoderInput>,
     for op in program.head_parts().1 {
         match (op, image) {
             (Op::Pool { x, kind, y }, _) => made.values[y.0] = pool(*kind, program.width(*x), &rows.values[x.0]),
-            (Op::Regroup { .. }, Some(image)) => regroup(program, op, (&rows, &mut made), &image.groups),
+            (Op::Regroup { y, .. }, Some(image)) => {
+                regroup(program, op, (&rows.values, &mut made.values[y.0]), &image.groups);
+            }
             _ => {}
         }
     }
@@ -133,9 +136,9 @@ fn regrouped(program: &Program, rows: Activations, image: Option<&EncoderInput>,
 }
 
 /// Runs an operation that makes other rows.
-fn regroup(program: &Program, op: &Op, (rows, made): (&Activations, &mut Activations), taps: &Taps) {
-    if let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, y } = *op {
+pub(super) fn regroup(program: &Program, op: &Op, (rows, made): (&[Vec<f32>], &mut [f32]), taps: &Taps) {
+    if let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, .. } = *op {
         let shape = Shape { width: program.width(x), parts, taps: of_part, by_value, mode: Mode::Write };
-        mix(shape, [&taps[0], &taps[1]], &rows.values[x.0], &mut made.values[y.0]);
+        mix(shape, [&taps[0], &taps[1]], &rows[x.0], made);
     }
 }

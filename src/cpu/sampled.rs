@@ -4,12 +4,13 @@
 //! of the other way in their place, step by step, so that every operation starts from whole inputs.
 
 use crate::cpu::CpuModel;
+use crate::cpu::embed::regroup;
 use crate::cpu::interpreter::Activations;
 use crate::cpu::weights::{Samples, Weights};
 use crate::error::Result;
 use crate::kernels::kv_type::cache::CacheFormat;
 use crate::model::program::{Activation, Op};
-use crate::model::{ModelConfig, WeightSpec};
+use crate::model::{EncoderInput, ModelConfig, WeightSpec};
 use crate::time_slice::TimeSlice;
 
 /// Rows of a matrix that are known, at most.
@@ -30,6 +31,7 @@ pub struct SampledModel {
     model: CpuModel,
     run: Activations,
     ids: Vec<u32>,
+    input: Option<EncoderInput>,
     time_slice: TimeSlice,
 }
 
@@ -44,7 +46,7 @@ impl SampledModel {
         let weights = Weights::sampled(config, samples, is_needed)?;
         let model = CpuModel::new(config.clone(), weights, context, cache);
         let run = Activations { tokens: 0, values: Vec::new() };
-        Some(Self { model, run, ids: Vec::new(), time_slice: TimeSlice::new() })
+        Some(Self { model, run, ids: Vec::new(), input: None, time_slice: TimeSlice::new() })
     }
 
     /// A pass of `ids` at `position` and after begins; everything before is cached.
@@ -58,14 +60,28 @@ impl SampledModel {
         self.ids = ids.to_vec();
     }
 
+    /// A pass of an encoder over `input`, whose rows are as many at every stage, begins.
+    pub fn begin_input(&mut self, input: EncoderInput) {
+        self.model.go_to(0);
+        let program = self.model.program();
+        self.run = Activations::of(program, program.ops(), input.rows);
+        self.input = Some(input);
+    }
+
     /// Runs operations of the pass.
     ///
     /// # Errors
     /// `out_of_memory` where the cache cannot grow.
     pub async fn run(&mut self, ops: &[Op]) -> Result<()> {
-        let (_, mut interpreter) = self.model.interpreter(&mut self.run, &self.ids);
+        let (program, mut interpreter) = self.model.interpreter(&mut self.run, &self.ids);
+        interpreter.input = self.input.as_ref();
         let mut turns = self.time_slice.turns();
         for op in ops {
+            if let (Op::Regroup { y, .. }, Some(input)) = (op, &self.input) {
+                let mut made = interpreter.run.take(*y);
+                regroup(program, op, (&interpreter.run.values, &mut made), input.taps_of(program, op));
+                interpreter.run.put(*y, made);
+            }
             interpreter.run(op, &mut turns).await?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Batches of inputs: all their rows through the layers, and one row for each of them through what follows pooling.
 
-use super::fusion::{Attend, OfHeads};
-use super::{Buffers, Forward, Lowering};
+use super::fusion::{Attend, Fused, OfHeads};
+use super::{Buffers, Forward, Lowering, Places};
 use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch, attention_of_inputs};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::rope_batch::{RopeBatch, rope_batch};
@@ -30,31 +30,60 @@ impl BatchLists {
     }
 }
 
-impl Forward<'_> {
+/// Operations of a program that are lowered together, over rows of one kind.
+pub(super) struct Section<'a> {
+    /// The part of the program: 0 the embedding, then the layers, then the head.
+    pub part: usize,
+    pub ops: &'a [Op],
+    pub places: &'a Places,
+    pub steps: Vec<(Fused<'a>, Vec<Dispatch>)>,
+}
+
+impl Section<'_> {
+    pub fn dispatches(self) -> impl Iterator<Item = Dispatch> {
+        self.steps.into_iter().flat_map(|(_, dispatches)| dispatches)
+    }
+}
+
+impl<'a> Forward<'a> {
     /// Everything that runs batches of up to `most` rows, which the buffers have room for.
     pub fn batch_lists(&self, most: usize) -> BatchLists {
-        let format = self.caps.activation_format;
-        let buffers = Buffers { chunk: most, ..self.buffers.clone() };
-        let (of_rows, places) = (Forward { buffers: &buffers, ..*self }, &buffers.places);
-        let stage = |(number, ops)| {
-            let chunk = self.program.stage_rows.get(number).copied().unwrap_or(most);
-            of_rows.stage(number, ops, chunk)
-        };
-        let mut stages: Vec<Vec<Dispatch>> = self.program.stages().into_iter().enumerate().map(stage).collect();
-        let mut rows = stages.pop().unwrap_or_default();
-        for (ops, places) in self.program.layers.iter().zip(&places.layers) {
-            rows.extend(of_rows.many_rows(places).lower_many(ops, format));
-        }
-        let (before, pooled) = self.program.head_parts();
-        rows.extend(of_rows.many_rows(&places.head).lower_many(before, format));
-        let buffers = Buffers { pass: self.buffers.inputs.pass, ..buffers.clone() };
-        let of_inputs = Forward { buffers: &buffers, ..*self };
-        let inputs = of_inputs.many_rows(&buffers.places.head).lower_many(pooled, ActivationFormat::F32);
-        BatchLists { most, stages, rows, inputs }
+        let sections = self.batch_sections(most).into_iter();
+        let mut sections: Vec<Vec<Dispatch>> = sections.map(|section| section.dispatches().collect()).collect();
+        let inputs = sections.pop().unwrap_or_default();
+        let rows = sections.split_off(self.program.stages().len() - 1);
+        BatchLists { most, stages: sections, rows: rows.concat(), inputs }
     }
 
-    /// The dispatches of a stage of the embedding, over up to `chunk` rows.
-    fn stage(&self, number: usize, ops: &[Op], chunk: usize) -> Vec<Dispatch> {
+    /// The stages of the embedding, the layers, the head before rows are pooled, and what follows pooling, of batches
+    /// of up to `most` rows.
+    pub(super) fn batch_sections(&self, most: usize) -> Vec<Section<'a>> {
+        let format = self.caps.activation_format;
+        let buffers = Buffers { chunk: most, ..self.buffers.clone() };
+        let (program, of_rows, places) = (self.program, Forward { buffers: &buffers, ..*self }, &self.buffers.places);
+        let mut sections = Vec::new();
+        for (number, ops) in program.stages().into_iter().enumerate() {
+            let chunk = program.stage_rows.get(number).copied().unwrap_or(most);
+            let steps = of_rows.stage(number, ops, chunk);
+            sections.push(Section { part: 0, ops, places: &places.embed, steps });
+        }
+        for (layer, (ops, places)) in program.layers.iter().zip(&places.layers).enumerate() {
+            let steps = of_rows.many_rows(places).steps_many(ops, format);
+            sections.push(Section { part: 1 + layer, ops, places, steps });
+        }
+        let (part, places) = (1 + program.layers.len(), &places.head);
+        let (ops, pooled) = program.head_parts();
+        let steps = of_rows.many_rows(places).steps_many(ops, format);
+        sections.push(Section { part, ops, places, steps });
+        let of_inputs = Buffers { pass: buffers.inputs.pass, ..buffers.clone() };
+        let of_inputs = Forward { buffers: &of_inputs, ..*self };
+        let steps = of_inputs.many_rows(places).steps_many(pooled, ActivationFormat::F32);
+        sections.push(Section { part, ops: pooled, places, steps });
+        sections
+    }
+
+    /// The steps of a stage of the embedding, over up to `chunk` rows.
+    fn stage<'o>(&self, number: usize, ops: &'o [Op], chunk: usize) -> Vec<(Fused<'o>, Vec<Dispatch>)> {
         let mut buffers = Buffers { chunk, ..self.buffers.clone() };
         if let Some(tables) = &mut buffers.tables {
             if let Some((pass, _)) = tables.folds.get(number) {
@@ -65,7 +94,7 @@ impl Forward<'_> {
             }
         }
         let forward = Forward { buffers: &buffers, ..*self };
-        forward.many_rows(&buffers.places.embed).lower_many(ops, ActivationFormat::F32)
+        forward.many_rows(&buffers.places.embed).steps_many(ops, ActivationFormat::F32)
     }
 
     /// Where the pooled rows end up: `[inputs, width]` f32.

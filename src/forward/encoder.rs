@@ -10,7 +10,7 @@ use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::turn::turn;
 use crate::model::TableWidths;
-use crate::model::program::{Combining, Grouping, Keys, Op, Operand, Program, Sight};
+use crate::model::program::{Combining, Grouping, Op, Operand, Program};
 
 /// What the caller of an encoder writes beside the rows that it reads.
 #[derive(Debug, Clone)]
@@ -39,8 +39,7 @@ impl Tables {
         };
         let [places, groups] = [pair("positions", places), pair("groups", groups)];
         let breaks = pair("breaks", breaks);
-        let is_cut = |op: &Op| matches!(op, Op::Attend { keys: Keys::OfInput(Sight::Part), .. });
-        let parts = if program.ops().any(is_cut) { rows } else { 0 };
+        let parts = if program.has_parts() { rows } else { 0 };
         let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
         let parts = [pass, plan.words("parts", parts * 2)];
         let behind = program.stage_rows.iter().copied().skip(1).chain([rows]);

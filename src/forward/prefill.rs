@@ -1,5 +1,6 @@
 //! Many rows: a chunk of tokens through all layers, and the head for several rows.
 
+use super::embedder::Section;
 use super::fusion::{Fused, Input, PREFILL, Step, Then, steps};
 use super::recurrent::Pass;
 use super::{Forward, Lowering, Place, Places};
@@ -13,7 +14,7 @@ use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Keys, Op};
 
-impl Forward<'_> {
+impl<'a> Forward<'a> {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output, the cache the keys and
     /// values.
     pub fn prefill(&self) -> Vec<Dispatch> {
@@ -23,14 +24,10 @@ impl Forward<'_> {
     /// The list of [`Forward::prefill`], and how many of its dispatches it takes until caches and recurrent states are
     /// complete. A chunk of which nothing else is wanted ends there.
     pub fn prefill_and_kept(&self) -> (Vec<Dispatch>, usize) {
-        let (places, format) = (&self.buffers.places, self.caps.activation_format);
-        let mut list = self.many_rows(&places.embed).lower_many(&self.program.embed, ActivationFormat::F32);
-        let mut kept = 0;
-        for (ops, places) in self.program.layers.iter().zip(&places.layers) {
-            for (fused, dispatches) in self.many_rows(places).steps_many(ops, format) {
-                kept = self.kept_after(&fused.step, dispatches.len()).map_or(kept, |count| list.len() + count);
-                list.extend(dispatches);
-            }
+        let (mut list, mut kept) = (Vec::new(), 0);
+        for (fused, dispatches) in self.prefill_sections().into_iter().flat_map(|section| section.steps) {
+            kept = self.kept_after(&fused.step, dispatches.len()).map_or(kept, |count| list.len() + count);
+            list.extend(dispatches);
         }
         (list, kept)
     }
@@ -46,6 +43,23 @@ impl Forward<'_> {
         }
     }
 
+    /// The embedding and the layers of a chunk of tokens.
+    pub(super) fn prefill_sections(&self) -> Vec<Section<'a>> {
+        let (places, program) = (&self.buffers.places, self.program);
+        let section = |part: usize, ops: &'a [Op], places: &'a Places, format: ActivationFormat| Section {
+            part,
+            ops,
+            places,
+            steps: self.many_rows(places).steps_many(ops, format),
+        };
+        let layers = program.layers.iter().zip(&places.layers).zip(1..);
+        let embed = section(0, &program.embed, &places.embed, ActivationFormat::F32);
+        [embed]
+            .into_iter()
+            .chain(layers.map(|((ops, places), part)| section(part, ops, places, self.caps.activation_format)))
+            .collect()
+    }
+
     /// Every token of a pass of at most [`EVALUATE_CHUNK`](super::EVALUATE_CHUNK) → logits `[tokens, vocab]` in
     /// `all_logits`.
     pub fn head_of_all(&self, all_logits: Slice) -> Vec<Dispatch> {
@@ -54,7 +68,7 @@ impl Forward<'_> {
         lowering.lower_many(&self.program.head, ActivationFormat::F32)
     }
 
-    pub(super) fn many_rows<'a>(&'a self, places: &'a Places) -> Lowering<'a> {
+    pub(super) fn many_rows<'f>(&'f self, places: &'f Places) -> Lowering<'f> {
         Lowering { forward: *self, places, rows: self.buffers.chunk as u32, spare: None, adapter: None }
     }
 }

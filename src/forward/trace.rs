@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use super::decode::in_a_row;
+use super::embedder::Section;
 use super::fusion::{Fused, is_dead};
 use super::{Forward, Place, Places};
-use crate::kernels::caps::ActivationFormat;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Op, Program};
 
@@ -32,22 +32,25 @@ pub fn ops_in_a_row(program: &Program) -> Vec<Op> {
 impl Forward<'_> {
     /// The steps of [`Forward::prefill`].
     pub fn traced_prefill(&self) -> Vec<Traced> {
-        let (ops, all) = (in_a_row(self.program).0, &self.buffers.places);
-        let parts = [(&self.program.embed, &all.embed)].into_iter().chain(self.program.layers.iter().zip(&all.layers));
+        self.traced(self.prefill_sections())
+    }
+
+    /// The steps of [`Forward::batch_lists`].
+    pub fn traced_batch(&self, most: usize) -> Vec<Traced> {
+        self.traced(self.batch_sections(most))
+    }
+
+    /// The steps of sections that follow each other from the first operation on.
+    fn traced(&self, sections: Vec<Section>) -> Vec<Traced> {
+        let ops = in_a_row(self.program).0;
         let mut traced = Vec::new();
         let mut first = 0;
-        for (part, (own, places)) in parts.enumerate() {
-            let format = if part == 0 { ActivationFormat::F32 } else { self.caps.activation_format };
-            for (fused, dispatches) in self.many_rows(places).steps_many(own, format) {
+        for Section { part, ops: own, places, steps } in sections {
+            let stream = places.of(self.program.residual()).slice;
+            for (fused, dispatches) in steps {
                 let range = first + fused.start..first + fused.end;
-                let results = results(&ops, &range, places);
-                traced.push(Traced {
-                    part,
-                    stream: places.of(self.program.residual()).slice,
-                    results,
-                    ops: range,
-                    dispatches,
-                });
+                let results = results(self.program, &ops, &range, places);
+                traced.push(Traced { part, stream, results, ops: range, dispatches });
             }
             first += own.len();
         }
@@ -61,7 +64,7 @@ impl Forward<'_> {
         self.decode_steps(1, &mut |fused: &Fused, [before, places]: [&Places; 2], dispatches| {
             let range = fused.start..fused.end;
             let part = part_of[fused.end - 1];
-            let results = results(&ops, &range, places);
+            let results = results(self.program, &ops, &range, places);
             traced.push(Traced {
                 part,
                 stream: before.of(self.program.residual()).slice,
@@ -74,11 +77,12 @@ impl Forward<'_> {
     }
 }
 
-fn results(ops: &[Op], range: &Range<usize>, places: &Places) -> Vec<(Activation, Place)> {
+fn results(program: &Program, ops: &[Op], range: &Range<usize>, places: &Places) -> Vec<(Activation, Place)> {
     let (own, rest) = (&ops[range.clone()], &ops[range.end..]);
     let is_last = |at: usize, y: Activation| own[at + 1..].iter().all(|op| op.writes() != y);
     let written = own.iter().enumerate().map(|(at, op)| (at, op.writes())).filter(|&(at, y)| is_last(at, y));
     let output = own.last().filter(|_| rest.is_empty()).map(Op::writes);
-    let read = written.map(|(_, y)| y).filter(|&y| output == Some(y) || !is_dead(y, rest));
+    let is_given = |y: Activation| output == Some(y) || program.sides.contains(&y);
+    let read = written.map(|(_, y)| y).filter(|&y| is_given(y) || !is_dead(y, rest));
     read.map(|y| (y, places.of(y))).collect()
 }

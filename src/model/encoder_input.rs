@@ -1,6 +1,6 @@
 //! What an encoder reads of an image, a tile or a piece of a sound, as plain numbers.
 
-use super::program::{Keys, Op, Program, Sight};
+use super::program::{Op, Program};
 use crate::{Error, Result};
 
 /// Rows of weights that a row is the sum of: indices, and the bits of f32 weights. A tap of weight 0 reads nothing.
@@ -106,8 +106,7 @@ impl EncoderInput {
             return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));
         }
         let of_parts = self.parts.iter().fold(0, |sum: usize, &part| sum.saturating_add(part as usize));
-        let is_cut = program.ops().any(|op| matches!(op, Op::Attend { keys: Keys::OfInput(Sight::Part), .. }));
-        if (is_cut && of_parts != rows) || self.parts.contains(&0) {
+        if (program.has_parts() && of_parts != rows) || self.parts.contains(&0) {
             return Err(Error::invalid_argument(format!("parts of an image: expected {rows} rows, found {of_parts}")));
         }
         self.check_folds(program)?;

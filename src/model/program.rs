@@ -221,6 +221,11 @@ impl Program {
         self.stage_rows.get(before).copied().unwrap_or(most)
     }
 
+    /// Whether rows of an encoder see those of their own part alone in some layers.
+    pub fn has_parts(&self) -> bool {
+        self.ops().any(|op| matches!(op, Op::Attend { keys: Keys::OfInput(Sight::Part), .. }))
+    }
+
     /// How rows become others in the embedding, in order.
     pub fn folds(&self) -> impl Iterator<Item = Grouping> {
         self.embed.iter().filter_map(|op| match op {

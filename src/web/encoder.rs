@@ -14,7 +14,7 @@ use super::source::ByteSource;
 use super::tensor::DeviceHandle;
 use crate::Error;
 use crate::model::{EncoderInput, Fold, TableWidths};
-use crate::runtime::AnyEmbedder;
+use crate::runtime::{AnyEmbedder, SelfCheck};
 
 /// Index that stands for a row of zeros among the taps of a fold.
 const NOTHING: u32 = u32::MAX;
@@ -48,6 +48,9 @@ struct Info {
     hears_too: bool,
     /// Arguments for `Picture` or `Sound` of the module `media`, without those that the caller chooses.
     numbers: Vec<f64>,
+    /// Name of the GPU; empty on the CPU.
+    adapter: String,
+    self_check: SelfCheck,
 }
 
 impl Info {
@@ -69,6 +72,13 @@ impl Info {
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
         let of_sounds = [encoder.bins, encoder.merge, config.hidden];
         let images = numbers.chain(channels);
+        let (adapter, self_check) = match model {
+            AnyEmbedder::Gpu(encoder) => {
+                let model = encoder.model();
+                (model.device().adapter.name.clone(), model.self_check().clone())
+            }
+            AnyEmbedder::Cpu(_) => Default::default(),
+        };
         Some(Self {
             projector: encoder.projector.name,
             width: encoder.row_width(),
@@ -78,6 +88,8 @@ impl Info {
             hears,
             hears_too: !hears && HEARING.iter().any(|name| config.has_tensor(name)),
             numbers: if hears { of_sounds.map(|n| n as f64).into() } else { images.collect() },
+            adapter,
+            self_check,
         })
     }
 }

@@ -193,17 +193,9 @@ pub async fn load_encoder(
         return Err(to_js(Error::invalid_argument(message)));
     }
     let room = Room::one(config.context_length);
-    let precision = options.precision;
-    let job = Job {
-        config,
-        tensors: &gguf.tensors,
-        matched,
-        room,
-        precision,
-        known_verdict: None,
-        tune: None,
-        threads: None,
-    };
+    let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
+    let job =
+        Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
     let device = open(options.backend, device).await?;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     match job.run(device.zip(caps), readers, &mut progress).await? {

@@ -1,8 +1,13 @@
 // Kernels that compute wrong values on a device: a load notices them, runs plainer variants in their place and says so.
 
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
-import { longTest } from '../long.mjs';
+import { readJson } from '../../tools/common.mjs';
+import { ENCODERS } from '../js/encoders.mjs';
+import { NAMES } from '../js/images.mjs';
+import { LISTENERS } from '../js/sounds.mjs';
+import { longTest, testIf } from '../long.mjs';
 import { openSite, STORYTELLER } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
@@ -33,12 +38,12 @@ const LOAD = async ({ url, planted, milliseconds = 0.01, options = {} }) => {
   const warnings = [];
   const onWarning = ({ code, message }) => warnings.push({ code, message });
   const model = await WasmModel.load(url, { gpu, contextLength: 128, onWarning, ...options });
-  const { selfCheck, variants } = model.info;
+  const { selfCheck, variants, encoders } = model.info;
   const ids = [];
   for await (const piece of model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }))
     ids.push(...piece.ids);
   await model.free();
-  return { selfCheck, variants, ids, warnings };
+  return { selfCheck, variants, encoders, ids, warnings };
 };
 
 async function load(page, options) {
@@ -96,4 +101,58 @@ longTest('a wrong kernel that has no other variant is told', async () => {
   assert.match(selfCheck.wrong.join(), /attention/);
   assert.match(warnings[0]?.message, /attention.*backend: 'cpu'/);
   await page.close();
+});
+
+/** The model of an encoder's fixture, with the encoder, as `LOAD` takes them. */
+function withEncoder(name) {
+  const { text, encoder } = readJson(path.join(ENCODERS, `${name}.json`));
+  return { url: new URL(`/fixtures/models/${text}`, 'http://page').pathname, mmproj: `/fixtures/encoders/${encoder}` };
+}
+
+async function loadEncoder(page, name, { planted, selfCheck } = {}) {
+  const { url, mmproj } = withEncoder(name);
+  const result = await page.evaluate(LOAD, { url, planted, options: { mmproj, selfCheck, cache: false } });
+  assert.deepEqual(page.crashes, []);
+  return result;
+}
+
+/** Encoders that have all kernels which the others have, too. */
+const QUICK = ['qwen25vl', 'qwen3vl-deep', 'gemma4a'];
+
+for (const name of [...NAMES, ...LISTENERS]) {
+  const declare = testIf(QUICK.includes(name));
+  declare(`the kernels of the encoder ${name} pass`, async (t) => {
+    const page = await site.open('/blank');
+    const { encoders, warnings } = await loadEncoder(page, name);
+    await page.evaluate(forget);
+    await page.close();
+    const { milliseconds, checked, ...verdict } = encoders[0].selfCheck;
+    t.diagnostic(`${checked} variants`);
+    assert.deepEqual(verdict, { verdict: 'passed', replaced: [], wrong: [] });
+    assert.ok(checked > 1, `${checked} variants`);
+    assert.deepEqual(warnings, []);
+  });
+}
+
+test('a wrong kernel of an encoder is told, and what was found is remembered', async () => {
+  const page = await site.open('/blank');
+  const first = await loadEncoder(page, 'lfm2');
+  assert.equal(first.encoders[0].selfCheck.verdict, 'passed', JSON.stringify(first.encoders));
+  const second = await loadEncoder(page, 'lfm2');
+  assert.equal(second.encoders[0].selfCheck.verdict, 'remembered');
+  await page.evaluate(forget);
+  const planted = {
+    where: 'let weight = weights[first + t];',
+    from: 'sum += weight * x[',
+    to: 'sum += 2.0 * weight * x[',
+  };
+  const left = await loadEncoder(page, 'lfm2', { planted, selfCheck: false });
+  assert.equal(left.encoders[0].selfCheck.verdict, 'skipped');
+  const { selfCheck, encoders, warnings } = await loadEncoder(page, 'lfm2', { planted });
+  await page.close();
+  assert.equal(selfCheck.verdict, 'passed', 'the model has no such kernel');
+  assert.equal(encoders[0].selfCheck.verdict, 'failed', JSON.stringify(encoders));
+  assert.match(encoders[0].selfCheck.wrong.join(), /mix/);
+  assert.equal(warnings[0]?.code, 'self_check');
+  assert.match(warnings[0]?.message, /mix.*backend: 'cpu'/);
 });

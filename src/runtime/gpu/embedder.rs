@@ -65,18 +65,23 @@ pub(in crate::runtime) struct Lists {
 impl GpuEmbedder {
     /// Makes an embedder whose buffers are in `table`.
     pub(in crate::runtime) fn assemble(model: Rc<GpuModel>, plan: BatchPlan, table: BufferTable) -> Result<Self> {
-        let record = |dispatches: &[_]| CommandList::record(&model.device, dispatches, &table);
-        let lists = plan.lists.iter();
-        let lists = lists.map(|of| {
-            let stages = of.stages.iter().map(|stage| record(stage)).collect::<Result<_>>()?;
-            Ok(Lists { most: of.most, stages, rows: record(&of.rows)?, inputs: record(&of.inputs)? })
-        });
-        let lists = lists.collect::<Result<_>>()?;
-        let embedder = Self { model, table, plan, lists };
+        let mut embedder = Self { model, table, plan, lists: Vec::new() };
+        embedder.record_lists()?;
         for (slice, frequencies) in embedder.plan.buffers.frequencies.iter().zip(&embedder.model.frequencies) {
             embedder.write(*slice, bytemuck::cast_slice(frequencies));
         }
         Ok(embedder)
+    }
+
+    /// Records the lists of the plan.
+    pub(in crate::runtime) fn record_lists(&mut self) -> Result<()> {
+        let record = |dispatches: &[_]| CommandList::record(&self.model.device, dispatches, &self.table);
+        let lists = self.plan.lists.iter().map(|of| {
+            let stages = of.stages.iter().map(|stage| record(stage)).collect::<Result<_>>()?;
+            Ok(Lists { most: of.most, stages, rows: record(&of.rows)?, inputs: record(&of.inputs)? })
+        });
+        self.lists = lists.collect::<Result<_>>()?;
+        Ok(())
     }
 
     pub fn model(&self) -> &Rc<GpuModel> {

@@ -384,9 +384,7 @@ impl GpuEmbedder {
         stop: &Cell<bool>,
     ) -> bool {
         let (tokens, outputs) = (input.rows, input.outputs);
-        self.begin_batch(&[&vec![0; tokens]]);
-        self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; outputs]).bytes());
-        self.write_image(input);
+        self.begin_image(input);
         let lists = self.lists_for(tokens.max(outputs));
         for (stage, rows) in lists.stages.iter().zip(input.rows_of_stages()) {
             self.model.device.submit([Part::from(stage)], rows as u32, None);
@@ -410,6 +408,13 @@ impl GpuEmbedder {
             bytes,
         }));
         true
+    }
+
+    /// Writes a pass over what an encoder reads.
+    pub(in crate::runtime) fn begin_image(&self, input: &EncoderInput) {
+        self.begin_batch(&[&vec![0; input.rows]]);
+        self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; input.outputs]).bytes());
+        self.write_image(input);
     }
 
     /// Writes a pass over a batch; returns its number of rows.

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::future::Ready;
 use std::rc::Rc;
 
-use super::self_check::{Sampler, SelfCheck, check_key};
+use super::encoder_check::lists_of_encoder;
+use super::self_check::{Sampler, SelfCheck, check_key, lists_of_session};
 use super::staging::{RowRange, Staging};
 use super::tuning::Tuning;
 use crate::forward::{Forward, Plan, Room, RowRun, Target, place};
@@ -137,14 +138,16 @@ impl<'a> GpuModelBuilder<'a> {
     }
 
     /// Lets the kernels be checked once the model is loaded, or replaces those that a check has `found` to be wrong
-    /// before. Must be called before any tensor is put; embedders are not checked.
+    /// before. Must be called before any tensor is put; what gives vectors or scores of texts is not checked.
     pub fn check_kernels(&mut self, found: Option<Vec<String>>) {
         let matched = std::mem::take(&mut self.matched);
-        self.check = match (&self.run, found) {
-            (RunPlan::Batches(_), _) => Check::Skipped,
-            (RunPlan::Session(_), Some(found)) => Check::Known(found),
-            (RunPlan::Session(plan), None) => Check::Sampled(Sampler::new(&self.model, &plan.buffers, matched)),
+        let GpuModel { program, caps, weights, .. } = &self.model;
+        let lists = match &self.run {
+            RunPlan::Session(plan) => lists_of_session(&Forward::new(program, caps, weights, &plan.buffers)),
+            RunPlan::Batches(plan) if program.output == Output::Rows => lists_of_encoder(&self.model, plan),
+            RunPlan::Batches(_) => return,
         };
+        self.check = found.map_or_else(|| Check::Sampled(Sampler::new(program, &lists, matched)), Check::Known);
     }
 
     /// The slices in which tensor `index` must be put; none for a tensor that the model does not use.
@@ -270,16 +273,14 @@ impl<'a> GpuModelBuilder<'a> {
             RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
         };
         device.check_pipelines().await?;
-        match &mut run {
-            GpuRun::Session(session) => {
-                session.measure_pace().await?;
-                match check {
-                    Check::Skipped => {}
-                    Check::Sampled(sampler) => session.check_kernels(sampler).await?,
-                    Check::Known(found) => session.run_without(found).await?,
-                }
-            }
+        match &run {
+            GpuRun::Session(session) => session.measure_pace().await?,
             GpuRun::Embedder(embedder) => embedder.measure_pace().await?,
+        }
+        match check {
+            Check::Skipped => {}
+            Check::Sampled(sampler) => run.check_kernels(sampler).await?,
+            Check::Known(found) => run.run_without(found).await?,
         }
         Ok(run)
     }

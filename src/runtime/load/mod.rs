@@ -3,6 +3,8 @@
 #[cfg(target_arch = "wasm32")]
 pub(super) mod builder;
 #[cfg(target_arch = "wasm32")]
+mod encoder_check;
+#[cfg(target_arch = "wasm32")]
 pub(super) mod self_check;
 #[cfg(target_arch = "wasm32")]
 pub(super) mod staging;

@@ -1,11 +1,11 @@
-//! Checks whether the kernels that a model runs compute what they should on this device. Drivers have bugs, most of
-//! them in what is new (f16, subgroups, packed dot products, subgroup matrices).
+//! Checks whether the kernels that a model, or an encoder of images or sounds, runs compute what they should on this
+//! device. Drivers have bugs, most of them in what is new (f16, subgroups, packed dot products, subgroup matrices).
 //!
-//! A short prompt and one token after it run through some parts of the model, those in which each kernel occurs first,
-//! with the model's own shapes and weights. After each step the results are read back and compared with those of the
-//! same operations on the CPU. For these, some rows of each matrix were kept during loading: see [`SampledModel`]. The
-//! choice of experts and their products are not checked. Where a kernel is wrong, the choices of tuning are dropped
-//! first.
+//! A short prompt and one token after it (for an encoder see [`super::encoder_check`]) run through some parts of the
+//! model, those in which each kernel occurs first, with the model's own shapes and weights. After each step the results
+//! are read back and compared with those of the same operations on the CPU. For these, some rows of each matrix were
+//! kept during loading: see [`SampledModel`]. The choice of experts and their products are not checked. Where a kernel
+//! is wrong, the choices of tuning are dropped first.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,23 +13,24 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use super::builder::TensorSlice;
+use super::builder::{GpuRun, TensorSlice};
+use super::encoder_check::{begin_encoder, lists_of_encoder};
 use crate::Result;
 use crate::cpu::{CacheFormat, SampledModel, Samples, sampled_rows, take_sample};
-use crate::forward::{Buffers, Forward, Place, Traced, ops_in_a_row};
+use crate::forward::{BatchLists, Forward, Place, Room, Traced, ops_in_a_row};
 use crate::gguf::{TensorInfo, row_bytes};
-use crate::gpu::{CommandList, Copy, Device, Part};
+use crate::gpu::{BufferTable, CommandList, Copy, Device, Part};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, Slice};
-use crate::model::WeightSpec;
 use crate::model::program::{Activation, Op, Program};
+use crate::model::{EncoderInput, WeightKey, WeightSpec};
 use crate::runtime::gpu::lists::Lists;
 use crate::runtime::gpu::model::GpuModel;
 use crate::runtime::gpu::session::GpuSession;
 use crate::time_slice::now;
 
 /// Maximum number of tokens of the prompt: more than the rows of a subgroup matrix, fewer than those of a tile.
-const TOKENS: usize = 20;
+pub(super) const TOKENS: usize = 20;
 
 /// Maximum number of layers that are checked.
 const LAYERS: usize = 4;
@@ -63,19 +64,32 @@ enum Verdict {
 }
 
 /// Keeps some rows of the weights of a model that is to be checked, while they are loaded.
-pub(in crate::runtime) struct Sampler {
+pub(super) struct Sampler {
     /// Parts of the program to check: 0 is the embedding, then come the layers, then the head.
     parts: Vec<usize>,
+    /// The weights that these read.
+    read: Vec<WeightKey>,
     /// Weights to keep rows of, with the number of the tensor of each.
     wanted: Vec<(usize, WeightSpec)>,
     samples: Samples,
 }
 
 impl Sampler {
-    pub fn new(model: &GpuModel, buffers: &Buffers, mut matched: Vec<(usize, WeightSpec)>) -> Self {
-        let parts = parts_to_check(&forward(model, buffers));
-        matched.retain(|(_, spec)| is_needed(&parts, spec));
-        Self { parts, wanted: matched, samples: Samples::new() }
+    /// Of what takes these steps, in lists that are checked one after the other.
+    pub fn new(program: &Program, lists: &[Vec<Traced>], mut matched: Vec<(usize, WeightSpec)>) -> Self {
+        let parts = parts_to_check(program, lists);
+        let ops = ops_in_a_row(program);
+        let steps = lists.iter().flatten().filter(|step| parts.contains(&step.part));
+        let of_op = |op: &Op| op.weights(program).into_iter().map(|weight| weight.key);
+        let read: Vec<_> = steps.flat_map(|step| &ops[step.ops.clone()]).flat_map(of_op).collect();
+        matched.retain(|(_, spec)| is_needed(&read, spec));
+        let table = program.embed.iter().find_map(table_of_places);
+        for (_, spec) in matched.iter_mut().filter(|(_, spec)| Some(spec.key()) == table) {
+            if let [_, rows] = &mut spec.dims[..] {
+                *rows = EncoderInput::sampled_places(*rows as usize, TOKENS) as u64;
+            }
+        }
+        Self { parts, read, wanted: matched, samples: Samples::new() }
     }
 
     /// Keeps what is needed from a slice of tensor `index`.
@@ -83,14 +97,23 @@ impl Sampler {
         let Ok(row @ 1..) = row_bytes(tensor.ty, tensor.dims.first().copied().unwrap_or(0)) else { return };
         let first = (slice.offset / row) as usize;
         for (_, spec) in self.wanted.iter().filter(|(of, _)| *of == index) {
+            // Of a table of positions the first rows are enough.
+            let most = spec.tensor_dims()[1..].iter().product::<u64>() * row;
+            let bytes = if spec.values { &bytes[..bytes.len().min(most as usize)] } else { bytes };
             take_sample(&mut self.samples, spec, tensor.ty, &sampled_rows(spec.rows()), (first, bytes));
         }
     }
 }
 
-/// The key under which a verdict is remembered: it identifies the kernels of a model with all their constants, the
-/// adapter and this version.
-pub(in crate::runtime) fn check_key(device: &Device, dispatches: &[&Dispatch]) -> String {
+const fn table_of_places(op: &Op) -> Option<WeightKey> {
+    match op {
+        Op::AddPlaces { table, .. } => Some(*table),
+        _ => None,
+    }
+}
+
+/// The key under which a verdict is remembered: the kernels of a model with all constants, the adapter, this version.
+pub(super) fn check_key(device: &Device, dispatches: &[&Dispatch]) -> String {
     let mut hasher = DefaultHasher::new();
     for dispatch in dispatches {
         dispatch.kernel.key().hash(&mut hasher);
@@ -98,20 +121,20 @@ pub(in crate::runtime) fn check_key(device: &Device, dispatches: &[&Dispatch]) -
     format!("{} {:x}", device.key(), hasher.finish())
 }
 
-fn forward<'a>(model: &'a GpuModel, buffers: &'a Buffers) -> Forward<'a> {
-    Forward::new(&model.program, &model.caps, &model.weights, buffers)
+/// The lists of a session that are checked.
+pub(super) fn lists_of_session(forward: &Forward) -> Vec<Vec<Traced>> {
+    vec![forward.traced_prefill(), forward.traced_decode()]
 }
 
 /// The embedding, the head, and the first layers with a kernel that no layer before them has.
-fn parts_to_check(forward: &Forward) -> Vec<usize> {
-    let steps = [forward.traced_prefill(), forward.traced_decode()];
-    let layers = &forward.program.layers;
+fn parts_to_check(program: &Program, lists: &[Vec<Traced>]) -> Vec<usize> {
+    let layers = &program.layers;
     // Layers that read the cache of another layer are not checked, since that other one may be left out.
     let shares = |op: &Op| matches!(op, Op::Attend { kv: None, .. });
     let mut known = HashSet::new();
     let mut parts = vec![0, layers.len() + 1];
     for part in (1..=layers.len()).filter(|part| !layers[part - 1].iter().any(shares)) {
-        let own = steps.iter().flatten().filter(|step| step.part == part).flat_map(|step| &step.dispatches);
+        let own = lists.iter().flatten().filter(|step| step.part == part).flat_map(|step| &step.dispatches);
         let new = own.filter(|dispatch| known.insert(dispatch.kernel.key())).count();
         if new > 0 && parts.len() < LAYERS + 2 {
             parts.push(part);
@@ -120,11 +143,9 @@ fn parts_to_check(forward: &Forward) -> Vec<usize> {
     parts
 }
 
-/// Whether a check of these parts needs a weight. Vectors at the end of a layer may be applied along with the first
-/// products of the next layer.
-fn is_needed(parts: &[usize], spec: &WeightSpec) -> bool {
-    let is_of = |layer: usize| parts.contains(&(layer + 1)) || spec.values && parts.contains(&(layer + 2));
-    spec.dims.len() < 3 && spec.layer.is_none_or(is_of)
+/// Whether a check that reads these weights needs one of them, or one of no layer.
+fn is_needed(read: &[WeightKey], spec: &WeightSpec) -> bool {
+    spec.dims.len() < 3 && (spec.layer.is_none() || read.contains(&spec.key()))
 }
 
 /// Result of one round of checks.
@@ -137,28 +158,31 @@ struct Found {
     is_partial: bool,
 }
 
-impl GpuSession {
+impl GpuRun {
     /// Runs without these variants, which an earlier check has found to be wrong.
-    pub(in crate::runtime) async fn run_without(&mut self, replaced: Vec<String>) -> Result<()> {
-        if !replaced.is_empty() {
-            let lists = forward(&self.model, &self.buffers).lists();
-            let kernels = lists.all().map(|dispatch| &dispatch.kernel).filter(|kernel| replaced.contains(&kernel.id));
-            if let Some(caps) = self.model.caps.without_needs_of(kernels) {
-                self.run_with(caps).await?;
-            }
+    pub(super) async fn run_without(&mut self, replaced: Vec<String>) -> Result<()> {
+        let kernels = self.kernels();
+        let wrong = kernels.iter().filter(|kernel| replaced.contains(&kernel.id));
+        if let Some(caps) = self.model().caps.without_needs_of(wrong) {
+            self.run_with(caps).await?;
         }
         self.set_verdict(SelfCheck { verdict: Verdict::Remembered, replaced, ..SelfCheck::default() });
         Ok(())
     }
 
-    /// Checks the kernels, and replaces wrong ones by plain ones. Only for the first session of a model, before it is
-    /// used.
-    pub(in crate::runtime) async fn check_kernels(&mut self, sampler: Sampler) -> Result<()> {
+    /// Checks the kernels, and replaces wrong ones by plain ones. Only for the first session of a model or an encoder,
+    /// before it is used.
+    pub(super) async fn check_kernels(&mut self, sampler: Sampler) -> Result<()> {
         let start = now();
-        let Sampler { parts, samples, .. } = sampler;
-        let cache = CacheFormat::Rounded(self.buffers.room.kv_type);
-        let room = (self.buffers.room.context, cache);
-        let Some(mut model) = SampledModel::new(&self.model.config, samples, |spec| is_needed(&parts, spec), room)
+        let Sampler { parts, read, samples, .. } = sampler;
+        let cache = match self {
+            Self::Session(session) => {
+                let Room { context, kv_type, .. } = session.buffers.room;
+                (context, CacheFormat::Rounded(kv_type))
+            }
+            Self::Embedder(encoder) => (encoder.plan.context, CacheFormat::F32),
+        };
+        let Some(mut model) = SampledModel::new(&self.model().config, samples, |spec| is_needed(&read, spec), cache)
         else {
             return Ok(());
         };
@@ -172,76 +196,144 @@ impl GpuSession {
             if wrong.is_empty() {
                 break;
             }
-            let Some(caps) = self.model.caps.without_needs_of(wrong.iter()) else {
+            let caps = &self.model().caps;
+            let Some(without) = caps.without_needs_of(wrong.iter()) else {
                 report.verdict = Verdict::Failed;
                 report.wrong = wrong.into_iter().map(|kernel| kernel.id).collect();
                 break;
             };
             report.verdict = Verdict::Replaced;
-            let has_needs = |kernel: &&Kernel| self.model.caps.without_needs_of([*kernel].into_iter()).is_some();
+            let has_needs = |kernel: &&Kernel| caps.without_needs_of([*kernel].into_iter()).is_some();
             report.replaced.extend(wrong.iter().filter(has_needs).map(|kernel| kernel.id.clone()));
-            self.run_with(caps).await?;
+            self.run_with(without).await?;
         }
         report.milliseconds = now() - start;
         self.set_verdict(report);
         Ok(())
     }
 
+    fn model(&mut self) -> &mut Rc<GpuModel> {
+        match self {
+            Self::Session(session) => &mut session.model,
+            Self::Embedder(embedder) => &mut embedder.model,
+        }
+    }
+
+    fn kernels(&self) -> Vec<Kernel> {
+        let kernel = |dispatch: &Dispatch| dispatch.kernel.clone();
+        match self {
+            Self::Session(session) => lists_of(session).all().map(kernel).collect(),
+            Self::Embedder(embedder) => embedder.plan.lists.iter().flat_map(BatchLists::all).map(kernel).collect(),
+        }
+    }
+
     fn set_verdict(&mut self, verdict: SelfCheck) {
-        if let Some(model) = Rc::get_mut(&mut self.model) {
+        if let Some(model) = Rc::get_mut(self.model()) {
             model.self_check = verdict;
         }
     }
 
     async fn run_with(&mut self, caps: Caps) -> Result<()> {
-        if let Some(model) = Rc::get_mut(&mut self.model) {
+        if let Some(model) = Rc::get_mut(self.model()) {
             model.caps = caps;
         }
-        let lists = forward(&self.model, &self.buffers).lists();
-        self.lists = Lists::record(&self.model.device, &lists, &self.table).await?;
-        self.model.device.check_pipelines().await
+        match self {
+            Self::Session(session) => {
+                let lists = lists_of(session);
+                session.lists = Lists::record(&session.model.device, &lists, &session.table).await?;
+            }
+            Self::Embedder(embedder) => embedder.record_anew()?,
+        }
+        self.model().device.check_pipelines().await
     }
 
-    /// Runs a prompt and one token after it, and checks each step until one is wrong.
+    /// Runs lists until a step of them is wrong: a prompt and one token after it, or what [`begin_encoder`] begins.
     async fn round(&self, model: &mut SampledModel, parts: &[usize]) -> Result<Found> {
-        let deadline = now() + BUDGET_MS;
-        let ids: Vec<u32> = sampled_rows(self.model.config.vocab).into_iter().map(|row| row as u32).collect();
-        // The first ids of a vocabulary are special tokens.
-        let ids = &ids[ids.len().saturating_sub(TOKENS + 1)..];
-        let ids = &ids[..ids.len().min(self.model.chunk()).min(self.buffers.room.context)];
-        let (prompt, next) = ids.split_at(ids.len().saturating_sub(1));
-        let forward = forward(&self.model, &self.buffers);
-        let ops = ops_in_a_row(&self.model.program);
-        let mut found = Found::default();
-        for (steps, ids, position) in
-            [(forward.traced_prefill(), prompt, 0), (forward.traced_decode(), next, prompt.len())]
-        {
-            if ids.is_empty() {
-                continue;
+        let (own, table, lists) = match self {
+            Self::Session(session) => {
+                let forward = session.forward(&session.model.caps, &session.buffers);
+                (&session.model, &session.table, lists_of_session(&forward))
             }
-            self.begin_pass(ids, position, 1).await?;
-            model.begin(ids, position);
-            let mut stream = None;
-            for part in steps.chunk_by(|a, b| a.part == b.part).filter(|steps| parts.contains(&steps[0].part)) {
-                self.move_stream(stream, part[0].stream, ids.len());
-                let results = self.run_steps(part, ids.len()).await?;
-                let residual = self.model.program.residual();
-                let mut written = part.iter().flat_map(|step| &step.results).filter(|(of, _)| *of == residual);
-                stream = written.next_back().map_or(Some(part[0].stream), |(_, place)| Some(place.slice));
-                for (step, results) in part.iter().zip(results) {
-                    if now() > deadline {
-                        found.is_partial = true;
-                        return Ok(found);
+            Self::Embedder(encoder) => {
+                (&encoder.model, &encoder.table, lists_of_encoder(&encoder.model, &encoder.plan))
+            }
+        };
+        let mut round = Round::new(own, table, parts);
+        for (number, steps) in lists.iter().enumerate() {
+            let tokens = match self {
+                Self::Session(session) => {
+                    let (ids, position) = sampled_ids(session, number);
+                    if ids.is_empty() {
+                        continue;
                     }
-                    if !is_right(model, &ops[step.ops.clone()], results).await? {
-                        found.wrong = step.dispatches.iter().map(|dispatch| dispatch.kernel.clone()).collect();
-                        return Ok(found);
-                    }
-                    found.checked.extend(step.dispatches.iter().map(|dispatch| dispatch.kernel.id.clone()));
+                    session.begin_pass(&ids, position, 1).await?;
+                    model.begin(&ids, position);
+                    ids.len()
                 }
+                Self::Embedder(encoder) => begin_encoder(encoder, model),
+            };
+            if !round.check(model, steps, tokens).await? {
+                break;
             }
         }
-        Ok(found)
+        Ok(round.found)
+    }
+}
+
+fn lists_of(session: &GpuSession) -> crate::forward::Lists {
+    session.forward(&session.model.caps, &session.buffers).lists()
+}
+
+/// The ids for a list, and their position.
+fn sampled_ids(session: &GpuSession, list: usize) -> (Vec<u32>, usize) {
+    let mut ids: Vec<u32> = sampled_rows(session.model.config.vocab).into_iter().map(|row| row as u32).collect();
+    // The first ids of a vocabulary are special tokens.
+    ids.drain(..ids.len().saturating_sub(TOKENS + 1));
+    ids.truncate(session.model.chunk().min(session.buffers.room.context));
+    let next = ids.split_off(ids.len().saturating_sub(1));
+    if list == 0 { (ids, 0) } else { (next, ids.len()) }
+}
+
+/// What checks the lists one after the other.
+struct Round<'a> {
+    model: &'a GpuModel,
+    table: &'a BufferTable,
+    /// Parts of the program to check.
+    parts: &'a [usize],
+    ops: Vec<Op>,
+    deadline: f64,
+    found: Found,
+}
+
+impl<'a> Round<'a> {
+    /// Starts the clock.
+    fn new(model: &'a GpuModel, table: &'a BufferTable, parts: &'a [usize]) -> Self {
+        let ops = ops_in_a_row(&model.program);
+        Self { model, table, parts, ops, deadline: now() + BUDGET_MS, found: Found::default() }
+    }
+
+    /// Runs a list for the pass that has begun. Returns whether to go on with the next.
+    async fn check(&mut self, model: &mut SampledModel, steps: &[Traced], tokens: usize) -> Result<bool> {
+        let residual = self.model.program.residual();
+        let mut stream = None;
+        for part in steps.chunk_by(|a, b| a.part == b.part).filter(|steps| self.parts.contains(&steps[0].part)) {
+            self.move_stream(stream, part[0].stream, tokens);
+            let results = self.run_steps(part, tokens).await?;
+            let mut written = part.iter().flat_map(|step| &step.results).filter(|(of, _)| *of == residual);
+            stream = written.next_back().map_or(Some(part[0].stream), |(_, place)| Some(place.slice));
+            for (step, results) in part.iter().zip(results) {
+                if now() > self.deadline {
+                    self.found.is_partial = true;
+                    return Ok(false);
+                }
+                if !is_right(model, &self.ops[step.ops.clone()], results).await? {
+                    self.found.wrong = step.dispatches.iter().map(|dispatch| dispatch.kernel.clone()).collect();
+                    return Ok(false);
+                }
+                self.found.checked.extend(step.dispatches.iter().map(|dispatch| dispatch.kernel.id.clone()));
+            }
+        }
+        Ok(true)
     }
 
     /// Moves the residual stream to where the next part reads it: decode changes its buffer between parts, and those in
@@ -256,8 +348,7 @@ impl GpuSession {
 
     /// Runs the steps one after the other. Returns the results of each.
     async fn run_steps(&self, steps: &[Traced], tokens: usize) -> Result<Vec<Vec<(Activation, Vec<f32>)>>> {
-        let Self { model, table, .. } = self;
-        let (device, program) = (&model.device, &model.program);
+        let Self { model: GpuModel { device, program, .. }, table, .. } = self;
         let dispatches: Vec<Dispatch> = steps.iter().flat_map(|step| &step.dispatches).cloned().collect();
         let list = CommandList::record(device, &dispatches, table)?;
         let bytes_of = |place: &Place| (tokens * place.stride * 4) as u64;
