@@ -18,6 +18,7 @@ import {
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
 import type { EncoderOptions, EncoderScope } from '../media/encoder.js';
 import type { Encoders } from '../media/encoders.js';
+import type { Wanted } from '../media/prompt.js';
 import { backendReason } from './backend-reason.js';
 import { Grammars } from './grammar.js';
 import { progressReporter } from '../load/progress.js';
@@ -171,7 +172,7 @@ export class LocalEngine implements Engine {
 
   async lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine> {
     if (this.#free.length < 2) return this.#free.pop() ?? this;
-    const ids = await this.#ids(prompt, signal);
+    const ids = await this.#ids(prompt, { signal });
     const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids));
     const most = Math.max(...known);
     // Texts that merely begin alike are not worth what the lane has read besides.
@@ -189,7 +190,7 @@ export class LocalEngine implements Engine {
 
   async #start(prompt: Prompt, { grammar, onProgress, begun = now(), ...options }: StartOptions): Promise<void> {
     this.#run = new AbortController();
-    const ids = await this.#ids(prompt, this.#run.signal, onProgress);
+    const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, fits: true });
     const adapters = options.adapters ?? this.#recovery.scales();
     await this.#kept(() => this.#handle.adopt(ids, adapters));
     const rows = this.#encoder?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
@@ -288,7 +289,7 @@ export class LocalEngine implements Engine {
   }
 
   async count(prompt: Prompt, signal?: AbortSignal): Promise<number> {
-    return (await this.#ids(prompt, signal)).length;
+    return (await this.#ids(prompt, { signal })).length;
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
@@ -297,15 +298,14 @@ export class LocalEngine implements Engine {
   }
 
   /** The ids of a prompt; images and sounds in it are encoded. */
-  async #ids(prompt: Prompt, signal?: AbortSignal, onProgress?: StartOptions['onProgress']): Promise<Uint32Array> {
-    const isConversation = typeof prompt === 'object' && 'messages' in prompt;
-    if (!isConversation) return guarded(() => this.#encode(prompt));
+  async #ids(prompt: Prompt, wanted: Wanted = {}): Promise<Uint32Array> {
+    if (!isConversation(prompt)) return guarded(() => this.#encode(prompt));
     if (!prompt.media) {
       const { chatText } = await later.chatText();
       return guarded(() => this.#encode(chatText(this.#handle, prompt)));
     }
     const { idsOfConversation } = await later.imagePrompt();
-    return idsOfConversation(this.#handle, this.#encoder, prompt, { signal, onProgress });
+    return idsOfConversation(this.#handle, this.#encoder, prompt, wanted);
   }
 
   async another(withCache: boolean): Promise<Engine> {
@@ -396,6 +396,8 @@ export class LocalEngine implements Engine {
     }
   }
 }
+
+const isConversation = (prompt: Prompt): prompt is Conversation => typeof prompt === 'object' && 'messages' in prompt;
 
 /** The encoders of images and sounds beside a model. */
 async function openEncoder(

@@ -66,7 +66,7 @@ export type Report = (share: number) => void;
 
 /** Who wants an image or a sound encoded. @internal */
 export interface Asked {
-  /** Rows of a sound, at most. */
+  /** Rows, at most. */
   readonly most: number;
   readonly signal?: AbortSignal | undefined;
   readonly report?: Report | undefined;
@@ -172,9 +172,10 @@ export class Encoder {
       dropped.then(this.#dropped).catch(() => {}); // whoever asked for it has the error
     }
     if (!begun) return known;
-    // Another request for the same one may have been stopped.
+    // Another request for the same one may have been stopped, or had less room.
     return known.catch((error) => {
-      if ((error as Error).name !== 'AbortError' || asked.signal?.aborted) throw error;
+      const isOther = (error as Error).name === 'AbortError' || (error as WebggufError).code === 'context_full';
+      if (!isOther || asked.signal?.aborted) throw error;
       return this.encode(content, asked);
     });
   }
@@ -223,6 +224,7 @@ export class Encoder {
     const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
     try {
       await inSteps(() => named('image', () => picture.step()), asked.signal);
+      checkRows(`image: ${width} × ${height} pixels`, picture.outputs(), asked);
       const tiles = await parts(picture.count(), asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
       return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
     } finally {
@@ -249,12 +251,7 @@ export class Encoder {
     const { projector } = this.#info;
     const sound = named('audio', () => new Kind(projector, this.#numbers, samples));
     try {
-      const all = sound.outputs();
-      if (all > asked.most) {
-        const seconds = Math.ceil(samples.length / RATE);
-        const message = `audio: ${seconds} seconds take ${all} tokens, the context holds ${asked.most}`;
-        throw new WebggufError('context_full', message);
-      }
+      checkRows(`audio: ${Math.ceil(samples.length / RATE)} seconds`, sound.outputs(), asked);
       const tiles = await parts(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
       return { layout: layoutOfSound(projector, tiles.length), tiles, isSound: true };
     } finally {
@@ -287,6 +284,12 @@ export class Encoder {
     if (!isDone) throw new DOMException('the image or sound is no longer wanted', 'AbortError');
     return { ...sizes, values, parts, digest };
   }
+}
+
+/** Nothing is encoded that has no room. */
+function checkRows(what: string, rows: number, { most }: Asked): void {
+  if (rows <= most) return;
+  throw new WebggufError('context_full', `${what} take ${rows} tokens, the context has room for ${most}`);
 }
 
 /** Lets the page do something else. */

@@ -7,7 +7,7 @@ import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { Conversation, Medium } from '../templates/types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import type { Content, Encoded, TileRows } from './encoder.js';
+import type { Content, TileRows } from './encoder.js';
 import type { Encoders } from './encoders.js';
 import { isDrawn, pixelsOf } from './pixels.js';
 import { samplesOf } from './samples.js';
@@ -37,37 +37,49 @@ async function contentOf(medium: Medium, signal?: AbortSignal): Promise<Content>
   return { audio: await samplesOf(medium.audio, signal) };
 }
 
+/** How a conversation is read. @internal */
+export interface Wanted extends Pick<StartOptions, 'onProgress'> {
+  readonly signal?: AbortSignal | undefined;
+  /** Whether all of it is to fit the context: then nothing is encoded for which text and others leave no room. */
+  readonly fits?: boolean | undefined;
+}
+
 /** The ids of a conversation with images or sounds. @internal */
 export async function idsOfConversation(
   handle: WasmModel,
   encoders: Encoders | undefined,
   conversation: Conversation,
-  { signal, onProgress }: { signal?: AbortSignal | undefined; onProgress?: StartOptions['onProgress'] },
+  { signal, onProgress, fits }: Wanted,
 ): Promise<Uint32Array> {
   for (const medium of conversation.media ?? []) given(encoders, medium);
   const contents = (await withContents(conversation, signal)).media as readonly Content[];
-  const encoded: Encoded[] = [];
-  const most = handle.info().contextLength;
-  const total = contents.length;
-  try {
-    for (const [at, content] of contents.entries()) {
-      const report = (share: number): void =>
-        onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
-      encoded.push(await given(encoders, content).encode(content, { most, signal, report }));
-    }
-  } finally {
-    encoders?.rest();
-  }
   const pieces = (conversation.text ?? chatText(handle, conversation)).split(MEDIA_MARK);
   if (pieces.length !== contents.length + 1) {
     const found = pieces.length - 1;
     throw invalidArgument(`generate: the chat template writes ${found} of ${contents.length} images and sounds`);
   }
-  const ids = pieces.flatMap((piece, at) => {
-    const text = at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true);
-    const medium = encoded[at];
-    return medium && encoders ? [...text, ...encoders.idsOf(handle, medium)] : [...text];
-  });
+  const texts = pieces.map((piece, at) =>
+    at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true),
+  );
+  const all = handle.info().contextLength;
+  // An answer needs a place, too.
+  let room = texts.reduce((room, text) => room - text.length, all - 1);
+  const total = contents.length;
+  const [first, ...others] = texts as [Uint32Array, ...Uint32Array[]];
+  const ids = [...first];
+  try {
+    for (const [at, content] of contents.entries()) {
+      const report = (share: number): void =>
+        onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
+      const most = fits ? Math.max(0, room) : all;
+      const encoder = given(encoders, content);
+      const own = encoder.idsOf(handle, await encoder.encode(content, { most, signal, report }));
+      room -= own.length;
+      ids.push(...own, ...(others[at] as Uint32Array));
+    }
+  } finally {
+    encoders?.rest();
+  }
   return Uint32Array.from(ids);
 }
 

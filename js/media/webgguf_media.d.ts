@@ -12,13 +12,15 @@ export class Picture {
    * stretched where its shape is another, and 1 where a row stands between its lines.
    */
   constructor(projector: string, numbers: Float64Array, width: number, height: number, rgba: Uint8Array);
-  /** How many tiles there are, an overview included. */
   /**
    * Does a part of the work, a million multiplications at most. Once it returns true the image is resized and cut, as
    * all other methods need it.
    */
   step(): boolean;
+  /** How many tiles there are, an overview included. */
   count(): number;
+  /** How many rows of a prompt become of them. */
+  outputs(): number;
   /** Columns and rows of tiles, and 1 where an overview follows them. */
   grid(): Uint32Array;
   /** Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it. */

@@ -165,6 +165,20 @@ impl Encoder {
         }
     }
 
+    /// Whether a row is the mean of whole blocks of patches.
+    fn is_mean(&self) -> bool {
+        matches!(self.projector.as_str(), "gemma3" | "gemma4v")
+    }
+
+    /// How many rows become of an image or a tile in its final size, see [`Tile::outputs`].
+    pub fn outputs(&self, size: Size) -> usize {
+        let [columns, lines] = [size.width, size.height].map(|side| {
+            let patches = side / self.patch_size;
+            if self.is_mean() { patches / self.merge } else { patches.div_ceil(self.merge) }
+        });
+        columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 }
+    }
+
     /// What the encoder reads of an image or a tile in its final size.
     ///
     /// # Errors
@@ -172,7 +186,7 @@ impl Encoder {
     pub fn tile(&self, image: &Image) -> Result<Tile, String> {
         let side = self.patch_size;
         let patches = Size { width: image.size.width / side, height: image.size.height / side };
-        let is_mean = matches!(self.projector.as_str(), "gemma3" | "gemma4v");
+        let is_mean = self.is_mean();
         let grid = Grid::new(patches, self.merge, is_mean);
         let grid = match self.projector.as_str() {
             "qwen2.5vl_merger" => grid.in_parts(self.merge, (WINDOW / self.patch_size / 2).max(1)),
@@ -300,5 +314,42 @@ impl Encoder {
     pub async fn prepare(&self, [width, height]: [u32; 2], rgba: Vec<u8>) -> Result<Tiles, String> {
         check_size(width, height)?;
         self.tiles(&Image::of_rgba(width, height, rgba).await?).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_known_from_sizes() {
+        let encoder = |projector: &str, has_breaks: bool| Encoder {
+            projector: projector.into(),
+            image_size: 24,
+            patch_size: 4,
+            merge: 2,
+            longest_edge: 0,
+            places: 64,
+            place_taps: 64,
+            head_dim: 8,
+            mean: [0.5; 3],
+            deviation: [0.5; 3],
+            most_tokens: 256,
+            has_breaks,
+            stretches: false,
+        };
+        let names = ["gemma3", "gemma4v", "gemma4uv", "pixtral", "qwen2.5vl_merger", "internvl", "lfm2", "idefics3"];
+        for (name, has_breaks) in names.map(|name| (name, false)).into_iter().chain([("pixtral", true)]) {
+            for (width, height) in [(24, 16), (20, 28), (8, 8)] {
+                let rgba = vec![9; width * height * 4];
+                let mut steps =
+                    crate::steps::Steps::new(async move { Image::of_rgba(width as u32, height as u32, rgba).await });
+                let image =
+                    std::iter::repeat_with(|| steps.step()).flatten().next().expect("pixels").expect("an image");
+                let encoder = encoder(name, has_breaks);
+                let tile = encoder.tile(&image).expect(name);
+                assert_eq!(encoder.outputs(image.size), tile.outputs[1], "{name}: {width} × {height}");
+            }
+        }
     }
 }

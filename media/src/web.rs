@@ -74,6 +74,11 @@ impl Picture {
         vec![columns, rows, self.tiles.has_overview.into()]
     }
 
+    /// How many rows of a prompt become of the image.
+    pub fn outputs(&self) -> usize {
+        self.tiles.images.iter().map(|image| self.encoder.outputs(image.size)).sum()
+    }
+
     /// Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it.
     pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
         let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;

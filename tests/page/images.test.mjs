@@ -170,3 +170,33 @@ test('what is no image, or too large, is refused before it is decoded', async ()
   const expected = [/invalid_argument.*30000 × 30000/, /invalid_argument.*no image/, /0 × 0/, /download_failed/];
   messages.forEach((message, at) => assert.match(message, expected[at]));
 });
+
+test('on the GPU nothing is dispatched for an image that the context has no room for', async () => {
+  const page = await site.open('/blank');
+  const found = await page.evaluate(async () => {
+    let dispatches = 0;
+    for (const name of ['dispatchWorkgroups', 'dispatchWorkgroupsIndirect']) {
+      const original = GPUComputePassEncoder.prototype[name];
+      GPUComputePassEncoder.prototype[name] = function (...args) {
+        dispatches += 1;
+        return original.apply(this, args);
+      };
+    }
+    const { WasmModel } = await import('/dist/index.js');
+    const options = { backend: 'webgpu', contextLength: 160, selfCheck: false, mmproj: '/fixtures/encoders/lfm2.gguf' };
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+    const ask = (image) =>
+      model.generate([{ role: 'user', content: [{ type: 'image', image }] }], { maxTokens: 2, ignoreEos: true }).result;
+    const loaded = dispatches;
+    const error = await ask('/fixtures/encoders/picture-200x121.png').catch(({ code, message }) => ({ code, message }));
+    const refused = dispatches - loaded;
+    const { ids } = await ask('/fixtures/encoders/picture-60x40.png');
+    await model.free();
+    return { error, refused, later: dispatches - loaded, ids: ids.length };
+  });
+  await page.close();
+  assert.equal(found.error.code, 'context_full');
+  assert.match(found.error.message, /200 × 121 pixels take \d+ tokens, the context has room for \d+/);
+  assert.equal(found.refused, 0, 'nothing was encoded');
+  assert.ok(found.later > 0 && found.ids === 2, 'and the model stays usable');
+});
