@@ -1,7 +1,8 @@
-// Requests with images whose rows have no room.
+// Requests with images beside what else requests have: schemas, tools, and no room for their rows.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { openai } from '../../dist/openai/index.js';
 import { expectationsOf, open } from './encoders.mjs';
 
 /** Colours by place, so that no two of these are the same. */
@@ -13,6 +14,41 @@ function drawn(width, height, seed) {
 const asking = (...images) => [
   { role: 'user', content: [...images.map((image) => ({ type: 'image', image })), { type: 'text', text: 'What?' }] },
 ];
+
+const schema = {
+  type: 'object',
+  properties: { it: { enum: ['cat', 'dog'] } },
+  required: ['it'],
+  additionalProperties: false,
+};
+
+test('response_format and tools hold for a request with an image', async () => {
+  // Few tokens are left beside a description of tools.
+  const model = await open(expectationsOf('glm4v'));
+  const ai = openai({ model });
+  const common = { messages: asking(drawn(20, 22, 7)), max_tokens: 40, temperature: 0 };
+  const rows = ({ usage }) => usage.prompt_tokens_details.image_tokens;
+  const response_format = { type: 'json_schema', json_schema: { name: 'sight', schema } };
+  const answer = await ai.chat.completions.create({ ...common, response_format });
+  assert.equal(answer.choices[0].finish_reason, 'stop', JSON.stringify(answer));
+  assert.match(JSON.parse(answer.choices[0].message.content).it, /^(cat|dog)$/);
+  assert.ok(rows(answer) > 0);
+
+  const nothing = { type: 'object', additionalProperties: false };
+  const tools = [{ type: 'function', function: { name: 'see', parameters: nothing } }];
+  const tool_choice = { type: 'function', function: { name: 'see' } };
+  const called = await ai.chat.completions.create({ ...common, tools, tool_choice });
+  assert.equal(called.choices[0].finish_reason, 'tool_calls', JSON.stringify(called));
+  const [call] = called.choices[0].message.tool_calls;
+  assert.deepEqual([call.function.name, JSON.parse(call.function.arguments)], ['see', {}]);
+  assert.equal(rows(called), rows(answer));
+
+  const result = { role: 'tool', tool_call_id: call.id, content: 'ok' };
+  const messages = [...common.messages, called.choices[0].message, result];
+  const last = await ai.chat.completions.create({ ...common, messages, max_tokens: 3 });
+  assert.equal(rows(last), rows(answer), 'the image stays part of the conversation');
+  await model.free();
+});
 
 test('an image that the context has no room for is refused before it is encoded, with both numbers', async () => {
   const model = await open(expectationsOf('lfm2'), { contextLength: 160 });
