@@ -7,7 +7,7 @@
 import { invalidArgument } from '../errors.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import { show } from '../options.js';
-import type { LoadOptions } from '../types.js';
+import type { LoadOptions, PromptProgress } from '../types.js';
 import { EmbeddingModel } from './embedding-model.js';
 import { noSuchModel } from './errors.js';
 import { LanguageModel } from './language-model.js';
@@ -34,6 +34,8 @@ export interface WebggufProviderOptions<V extends SpecificationVersion = 'v4'> e
   models?: Readonly<Record<string, ModelSource>> | undefined;
   /** The interface of the models: `v4` (the default) for `ai` 7, `v3` for `ai` 6, `v2` for `ai` 5. */
   specificationVersion?: V | undefined;
+  /** Hears how far the images and sounds of a prompt are encoded, of all models. `onProgress` hears of loading. */
+  onPromptProgress?: ((progress: PromptProgress) => void) | undefined;
 }
 
 /**
@@ -71,6 +73,7 @@ export interface WebggufProvider<V extends SpecificationVersion = 'v4'> {
 export function createWebgguf<V extends SpecificationVersion = 'v4'>({
   models = {},
   specificationVersion = 'v4' as V,
+  onPromptProgress,
   ...load
 }: WebggufProviderOptions<V> = {}): WebggufProvider<V> {
   if (!VERSIONS.includes(specificationVersion)) {
@@ -86,7 +89,8 @@ export function createWebgguf<V extends SpecificationVersion = 'v4'>({
     known.set(model, found);
     return found;
   };
-  const newest = (model: Named): LanguageModel => new LanguageModel(specificationVersion, nameOf(model), lazyOf(model));
+  const newest = (model: Named): LanguageModel =>
+    new LanguageModel(specificationVersion, nameOf(model), lazyOf(model), onPromptProgress);
   const languageModel = (model: Named): LanguageModel | LanguageModelV2 =>
     specificationVersion === 'v2' ? new LanguageModelV2(newest(model)) : newest(model);
   const embeddingModel = (model: Named): EmbeddingModel =>

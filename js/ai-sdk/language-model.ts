@@ -2,7 +2,7 @@
  * `LanguageModelV4` and `LanguageModelV3` over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
-import type { ChatChunk } from '../openai/types.js';
+import type { ChatChunk, RequestOptions } from '../openai/types.js';
 import { failed, PartReader, wholeOf } from './parts.js';
 import { requestOf, withFollowable } from './request.js';
 import type {
@@ -19,14 +19,21 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
   readonly specificationVersion: SpecificationVersion;
   readonly provider = 'webgguf.chat';
   readonly modelId: string;
-  /** Models read text alone. */
+  /** No URL goes to a model as it is: the SDK fetches what files' parts name. */
   readonly supportedUrls = {};
   readonly #lazy: LazyModel;
+  readonly #onProgress: RequestOptions['onProgress'];
 
-  constructor(specificationVersion: SpecificationVersion, modelId: string, lazy: LazyModel) {
+  constructor(
+    specificationVersion: SpecificationVersion,
+    modelId: string,
+    lazy: LazyModel,
+    onProgress?: RequestOptions['onProgress'],
+  ) {
     this.specificationVersion = specificationVersion;
     this.modelId = modelId;
     this.#lazy = lazy;
+    this.#onProgress = onProgress;
   }
 
   async doGenerate(options: CallOptions): Promise<GenerateResult> {
@@ -46,7 +53,7 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
     const model = await this.#lazy.load(signal);
     const followable = withFollowable(request, model.info.chatTemplate, warnings);
     const streamed = { ...followable, stream: true as const, stream_options: { include_usage: true } };
-    const chunks = await model.chat.completions.create(streamed, { signal });
+    const chunks = await model.chat.completions.create(streamed, { signal, onProgress: this.#onProgress });
     return { warnings, parts: this.#parts(chunks, signal, includeRawChunks) };
   }
 

@@ -58,7 +58,8 @@ export class LocalCompletions implements Completions {
   async create(body: ChatRequest, options: RequestOptions = {}): Promise<ChatCompletion | ChatStream> {
     const signal = signalOption('chat.completions.create', { signal: options?.signal ?? undefined });
     signal?.throwIfAborted();
-    const prepared = await prepare(this.#model, body);
+    const { options: own, ...asked } = await prepare(this.#model, body);
+    const prepared = { ...asked, options: { ...own, onProgress: options?.onProgress } };
     const controller = new AbortController();
     const chunks = chunksOf(this.#model, prepared, controller, signal);
     return prepared.request.stream ? new ChatStream(chunks, controller) : completionOf(chunks);

@@ -110,7 +110,7 @@ export class LocalTranscriptions implements Transcriptions {
   create = (async (body: TranscriptionRequest, options: RequestOptions = {}) => {
     const { response_format: format, temperature } = checkTranscription(body);
     const signal = signalOption('audio.transcriptions.create', { signal: options?.signal ?? undefined });
-    const sampling = { temperature: temperature ?? 0, signal };
+    const sampling = { temperature: temperature ?? 0, signal, onProgress: options?.onProgress };
     const [token, ...others] = await this.#model.tokenize(WORDS, { parseSpecial: true });
     // One token: the model is Qwen3-ASR.
     const ask = others.length === 0 && token !== undefined ? this.#recognise(body, token, sampling) : undefined;

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.js';
 import type { OpenAiSamplingOptions } from '../sampling.js';
-import type { AdapterUse, AudioPart, ImagePart, Message, TextPart, Tool, ToolCall } from '../types.js';
+import type { AdapterUse, AudioPart, ImagePart, Message, PromptProgress, TextPart, Tool, ToolCall } from '../types.js';
 
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
@@ -311,4 +311,6 @@ export interface EmbeddingResponse<Vector extends number[] | string = number[]> 
 export interface RequestOptions {
   /** Ends the request: the call, or the loop over a streamed answer, throws the signal's reason. */
   signal?: AbortSignal | null | undefined;
+  /** Hears how far the images and sounds of the prompt are encoded; OpenAI has no such option. */
+  onProgress?: ((progress: PromptProgress) => void) | undefined;
 }

@@ -10,7 +10,7 @@ import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '.
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
 import { resultOf } from '../model/tool-result.js';
-import type { AudioPart, ImagePart, Message, Tool, ToolCall } from '../types.js';
+import type { AudioPart, ImagePart, Message, PromptProgress, Tool, ToolCall } from '../types.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
 export interface ChatTool {
@@ -94,6 +94,8 @@ export interface ChatState {
   readonly status: 'idle' | 'writing' | 'error';
   /** Why the last answer failed, nearly always a `WebggufError`; `undefined` unless `status` is `error`. */
   readonly error: Error | undefined;
+  /** While `status` is `writing`: how far its images and sounds are encoded, before there is text. */
+  readonly progress: PromptProgress | undefined;
 }
 
 /** A page is told of new text so often, in milliseconds: models may write a thousand tokens per second. */
@@ -104,7 +106,7 @@ type Draft = { -readonly [K in keyof ChatMessage]: ChatMessage[K] };
 
 /** @internal */
 export class ChatStore {
-  #state: ChatState = { messages: [], status: 'idle', error: undefined };
+  #state: ChatState = { messages: [], status: 'idle', error: undefined, progress: undefined };
   #model: WasmModel | undefined;
   #options: ChatOptions = {};
   readonly #listeners = new Set<() => void>();
@@ -223,7 +225,7 @@ export class ChatStore {
           stream_options: { include_usage: true },
           timings: true,
         },
-        { signal },
+        { signal, onProgress: (progress) => this.#set({ progress: progress.fraction < 1 ? progress : undefined }) },
       );
       for await (const {
         choices: [choice],
@@ -235,6 +237,7 @@ export class ChatStore {
         this.#replaceLast({ ...answer });
       }
     } finally {
+      if (this.#state.progress) this.#set({ progress: undefined });
       this.#settle(answer, count);
     }
     return answer.finish_reason === 'tool_calls' && answer.tool_calls ? answer.tool_calls : [];

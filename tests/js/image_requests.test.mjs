@@ -1,9 +1,13 @@
-// Requests with images beside what else requests have: schemas, tools, and no room for their rows.
+// Requests with images beside what else requests have: schemas, tools, progress, and no room for their rows.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
+import { createWebgguf } from '../../dist/ai-sdk/index.js';
 import { openai } from '../../dist/openai/index.js';
-import { expectationsOf, open } from './encoders.mjs';
+import { ChatStore } from '../../dist/react/chat.js';
+import { ENCODERS, expectationsOf, open } from './encoders.mjs';
 
 /** Colours by place, so that no two of these are the same. */
 function drawn(width, height, seed) {
@@ -77,4 +81,53 @@ test('an image that the context has no room for is refused before it is encoded,
   assert.deepEqual(session.messages, []);
   assert.equal((await session.send('ab', { maxTokens: 2, ignoreEos: true }).result).ids.length, 2);
   await model.free();
+});
+
+test('how far images are encoded is told by OpenAI’s face, the AI SDK’s and useChat', async () => {
+  const model = await open(expectationsOf('idefics3'));
+  const shares = [0, 0.2, 0.4, 0.6, 0.8, 1];
+  const reports = [];
+  const onProgress = ({ stage, fraction }) => reports.push([stage, fraction]);
+  const told = () => {
+    assert.deepEqual(
+      reports.splice(0),
+      shares.map((share) => ['encode', share]),
+    );
+  };
+  await openai({ model }).chat.completions.create(
+    { messages: asking(drawn(150, 90, 3)), max_tokens: 1 },
+    { onProgress },
+  );
+  told();
+  await assert.rejects(
+    openai({ model }).chat.completions.create({ messages: asking(drawn(8, 8, 3)), max_tokens: 1 }, { onProgress: 7 }),
+    { code: 'invalid_argument', message: /onProgress/ },
+  );
+
+  const store = new ChatStore();
+  store.configure(model, { max_completion_tokens: 2, temperature: 0 });
+  const seen = [];
+  store.subscribe(() => {
+    const { progress, status } = store.state();
+    if (progress) seen.push([status, progress.fraction]);
+  });
+  await store.send('What?', { images: [drawn(150, 90, 5)] });
+  assert.deepEqual([...new Set(seen.map(([, fraction]) => fraction))], shares.slice(0, -1));
+  assert.ok(seen.every(([status]) => status === 'writing'));
+  assert.equal(store.state().progress, undefined, 'there is text');
+  await model.free();
+
+  // In Node.js files of sounds are decoded, those of images are not.
+  const listener = await open(expectationsOf('qwen3a'));
+  const provider = createWebgguf({ onPromptProgress: onProgress });
+  const file = { type: 'file', mediaType: 'audio/wav', data: fs.readFileSync(path.join(ENCODERS, 'sound-8219.wav')) };
+  await provider(listener).doGenerate({ prompt: [{ role: 'user', content: [file] }], maxOutputTokens: 1 });
+  assert.deepEqual(
+    [reports[0], reports.at(-1)],
+    [
+      ['encode', 0],
+      ['encode', 1],
+    ],
+  );
+  await listener.free();
 });
