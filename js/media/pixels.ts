@@ -81,7 +81,8 @@ async function ofFile(file: Blob): Promise<Pixels> {
     throw invalidArgument(`image: the file of ${file.size} bytes ${what}: ${String(cause)}`);
   }
   try {
-    return await drawn(bitmap, [bitmap.width, bitmap.height]);
+    const pixels = await drawn(bitmap, [bitmap.width, bitmap.height]);
+    return isOpaque(pixels) ? pixels : (unmultiplied(bitmap) ?? pixels);
   } finally {
     bitmap.close();
   }
@@ -121,6 +122,32 @@ async function drawn(source: CanvasImageSource, size: PixelSize): Promise<Pixels
   } catch (cause) {
     throw invalidArgument(`image: its pixels cannot be read: ${String(cause)}`);
   }
+}
+
+function isOpaque({ data }: Pixels): boolean {
+  for (let at = 3; at < data.length; at += 4) if (data[at] !== 255) return false;
+  return true;
+}
+
+/**
+ * The colours of the file where it is transparent: a canvas multiplies them by how much is seen of them, and keeps none
+ * of what is not seen. `undefined` where there is no WebGL, or none for this size.
+ */
+function unmultiplied(bitmap: ImageBitmap): Pixels | undefined {
+  const { width, height } = bitmap;
+  const gl = new OffscreenCanvas(1, 1).getContext('webgl');
+  if (!gl || Math.max(width, height) > gl.getParameter(gl.MAX_TEXTURE_SIZE)) return undefined;
+  const texture = gl.createTexture();
+  gl.bindTexture(gl.TEXTURE_2D, texture);
+  gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, bitmap);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, gl.createFramebuffer());
+  gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+  const data = new Uint8Array(width * height * 4);
+  gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, data);
+  const isRead = gl.getError() === gl.NO_ERROR;
+  // Browsers keep few contexts.
+  gl.getExtension('WEBGL_lose_context')?.loseContext();
+  return isRead ? { width, height, data } : undefined;
 }
 
 async function checkSize([width, height]: PixelSize): Promise<void> {

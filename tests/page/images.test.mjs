@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import zlib from 'node:zlib';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { NAMES } from '../js/images.mjs';
@@ -143,6 +144,50 @@ test('a chat completion in a worker takes image_url and what a page draws', asyn
   await page.close();
   assert.ok(found[0] > 70, `${found}: with the rows of the image`);
   assert.deepEqual(new Set(found), new Set([found[0]]));
+});
+
+/** A PNG file of four channels, lines unfiltered. */
+function pngOf({ width, height, data }) {
+  const chunk = (type, body) => {
+    const named = Buffer.concat([Buffer.from(type, 'latin1'), body]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(body.length);
+    sum.writeUInt32BE(zlib.crc32(named));
+    return Buffer.concat([length, named, sum]);
+  };
+  const header = Buffer.from([0, 0, 0, width, 0, 0, 0, height, 8, 6, 0, 0, 0]);
+  const lines = Array.from({ length: height }, (_, y) => [0, ...data.slice(y * width * 4, (y + 1) * width * 4)]);
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  const body = zlib.deflateSync(Buffer.from(lines.flat()));
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', body), chunk('IEND', Buffer.alloc(0))]);
+}
+
+test('of a transparent file the colours count, as llama.cpp reads them', async () => {
+  const [width, height] = [60, 40];
+  // From nothing that is seen to all.
+  const value = (_, at) => (at % 4 === 3 ? (at >> 2) % 256 : (at * 7 + (at >> 9)) % 251);
+  const data = Array.from({ length: width * height * 4 }, value);
+  const png = pngOf({ width, height, data }).toString('base64');
+  const page = await site.open('/blank');
+  const ask = async ({ png, width, height, data }) => {
+    const { WasmModel } = await import('/dist/index.js');
+    const options = { backend: 'cpu', mmproj: '/fixtures/encoders/lfm2.gguf' };
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+    const url = `data:image/png;base64,${png}`;
+    const { pixelsOf } = await import('/dist/media/pixels.js');
+    const file = await pixelsOf(url);
+    const rows = [];
+    for (const image of [url, { width, height, data: Uint8Array.from(data) }]) {
+      const { media } = await model.encodeParts([{ image }]);
+      rows.push(media[0].embeddings.map((row) => [...row]));
+    }
+    await model.free();
+    return { file: [...file.data], rows };
+  };
+  const found = await page.evaluate(ask, { png, width, height, data });
+  await page.close();
+  assert.deepEqual(found.file, data);
+  assert.deepEqual(found.rows[0], found.rows[1]);
 });
 
 test('what is no image, or too large, is refused before it is decoded', async () => {
