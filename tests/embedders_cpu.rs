@@ -10,6 +10,7 @@ mod yielding;
 
 use serde_json::Value;
 use webgguf::cpu::{CacheFormat, CpuModel, Input};
+use webgguf::model::EncoderInput;
 
 /// ‖a − b‖ / ‖b‖.
 fn relative(found: &[f32], expected: &[f32]) -> f32 {
@@ -81,4 +82,19 @@ fn every_model_has_a_test() {
         let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
         assert!(MODELS.contains(&name) || name == "README", "no test for {name}");
     }
+}
+
+/// A row of a real one takes milliseconds: a page must not wait for all of them.
+#[test]
+fn the_projection_of_an_encoder_yields_after_each_row() {
+    let mut model = cpu::load(&[cpu::fixtures().with_file_name("encoders").join("gemma3.gguf")], CacheFormat::F32);
+    let layers = model.program().layers.len();
+    let [fewer, more] = [19, 20].map(|rows| {
+        let input = EncoderInput::sample(model.program(), rows);
+        let work = model.embed(Input::Image(&input), async || yielding::yield_now().await, &|| false);
+        let (found, yields) = yielding::count_yields(work);
+        assert!(found.expect("rows").is_some());
+        yields
+    });
+    assert_eq!(more - fewer, layers + 1, "after each row of attention and of the projection");
 }

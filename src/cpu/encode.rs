@@ -3,9 +3,27 @@
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{attention_near, mix, project, turn};
-use crate::model::program::{Combining, Op, Operand};
+use crate::model::WeightKey;
+use crate::model::program::{Activation, Combining, Op, Operand};
 
 impl Interpreter<'_> {
+    /// A product with a small matrix of f32, row by row: with that of Gemma 3 a row takes milliseconds.
+    pub(super) async fn project(
+        &mut self,
+        [x, y]: [Activation; 2],
+        weight: WeightKey,
+        yield_now: &mut impl AsyncFnMut(),
+    ) {
+        let mut out = self.run.take(y);
+        let x = &self.run.values[x.0];
+        let [taps, width] = [x.len(), out.len()].map(|len| len / self.run.tokens);
+        for (x, out) in x.chunks_exact(taps).zip(out.chunks_exact_mut(width)) {
+            project([taps, width], x, self.weights.norm(weight), out);
+            yield_now().await;
+        }
+        self.run.put(y, out);
+    }
+
     /// An operation that only encoders have.
     pub(super) fn of_encoder(&mut self, op: &Op) {
         match *op {
@@ -33,13 +51,6 @@ impl Interpreter<'_> {
                 let Some(input) = self.input else { return };
                 let values = &mut self.run.values[x.0];
                 turn([values.len() / self.run.tokens / head_dim, head_dim, apart], &input.turns, values);
-            }
-            Op::Project { x, weight, y } => {
-                let mut out = self.run.take(y);
-                let x = &self.run.values[x.0];
-                let [taps, width] = [x.len(), out.len()].map(|len| len / self.run.tokens);
-                project([taps, width], x, self.weights.norm(weight), &mut out);
-                self.run.put(y, out);
             }
             Op::Copy { x, y } => {
                 let mut out = self.run.take(y);

@@ -108,9 +108,8 @@ impl Interpreter<'_> {
             }
             // The caller's: they change the number of rows.
             Op::Pool { .. } | Op::Regroup { .. } => {}
-            Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } | Op::Project { .. } => {
-                self.of_encoder(op)
-            }
+            Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
+            Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
             Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } | Op::Bound { .. } | Op::AttendNear { .. } => {
                 self.of_encoder(op)
             }

@@ -27,8 +27,11 @@ pub fn load_by(
     change: impl FnOnce(CpuModelBuilder) -> CpuModelBuilder,
 ) -> CpuModel {
     let files: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a file")).collect();
-    let gguf = Gguf::join(files.iter().map(|file| header(file)).collect()).expect("parts of one model");
+    let mut gguf = Gguf::join(files.iter().map(|file| header(file)).collect()).expect("parts of one model");
     let config = webgguf::model::config(&gguf).expect("good settings");
+    if config.encoder.is_some() {
+        webgguf::model::flatten(&mut gguf);
+    }
     let mut builder = change(CpuModel::builder(config.clone()));
     for (index, spec) in match_tensors(&config, &gguf.tensors).expect("all tensors") {
         let tensor = &gguf.tensors[index];
