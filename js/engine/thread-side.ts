@@ -76,7 +76,11 @@ async function begin(module: WebAssembly.Module): Promise<CpuThread> {
 function multiplyForever(thread: CpuThread, { job, x, y }: SharedMemory, own: number, places: readonly Place[]): void {
   for (let number = 0; ; ) {
     number = nextAfter(job, number);
-    const [matrix, group, values] = [Job.Matrix, Job.Group, Job.Values].map((at) => job[at]) as [number, number, number];
+    const [matrix, group, values] = [Job.Matrix, Job.Group, Job.Values].map((at) => job[at]) as [
+      number,
+      number,
+      number,
+    ];
     try {
       const { rows, cols, first } = places[matrix] as Place;
       const found = thread.multiply(matrix, group, x.subarray(0, values));

@@ -47,7 +47,10 @@ test('texts and log-probabilities of several threads are those of one', async ()
   const ways = [{ threads: 1 }, { threads: 3 }, { threads: 2, worker: true }, { threads: 2, precision: 'exact' }];
   const { found, isIsolated } = await inPage(texts, { url: '/model.gguf', ways });
   assert.equal(isIsolated, true);
-  assert.deepEqual(found.map(({ threads }) => threads), [1, 3, 2, 2]);
+  assert.deepEqual(
+    found.map(({ threads }) => threads),
+    [1, 3, 2, 2],
+  );
   assert.ok(found[0].outcomes.length > 500, found[0].outcomes);
   assert.equal(found[1].outcomes, found[0].outcomes);
   assert.equal(found[2].outcomes, found[0].outcomes);
@@ -88,5 +91,8 @@ test('pages that are not isolated have one thread', async () => {
   const ways = [{ threads: 4 }, {}];
   const { found, isIsolated } = await inPage(texts, { url: SMALL, ways }, open);
   assert.equal(isIsolated, false);
-  assert.deepEqual(found.map(({ threads }) => threads), [1, 1]);
+  assert.deepEqual(
+    found.map(({ threads }) => threads),
+    [1, 1],
+  );
 });

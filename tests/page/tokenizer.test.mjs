@@ -17,7 +17,7 @@ async function tokenized(vocabulary, texts) {
   try {
     const work = async ([url, texts]) => {
       const { Tokenizer } = await import('/dist/index.js');
-      const tokenizer = await Tokenizer.load(url, { cache: false });
+      const tokenizer = await Tokenizer.load(url);
       return texts.map((text) => [...tokenizer.tokenize(text, { addSpecial: false })]);
     };
     return await page.evaluate(work, [`/fixtures/tokenizer/${vocabulary}`, texts]);
@@ -29,9 +29,15 @@ async function tokenized(vocabulary, texts) {
 for (const vocabulary of ['wordpiece.gguf', 'wordpiece-cased.gguf', 'unigram.gguf']) {
   test(`${vocabulary}: ids are those of its library`, async () => {
     const { cases } = vocabularies.find((it) => it.vocabulary === vocabulary);
-    assert.ok(cases.some(([text]) => /\p{Lu}/u.test(text) && /[^\0-\x7f]/.test(text)), 'the cases say nothing');
+    assert.ok(
+      cases.some(([text]) => /\p{Lu}/u.test(text) && /[^\0-\x7f]/.test(text)),
+      'the cases say nothing',
+    );
     assert.deepEqual(
-      await tokenized(vocabulary, cases.map(([text]) => text)),
+      await tokenized(
+        vocabulary,
+        cases.map(([text]) => text),
+      ),
       cases.map(([, ids]) => ids),
     );
   });

@@ -197,8 +197,8 @@ impl GpuSession {
         Ok(true)
     }
 
-    /// Submits the layers of a pass of a few rows, as far as the caches need them. Its rows must be written. True, since
-    /// it is not cut.
+    /// Submits the layers of a pass of a few rows, as far as the caches need them. Its rows must be written. True,
+    /// since it is not cut.
     fn submit_few(&self) -> bool {
         let layers = self.drafts.iter().map(|lists| Part { list: &lists.decode, range: 0..lists.kept });
         self.model.device.submit(layers, DRAFT_ROWS as u32, None);

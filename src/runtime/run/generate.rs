@@ -207,7 +207,8 @@ impl<S: Session> Engine<S> {
         }
         Err(Error::bad_file(
             "every logit of a token is NaN: the file holds weights that are none, or an activation overflowed, as with \
-             an adapter whose scale or values are too large; if the browser stores the file, `WasmModel.cache.delete` removes it, and the next load fetches it again",
+             an adapter whose scale or values are too large; if the browser stores the file, `WasmModel.cache.delete` \
+             removes it, and the next load fetches it again",
         ))
     }
 
