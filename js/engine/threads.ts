@@ -45,19 +45,15 @@ export class Threads implements CpuThreads {
   }
 
   /**
-   * Starts so many threads besides this one, and waits for the first of them; the others start meanwhile.
+   * Starts so many threads besides this one, and waits for the first of them. The others start then, when the browser
+   * has their script, while the model is loaded.
    *
    * @throws what `startWorker` throws
    */
   static async open(count: number, signal: AbortSignal): Promise<Threads> {
-    const threads = new Threads(Array.from({ length: count }, () => startWorker(signal)));
-    try {
-      await threads.#workers[0];
-      return threads;
-    } catch (error) {
-      threads.free();
-      throw error;
-    }
+    const first = await startWorker(signal);
+    const others = Array.from({ length: count - 1 }, () => startWorker(signal));
+    return new Threads([Promise.resolve(first), ...others]);
   }
 
   count(): number {
