@@ -46,10 +46,8 @@ export function serve(port: Port): void {
   const pause: Handler = ([paused]) => (paused ? download.pause() : download.resume());
   const reading = (number: number, progress: unknown) =>
     void channel.call('reading', [number, progress]).catch(() => {});
-  const channel = new Channel(port, {
-    ...{ hold, load, pause, ...threadHandlers() },
-    ...engineHandlers(engines, add, reading),
-  });
+  const handlers = { hold, load, pause, ...engineHandlers(engines, add, reading), ...threadHandlers() };
+  const channel = new Channel(port, handlers);
   port.postMessage({ ready: true }, []);
 }
 
