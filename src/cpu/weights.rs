@@ -92,7 +92,9 @@ impl Tensor {
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<()> {
         if let Some(mut product) = self.product(rows, x, out)? {
-            while product.step()? {
+            let mut is_unfinished = true;
+            while is_unfinished {
+                is_unfinished = product.step()?;
                 yield_now().await;
             }
         }

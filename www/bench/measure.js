@@ -7,8 +7,11 @@ import { embedRuns } from './embed.js';
 import { readBandwidth, watchBlocks, watchCalls, watchCreated } from './meter.js';
 import { Bench, median, medians, seeded } from './runs.js';
 
-/** Tokens of the prompt and of the answer of the runs that only count calls. */
-const COUNT_PROMPT = 8;
+/**
+ * Tokens of the prompt and of the answer of the runs that only count calls: a prompt that is always read in one pass,
+ * where shorter ones are read by kernels that are compiled behind the first of them.
+ */
+const COUNT_PROMPT = 32;
 const COUNT_TOKENS = 16;
 /** Tokens of context that `load` takes by itself, at most. */
 const DEFAULT_CONTEXT = 4096;

@@ -196,11 +196,16 @@ impl GpuSession {
             return self.has_drafts_compiled();
         }
         let is_done = self.drafts_ahead.insert(Rc::default()).clone();
-        let (lists, device) = (self.lists_of_draft(), self.model.device.clone());
+        let (lists, device) = (self.lists_of_draft(), &self.model.device);
         let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
+        // A model that is freed meanwhile takes its device along.
+        let device = Rc::downgrade(device);
         wasm_bindgen_futures::spawn_local(async move {
-            device.finish_ahead(pipelines).await;
-            is_done.set(true);
+            pipelines.done().await;
+            if let Some(device) = device.upgrade() {
+                device.finish_ahead(pipelines).await;
+                is_done.set(true);
+            }
         });
         false
     }

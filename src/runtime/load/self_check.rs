@@ -161,9 +161,10 @@ struct Found {
 impl GpuRun {
     /// Runs without these variants, which an earlier check has found to be wrong.
     pub(super) async fn run_without(&mut self, replaced: Vec<String>) -> Result<()> {
-        let kernels = self.kernels();
-        let wrong = kernels.iter().filter(|kernel| replaced.contains(&kernel.id));
-        if let Some(caps) = self.model().caps.without_needs_of(wrong) {
+        let wrong: Vec<Kernel> = self.kernels().into_iter().filter(|kernel| replaced.contains(&kernel.id)).collect();
+        if !wrong.is_empty()
+            && let Some(caps) = self.model().caps.without_needs_of(wrong.iter())
+        {
             self.run_with(caps).await?;
         }
         self.set_verdict(SelfCheck { verdict: Verdict::Remembered, replaced, ..SelfCheck::default() });

@@ -64,6 +64,15 @@ pub struct Ahead {
     promise: Option<js_sys::Promise>,
 }
 
+impl Ahead {
+    /// Waits until nothing is compiled any more, without a hold on the device.
+    pub async fn done(&self) {
+        if let Some(promise) = self.promise.clone() {
+            let _ = JsFuture::from(promise).await;
+        }
+    }
+}
+
 /// A kernel as `compile_pipelines.js` takes it.
 fn describe(kernel: &Kernel, wgsl: String) -> js_sys::Object {
     let binding = |binding: &crate::kernels::spec::Binding| match binding.access {
