@@ -366,6 +366,8 @@ export class WasmModel {
 }
 
 /** No test over the mock loads an encoder. */
+export class CpuThread {}
+
 export class WasmEncoder {}
 
 export class VocabularyHandle {
