@@ -5,6 +5,7 @@ import * as chatText from './engine/chat-text.js';
 import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
+import { startOwnScript } from './engine/thread-side.js';
 import * as threads from './engine/threads.js';
 import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
@@ -13,6 +14,7 @@ import * as tuning from './tuning/index.js';
 
 /** As modules of this script, rather than files that it fetches. */
 const here: typeof later = {
+  startWorker: startOwnScript,
   chatText: async () => chatText,
   encoder: async () => encoder,
   grammar: async () => grammar,

@@ -7,6 +7,11 @@
 
 /** @internal */
 export const later = {
+  /**
+   * Starts a worker. The page's code and the worker's each put their own way here: a bundler that found the page's way
+   * from the worker's script would make a worker of it within that worker, and so on.
+   */
+  startWorker: (_signal: AbortSignal): Promise<Worker> => Promise.reject(new Error('nobody said how to start workers')),
   chatText: () => import('./chat-text.js'),
   encoder: () => import('../media/encoders.js'),
   grammar: () => import('../grammar/webgguf_grammar.js'),

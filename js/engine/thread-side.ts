@@ -66,6 +66,21 @@ export function threadHandlers(): Record<'beginThread' | 'keepRows' | 'listen', 
   };
 }
 
+/** A worker of the script that runs in this one. @internal */
+export function startOwnScript(signal: AbortSignal): Promise<Worker> {
+  const worker = new Worker(location.href, { type: 'module' });
+  return new Promise((resolve, reject) => {
+    const once = { once: true };
+    const fail = (reason: unknown): void => {
+      worker.terminate();
+      reject(reason);
+    };
+    worker.addEventListener('message', () => resolve(worker), once);
+    worker.addEventListener('error', () => fail(new Error('the worker did not start')), once);
+    signal.addEventListener('abort', () => fail(signal.reason), once);
+  });
+}
+
 async function begin(module: WebAssembly.Module): Promise<CpuThread> {
   await init({ wasm: module });
   const { CpuThread } = await wasmClasses();

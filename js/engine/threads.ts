@@ -6,8 +6,8 @@
 import { WebggufError } from '../errors.js';
 import { compiledModule } from '../wasm/instance.js';
 import type { CpuThreads } from '../wasm/webgguf.js';
-import { startWorker } from '../worker-start.js';
 import { Channel } from './channel.js';
+import { later } from './later.js';
 import { Job, MOST_VALUES, type SharedMemory } from './thread-side.js';
 
 /** Most threads of a model by default: more are rarely faster, since all read the same memory. */
@@ -48,11 +48,11 @@ export class Threads implements CpuThreads {
    * Starts so many threads besides this one, and waits for the first of them. The others start then, when the browser
    * has their script, while the model is loaded.
    *
-   * @throws what `startWorker` throws
+   * @throws what starting a worker throws
    */
   static async open(count: number, signal: AbortSignal): Promise<Threads> {
-    const first = await startWorker(signal);
-    const others = Array.from({ length: count - 1 }, () => startWorker(signal));
+    const first = await later.startWorker(signal);
+    const others = Array.from({ length: count - 1 }, () => later.startWorker(signal));
     return new Threads([Promise.resolve(first), ...others]);
   }
 

@@ -9,6 +9,7 @@ import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
 import type { Gpu } from '../tensor/gpu.js';
+import { later } from '../engine/later.js';
 import { LocalEngine } from '../engine/local.js';
 import type { Completions } from '../openai/completions.js';
 import type { Embeddings } from '../openai/embeddings.js';
@@ -52,6 +53,8 @@ import type {
   TokenIds,
   TokenizeOptions,
 } from '../types.js';
+
+later.startWorker = async (signal) => (await import('../worker-start.js')).startWorker(signal);
 
 /**
  * A GGUF language model, loaded and ready to write.
