@@ -81,7 +81,7 @@ impl<'a> Product<'a> {
         let x = &self.x[*done * cols..][..some * cols];
         let out = &mut self.out[*done * count..][..some * count];
         if let Some(part) = part
-            && !part.has_begun(x)?
+            && !part.begin(x)?
         {
             return Ok(true);
         }

@@ -50,9 +50,10 @@ pub struct Shape {
     pub ty: GgmlType,
     /// Number of groups.
     pub groups: usize,
-    /// Rows of a group: of this thread, and of all.
+    /// Rows of a group that this thread has.
     pub rows: usize,
-    pub of: usize,
+    /// Rows of a group that all threads have together.
+    pub group_rows: usize,
     /// Which of them is the first of this thread.
     pub first: usize,
     /// Weights of a row.
@@ -71,11 +72,6 @@ pub struct Team {
     least: usize,
 }
 
-/// Of the rows of a group, those of a thread.
-fn part(rows: usize, thread: usize, threads: usize) -> Range<usize> {
-    rows * thread / threads..rows * (thread + 1) / threads
-}
-
 impl Team {
     /// A team of these threads and the one that runs the model.
     pub fn new(threads: Box<dyn Threads>) -> Rc<Self> {
@@ -87,8 +83,10 @@ impl Team {
         Rc::new(Self { threads, next: Cell::new(0), least })
     }
 
+    /// Of the rows of a group, those of a thread.
     fn part(&self, rows: usize, thread: usize) -> Range<usize> {
-        part(rows, thread, self.threads.count() + 1)
+        let threads = self.threads.count() + 1;
+        rows * thread / threads..rows * (thread + 1) / threads
     }
 
     /// Hands a matrix of so many groups out, and gives it back as thread 0 keeps it: with all rows where it `is_whole`.
@@ -114,7 +112,7 @@ impl Team {
         let number = self.next.replace(self.next.get() + 1);
         for thread in 1..=self.threads.count() {
             let part = self.part(group, thread);
-            let shape = Shape { ty, groups, rows: part.len(), of: group, first: part.start, cols, rounds };
+            let shape = Shape { ty, groups, rows: part.len(), group_rows: group, first: part.start, cols, rounds };
             self.threads.put(thread, shape, &of(thread));
         }
         if !is_whole {
@@ -166,8 +164,8 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Lets the threads begin, once they are done with what a run left that was given up. Whether they have begun.
-    pub fn has_begun(&mut self, x: &[f32]) -> Result<bool> {
+    /// Lets the threads begin. Returns false while they are still at a product of a run that was given up.
+    pub fn begin(&mut self, x: &[f32]) -> Result<bool> {
         if !self.has_begun && self.threads.is_done()? {
             self.threads.begin(self.number, self.group, x);
             self.has_begun = true;

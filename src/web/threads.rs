@@ -66,8 +66,8 @@ impl Threads for Started {
     }
 
     fn put(&self, thread: usize, shape: Shape, bytes: &[u8]) {
-        let Shape { ty, groups, rows, of, first, cols, rounds } = shape;
-        let sizes = [groups, rows, of, first, cols].map(|size| size as u32);
+        let Shape { ty, groups, rows, group_rows, first, cols, rounds } = shape;
+        let sizes = [groups, rows, group_rows, first, cols].map(|size| size as u32);
         let words: Vec<u32> = [ty.id()].into_iter().chain(sizes).chain([u32::from(rounds)]).collect();
         self.0.put(thread, &words, bytes);
     }
@@ -130,12 +130,12 @@ impl CpuThread {
 
     /// Keeps rows of the next matrix; `shape` is as [`Threads::put`] writes it.
     pub fn put(&mut self, shape: &[u32], bytes: Vec<u8>) -> std::result::Result<(), JsValue> {
-        let &[ty, groups, rows, of, first, cols, rounds] = shape else {
+        let &[ty, groups, rows, group_rows, first, cols, rounds] = shape else {
             return Err(to_js(Error::invalid_argument(format!("a shape of {} numbers", shape.len()))));
         };
         let ty = GgmlType::from_id(ty).ok_or_else(|| to_js(Error::invalid_argument(format!("no type {ty}"))))?;
-        let [groups, rows, of, first, cols] = [groups, rows, of, first, cols].map(|size| size as usize);
-        let shape = Shape { ty, groups, rows, of, first, cols, rounds: rounds != 0 };
+        let [groups, rows, group_rows, first, cols] = [groups, rows, group_rows, first, cols].map(|size| size as usize);
+        let shape = Shape { ty, groups, rows, group_rows, first, cols, rounds: rounds != 0 };
         self.0.put(shape, bytes).map_err(to_js)
     }
 

@@ -170,8 +170,11 @@ impl Shared {
     /// Begins to compile passes with drafts where a lane wants them, and allows them once they are compiled.
     fn look_for_drafts(&self, session: &mut GpuSession) {
         let mut lanes = self.lanes.borrow_mut();
-        if lanes.lack_drafts() && session.drafts_compiled() {
-            lanes.allow_drafts();
+        if lanes.lack_drafts() {
+            session.compile_drafts_ahead();
+            if session.has_drafts_compiled() {
+                lanes.allow_drafts();
+            }
         }
     }
 

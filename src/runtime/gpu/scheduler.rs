@@ -105,7 +105,10 @@ impl GpuSession {
             }
             let is_whole = match chunk.is_single {
                 true => self.submit_single(&chunk, &rows, &wants)?,
-                false if by_few => self.submit_few(),
+                false if by_few => {
+                    self.submit_few();
+                    true
+                }
                 false => self.submit_many((&chunk, &rows), &wants, &mut queue, until.stop).await?,
             };
             self.moved(is_whole.then_some(position + ids.len()));
@@ -117,7 +120,7 @@ impl GpuSession {
         }
         self.model.device.check()?;
         if is_short {
-            self.drafts_compiled();
+            self.compile_drafts_ahead();
         }
         if !reading.is_done() && !until.stop.get() {
             queue.finish().await;
@@ -125,8 +128,9 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Whether what is left of a text are few tokens of which nothing but the cache and the token that follows is
-    /// wanted. A first such text is read as others are; meanwhile the kernels for passes of a few rows are compiled.
+    /// Whether the rest of a text has few tokens and no rows of images, and nothing is wanted but its caches and the
+    /// token that follows. The first such text is read like longer ones, since the kernels for passes of a few rows are
+    /// compiled behind it.
     fn is_short(&self, reading: &Reading, wants: &Wants) -> bool {
         let rows = (reading.ids.len() - reading.done).saturating_sub(usize::from(wants.runs_last()));
         let is_plain = !matches!(wants, Wants::Hidden(_) | Wants::Logits(_));
@@ -197,12 +201,10 @@ impl GpuSession {
         Ok(true)
     }
 
-    /// Submits the layers of a pass of a few rows, as far as the caches need them. Its rows must be written. True,
-    /// since it is not cut.
-    fn submit_few(&self) -> bool {
+    /// Submits the layers of a pass of a few rows, as far as the caches need them. Its rows must be written.
+    fn submit_few(&self) {
         let layers = self.drafts.iter().map(|lists| Part { list: &lists.decode, range: 0..lists.kept });
         self.model.device.submit(layers, DRAFT_ROWS as u32, None);
-        true
     }
 
     /// Submits a pass of many rows by the prefill list. Its rows must be written. False where `stop` was set before all

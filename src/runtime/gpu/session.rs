@@ -190,10 +190,10 @@ impl GpuSession {
         self.drafts.is_some() || self.drafts_ahead.as_ref().is_some_and(|is_done| is_done.get())
     }
 
-    /// The same; the first call begins to compile them.
-    pub(in crate::runtime) fn drafts_compiled(&mut self) -> bool {
+    /// Begins to compile the pipelines of passes with drafts, where that has not begun.
+    pub(in crate::runtime) fn compile_drafts_ahead(&mut self) {
         if self.drafts.is_some() || self.drafts_ahead.is_some() {
-            return self.has_drafts_compiled();
+            return;
         }
         let is_done = self.drafts_ahead.insert(Rc::default()).clone();
         let (lists, device) = (self.lists_of_draft(), &self.model.device);
@@ -207,7 +207,6 @@ impl GpuSession {
                 is_done.set(true);
             }
         });
-        false
     }
 
     /// Makes the lists for passes of `rows` rows, if they are not made yet.
