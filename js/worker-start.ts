@@ -1,12 +1,10 @@
 /**
  * Starting `worker.js`: from beside this script, from where a bundler put it, or from where the application says.
  */
-import { abortable } from './cancel.js';
 import { WebggufError } from './errors.js';
 import { fileFromVite } from './wasm-file.js';
 import { workerScript } from './wasm/instance.js';
-
-const GIVE_URL = 'give the URL of webgguf/worker.js with init({ worker: url })';
+import { GIVE_URL, running } from './worker-running.js';
 
 /**
  * A worker that has run its script.
@@ -54,24 +52,5 @@ function atUrl(url: string | URL): Worker {
     return new Worker(address, { type: 'module' });
   } finally {
     setTimeout(() => URL.revokeObjectURL(address), 60_000);
-  }
-}
-
-/** Resolves with the first message of the worker: its script has run then. */
-async function running(worker: Worker, name: string, signal: AbortSignal): Promise<Worker> {
-  const started = new Promise<Worker>((resolve, reject) => {
-    worker.addEventListener('message', () => resolve(worker), { once: true });
-    const failed = ({ message }: ErrorEvent): void => {
-      const why = message ? `: ${message}` : '';
-      const hint = `not at its URL, or forbidden by the content security policy (worker-src)${why}`;
-      reject(new WebggufError('download_failed', `${name}: the worker did not start: ${hint}; ${GIVE_URL}`));
-    };
-    worker.addEventListener('error', failed, { once: true });
-  });
-  try {
-    return await abortable(started, signal);
-  } catch (error) {
-    worker.terminate();
-    throw error;
   }
 }

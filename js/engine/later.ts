@@ -8,8 +8,8 @@
 /** @internal */
 export const later = {
   /**
-   * Starts a worker. The page's code and the worker's each put their own way here: a bundler that found the page's way
-   * from the worker's script would make a worker of it within that worker, and so on.
+   * Starts a worker. The page's code and the worker's script each set this to their own way. If the worker's script
+   * led to the page's way, a bundler would put the worker into itself without end.
    */
   startWorker: (_signal: AbortSignal): Promise<Worker> => Promise.reject(new Error('nobody said how to start workers')),
   chatText: () => import('./chat-text.js'),

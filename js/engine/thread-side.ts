@@ -4,6 +4,7 @@
  */
 import { init, wasmClasses } from '../wasm/instance.js';
 import type { CpuThread } from '../wasm/webgguf.js';
+import { running } from '../worker-running.js';
 import type { Handler } from './channel.js';
 
 /** Most values of x and of a product: 4 MiB each. @internal */
@@ -68,17 +69,7 @@ export function threadHandlers(): Record<'beginThread' | 'keepRows' | 'listen', 
 
 /** A worker of the script that runs in this one. @internal */
 export function startOwnScript(signal: AbortSignal): Promise<Worker> {
-  const worker = new Worker(location.href, { type: 'module' });
-  return new Promise((resolve, reject) => {
-    const once = { once: true };
-    const fail = (reason: unknown): void => {
-      worker.terminate();
-      reject(reason);
-    };
-    worker.addEventListener('message', () => resolve(worker), once);
-    worker.addEventListener('error', () => fail(new Error('the worker did not start')), once);
-    signal.addEventListener('abort', () => fail(signal.reason), once);
-  });
+  return running(new Worker(location.href, { type: 'module' }), location.href, signal);
 }
 
 async function begin(module: WebAssembly.Module): Promise<CpuThread> {
