@@ -9,11 +9,11 @@ mod tiny;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use webgguf::forward::{Buffers, Forward, Plan, Room, place};
+use webgguf::forward::{Buffers, Forward, Plan, Room, place, takes_drafts};
 use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::shaders::FETCHED;
-use webgguf::kernels::spec::{BufferId, Dispatch, Extent, MAX_WORKGROUPS};
+use webgguf::kernels::spec::{BufferId, Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
 use webgguf::model::program::Output;
@@ -157,10 +157,59 @@ fn drafts_take_one_dispatch_and_leave_other_passes_as_they_are() {
     assert!(plain.all().map(key).eq(one.all().map(key)), "a pass of one token");
     assert!(rows.decode.iter().map(key).eq(draft.decode.iter().map(key)));
     assert_eq!((draft.greedy.len(), draft.sample.len()), (one.greedy.len() + 1, one.sample.len() + 1));
-    assert!([&draft.greedy, &draft.sample].iter().all(|list| list.last().is_some_and(|last| last.buffers.len() == 5)));
+    assert!([&draft.greedy, &draft.sample].iter().all(|list| list.last().is_some_and(|last| last.buffers.len() == 6)));
     let drafts = ["argmax_merge.draft", "accept_drafts", "penalties.draft", "sample_candidates.draft", "sample.draft"];
     let ids: Vec<&str> = draft.greedy.iter().chain(&draft.sample).map(|dispatch| dispatch.kernel.id.as_str()).collect();
     assert!(drafts.iter().all(|id| ids.contains(id)), "{ids:?}");
+}
+
+/// After a pass with a draft each operation with a recurrent state runs once more, over the accepted rows and from
+/// the states of before. What these operations read is written by nothing else of the pass.
+#[test]
+fn recurrent_states_are_replayed_after_a_draft() {
+    let recurrent = [
+        ("qwen35", 2),
+        ("qwen3next", 2),
+        ("lfm2", 1),
+        ("mamba", 2),
+        ("mamba2", 2),
+        ("jamba", 2),
+        ("falcon-h1", 2),
+        ("rwkv7", 3),
+        ("rwkv6", 3),
+    ];
+    for (architecture, of_layer) in recurrent {
+        let config = config(architecture);
+        let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
+        let program = webgguf::model::program(&config);
+        let mut plan = Plan::default();
+        let matched = match_tensors(&config, &tensors).expect("all tensors");
+        let caps = Caps::baseline();
+        let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
+        assert!(takes_drafts(&program, &weights), "{architecture}");
+        let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096).with_drafts(true), &mut plan);
+        let forward = Forward::new(&program, &caps, &weights, &buffers);
+        let (rows, draft) = (forward.lists_of_rows(8), forward.lists_of_draft());
+        assert_eq!(rows.decode.len(), draft.decode.len(), "{architecture}");
+        let states = program.states().len();
+        assert_eq!((draft.replay.len(), states % of_layer), (states, 0), "{architecture}");
+        let replay = buffers.replay.as_ref().unwrap_or_else(|| panic!("{architecture}: no recurrent states"));
+        for dispatch in &draft.replay {
+            let has = |slice: &Slice| dispatch.buffers.iter().any(|of| of.buffer == slice.buffer);
+            assert!(has(&buffers.sample.drafts.accepted) && !has(&buffers.pass), "{architecture}: the rows");
+            assert!(replay.states.iter().any(has) && !buffers.states.iter().any(has), "{architecture}: the states");
+        }
+        let is_apart = |of: &&Slice| plan.buffers[of.buffer.0 as usize].label == "inputs of recurrent states";
+        for again in &draft.replay {
+            let inputs = |of: &Dispatch| of.buffers.iter().filter(is_apart).map(|of| of.buffer).collect::<Vec<_>>();
+            let first = |of: &Dispatch| of.kernel.key() == again.kernel.key() && inputs(of) == inputs(again);
+            let at = draft.decode.iter().position(first).expect("the same in the pass");
+            let (y, read) = (again.buffers.last().map(|of| of.buffer), inputs(again));
+            assert!(read.iter().any(|of| Some(*of) != y), "{architecture}: nothing is kept");
+            let mut later = draft.decode[at + 1..].iter().filter_map(|of| of.buffers.last());
+            assert!(later.all(|of| !read.contains(&of.buffer)), "{architecture}: written once more");
+        }
+    }
 }
 
 /// What runs a model of this architecture: each kernel with its constants.

@@ -1,5 +1,6 @@
 // The pass is the last token of a sequence and a draft of those after it, and behind each row lies the token that was
 // chosen there. As long as that is the token of the next row, the next row was right, and its token is accepted, too.
+// Other kernels find in `kept` the rows that were right.
 // The draft of the next pass is what followed the last three tokens, or the last two, where they stood last; past the
 // end of the text that begins anew. One workgroup.
 
@@ -36,6 +37,7 @@ const THREE = 0x80000000u; // three tokens are alike, not two
 @group(0) @binding(3) var<storage, read_write> counts: array<u32>;  // [sequences, LENGTH]
 @group(0) @binding(4) var<storage, read_write> this_pass: Pass;
 @group(0) @binding(5) var<storage, read_write> report: Report;
+@group(0) @binding(6) var<storage, read_write> kept: Pass;
 
 var<workgroup> last: u32;             // where the last token is in the text
 var<workgroup> found: atomic<u32>;    // where the last two or three tokens stood before: the place of the last of them
@@ -92,6 +94,14 @@ fn accept() {
         report.drafted = drafts;
     }
     report.accepted = count;
+    kept.rows = ROWS;
+    for (var i = 0u; i < ROWS; i++) {
+        kept.row[i] = this_pass.row[i];
+        // mutant: i >= count => i > count
+        if i >= count {
+            kept.row[i].flags |= ROW_DONE;
+        }
+    }
     report.sequence = this_pass.sequences[first.sequence];
     last = text.start + report.sequence.position;
     for (var i = 0u; i < 3u; i++) {

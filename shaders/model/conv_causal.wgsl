@@ -116,7 +116,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var n = 1u; n <= min(ROWS, this_pass.rows); n++) {
             let row = this_pass.rows - n;
             let sequence = 1u << this_pass.row[row].sequence;
-            if (seen & sequence) == 0u && (this_pass.row[row].flags & ROW_DONE) == 0u {
+            if (this_pass.row[row].flags & ROW_DONE) != 0u {
+                continue;
+            }
+            if (seen & sequence) == 0u {
                 keep(row, channel);
             }
             // mutant: seen |= sequence => seen |= 0u

@@ -80,6 +80,16 @@ pub struct SampleBuffers {
     pub drafts: Drafts,
 }
 
+/// What passes with drafts need of a model with recurrent states. These go along all rows of such a pass; then they go
+/// once more, from where they were before it, along the rows that were right.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    /// Where activations are in these passes: what operations with a state read stays until the end.
+    pub places: AllPlaces,
+    /// The states before the pass: by number.
+    pub states: Vec<Slice>,
+}
+
 /// End-of-generation ids that a run may have, at most.
 pub const MAX_STOPS: usize = 64;
 
@@ -183,6 +193,8 @@ pub struct Buffers {
     pub states: Vec<Slice>,
     /// Copies of them all, by slot.
     pub checkpoints: Vec<Vec<Slice>>,
+    /// Of passes with drafts; `None` without recurrent states.
+    pub replay: Option<Replay>,
     /// Of the sampler.
     pub sample: SampleBuffers,
     /// How much of each adapter the sequences have, see [`crate::kernels::lora::scale_words`].
@@ -214,6 +226,10 @@ impl Buffers {
         let cache = cache.collect();
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
+        let replay = (room.drafts && state_bytes > 0).then(|| Replay {
+            places: activations::place_inputs_of_states(program, DRAFT_ROWS, &places, plan),
+            states: states("state before a draft", program, room, plan),
+        });
         Self {
             room,
             chunk,
@@ -236,6 +252,7 @@ impl Buffers {
             cache,
             states: states("state", program, room, plan),
             checkpoints: (0..checkpoints).map(|_| states("checkpoint of state", program, room, plan)).collect(),
+            replay,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
                 partial_argmaxes: plan
@@ -249,6 +266,7 @@ impl Buffers {
                 drafts: Drafts {
                     text: plan.words("text of drafts", if room.drafts { words_of(room.context) } else { 0 }),
                     report: plan.alloc("report of a draft", size_of::<Header>() as u64).into(),
+                    accepted: plan.alloc("accepted rows", Pass::bytes_of(DRAFT_ROWS)).into(),
                 },
             },
             scales: plan.words("scales of adapters", lora::WORDS),
@@ -271,7 +289,7 @@ impl Buffers {
 /// Whether passes of a model may have drafts: what they have done can be taken back, and no row of them waits for the
 /// host.
 pub fn takes_drafts(program: &Program, weights: &Weights) -> bool {
-    program.states().is_empty() && weights.row_cache.is_none()
+    activations::keep_inputs_of_states(program) && weights.row_cache.is_none()
 }
 
 fn frequency_words(table: &RopeTable, room: Room) -> usize {

@@ -101,12 +101,15 @@ pub struct Lists {
     pub greedy: Vec<Dispatch>,
     /// Logits → one id by the run's sampling options, committed as the next token.
     pub sample: Vec<Dispatch>,
+    /// Of passes with drafts: the recurrent states of before along the rows that were accepted.
+    pub replay: Vec<Dispatch>,
 }
 
 impl Lists {
     /// All dispatches.
     pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
-        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample].into_iter().flatten()
+        let all = [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample, &self.replay];
+        all.into_iter().flatten()
     }
 }
 
@@ -133,6 +136,7 @@ impl<'a> Forward<'a> {
             bias: self.bias(rows),
             greedy: self.greedy(rows),
             sample: self.sample(rows),
+            replay: Vec::new(),
         }
     }
 
@@ -145,10 +149,14 @@ impl<'a> Forward<'a> {
             list.push(accept());
             list
         };
+        let lists = match &self.buffers.replay {
+            Some(replay) => self.lists_with_replay(replay),
+            None => self.lists_of_rows(rows),
+        };
         Lists {
             greedy: accepted(self.greedy_by(rows, commit)),
             sample: accepted(self.sample_by(rows, commit)),
-            ..self.lists_of_rows(rows)
+            ..lists
         }
     }
 

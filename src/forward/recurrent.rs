@@ -1,6 +1,9 @@
 //! Operations with a recurrent state.
 
-use super::{Forward, Lowering};
+use super::buffers::Replay;
+use super::fusion::Step;
+use super::{Buffers, Forward, Lists, Lowering};
+use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::channel_scan::{ChannelScan, channel_scan};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
 use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
@@ -43,6 +46,22 @@ impl WkvSpec {
     pub(crate) fn shape(&self) -> DeltaHeads {
         let [k_heads, v_heads, head_dim] = [self.kv_heads, self.heads, self.head_dim].map(|count| count as u32);
         DeltaHeads { k_heads, v_heads, head_dim, tiled: false }
+    }
+}
+
+impl Forward<'_> {
+    /// The lists of a pass with a draft, and the list that takes the states of before along the accepted rows.
+    pub(super) fn lists_with_replay(&self, replay: &Replay) -> Lists {
+        let buffers = Buffers { places: replay.places.clone(), ..self.buffers.clone() };
+        let lists = Forward { buffers: &buffers, ..*self }.lists_of_rows(DRAFT_ROWS as u32);
+        let again = Buffers { pass: buffers.sample.drafts.accepted, states: replay.states.clone(), ..buffers };
+        let mut list = Vec::new();
+        Forward { buffers: &again, ..*self }.decode_steps(DRAFT_ROWS as u32, &mut |fused, _, dispatches| {
+            if matches!(&fused.step, Step::Alone(op) if self.program.state(op).is_some()) {
+                list.extend(dispatches);
+            }
+        });
+        Lists { replay: list, ..lists }
     }
 }
 

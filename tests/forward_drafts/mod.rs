@@ -163,6 +163,7 @@ async fn caches_hold(name: &str, file: &[u8], room: Room, length: usize) {
 async fn a_text_goes_on_after_drafts() {
     caches_hold("llama", FILES[0], Room::one(CONTEXT), 60).await;
     caches_hold("gemma3", FILES[1], Room::one(1024), 700).await;
+    caches_hold("qwen35", FILES[2], Room::one(CONTEXT), 60).await;
 }
 
 #[wasm_bindgen_test]
@@ -233,14 +234,37 @@ async fn lanes_have_drafts_while_they_are_alone() {
     assert_eq!((outcome.ids, outcome.accepted_drafts > 0), (alone[0].clone(), true));
 }
 
-/// Models whose passes cannot be taken back, grammars and log-probabilities: no drafts, and the text is the same.
+/// Models with recurrent states, which go back to the last row that was right.
+const RECURRENT: [(&str, &[u8]); 6] = [
+    ("qwen35", FILES[2]),
+    ("lfm2", include_bytes!("../fixtures/models/lfm2-q8_0.gguf")),
+    ("mamba", include_bytes!("../fixtures/models/mamba-f16.gguf")),
+    ("granitehybrid", include_bytes!("../fixtures/models/granitehybrid-q8_0.gguf")),
+    ("rwkv6", include_bytes!("../fixtures/models/rwkv6-q4_1.gguf")),
+    ("rwkv7", include_bytes!("../fixtures/models/rwkv7-q4_0.gguf")),
+];
+
 #[wasm_bindgen_test]
-async fn recurrent_models_have_no_drafts() {
-    let [first, _] = both(FILES[2]).await;
-    let mut engine = with_drafts(&first, FILES[2], Room::one(CONTEXT)).await;
-    let prompt = ids(20, engine.session.config().vocab);
+async fn recurrent_states_go_back_to_the_last_row_that_was_right() {
+    for (name, file) in RECURRENT {
+        let [first, _] = both(file).await;
+        let mut engine = with_drafts(&first, file, Room::one(CONTEXT)).await;
+        let prompt = ids(20, engine.session.config().vocab).repeat(2);
+        let warm = SamplingOptions { temperature: 0.9, seed: 11, ..SamplingOptions::default() };
+        let options = few_tokens(warm, &[5, 9, 12], 60);
+        let [without, with] = both_ways(&mut engine, &prompt, &options).await;
+        let (right, wrong) = (with.accepted_drafts, with.rejected_drafts);
+        console_log!("{name}: {right} drafts were right, {wrong} wrong");
+        assert_eq!(with.ids, without.ids, "{name}: {right} drafts were right, {wrong} wrong");
+        assert!(right > 0 && wrong > 0, "{name}: the test says nothing");
+    }
+}
+
+/// Grammars and log-probabilities: no drafts, and the text is the same.
+#[wasm_bindgen_test]
+async fn log_probabilities_have_no_drafts() {
+    let prompt = ids(20, 64);
     let options = GenerateOptions { biases: vec![(7, 90.0)], ..options(40, SamplingOptions::default()) };
-    assert_eq!(compare_drafts("qwen35", &mut engine, &prompt, &options).await, 0);
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
     let likely = GenerateOptions { logprobs: Some(1), ..options };

@@ -27,6 +27,7 @@ enum Look {
     Text,
     Counts,
     Report,
+    Accepted,
 }
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
@@ -65,7 +66,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         problem("three ids before two", &[10, 11, 12, 50, 60, 11, 12, 70, 10], &right[..1], chosen),
     ];
     problems.push(Problem { done: true, ..problem("done before", &[&plain[..], &[10]].concat(), &right, chosen) });
-    let looks = [Look::Pass, Look::Text, Look::Counts, Look::Report];
+    let looks = [Look::Pass, Look::Text, Look::Counts, Look::Report, Look::Accepted];
     problems.iter().flat_map(|problem| looks.map(|look| case(problem, look))).collect()
 }
 
@@ -99,6 +100,14 @@ impl Problem {
         &self.chosen[..=right.count()]
     }
 
+    /// The rows of the pass, as far as they were right.
+    fn accepted_rows(&self) -> Pass {
+        let mut rows = self.pass().rows;
+        rows.truncate(DRAFT_ROWS);
+        rows.iter_mut().skip(self.accepted().len()).for_each(|row| row.flags = ROW_DONE);
+        Pass { header: Header { rows: DRAFT_ROWS as u32, ..Header::default() }, rows }
+    }
+
     fn after(&self) -> (Pass, Vec<u32>, Report) {
         let (mut pass, mut ids, accepted) = (self.pass(), self.ids.clone(), self.accepted());
         ids.extend(accepted);
@@ -124,6 +133,11 @@ impl Problem {
     }
 }
 
+fn words_of(pass: &Pass) -> Vec<u32> {
+    let bytes = pass.bytes();
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
 fn case(problem: &Problem, look: Look) -> Case {
     let (after, ids, report) = problem.after();
     let mut bench = Bench::of(problem.pass());
@@ -134,15 +148,13 @@ fn case(problem: &Problem, look: Look) -> Case {
     let counts = vec![2u32; 2 * LENGTH];
     let [text_at, counts_at] = [&text, &counts].map(|words| bench.bytes(bytemuck::cast_slice(words)));
     let report_at = bench.bytes(&[0; size_of::<Report>()]);
-    let drafts = Drafts { text: text_at.into(), report: report_at.into() };
+    let accepted_at = bench.bytes(&vec![0; Pass::bytes_of(DRAFT_ROWS) as usize]);
+    let drafts = Drafts { text: text_at.into(), report: report_at.into(), accepted: accepted_at.into() };
     let (pass, _) = bench.fixed();
     let dispatch = accept_drafts(LENGTH as u32, [stops.into(), counts_at.into(), pass], drafts);
     let (output, expected) = match look {
-        Look::Pass => {
-            let bytes = after.bytes();
-            let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-            (Bench::PASS, words.collect())
-        }
+        Look::Pass => (Bench::PASS, words_of(&after)),
+        Look::Accepted => (accepted_at, words_of(&problem.accepted_rows())),
         Look::Text => (text_at, words_of_text(START, &ids)),
         Look::Report => (report_at, bytemuck::cast_slice(&[report]).to_vec()),
         Look::Counts => {

@@ -14,7 +14,7 @@ pub const DRAFT_ROWS: usize = 8;
 /// The contract with `shaders/model/accept_drafts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "accept_drafts",
-    bindings: &[PARAMS, read("stops"), write("text"), write("counts"), write("this_pass"), write("report")],
+    bindings: &[PARAMS, read("stops"), write("text"), write("counts"), write("this_pass"), write("report"), write("kept")],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "LENGTH", "ROWS"],
 };
@@ -44,6 +44,9 @@ pub struct Drafts {
     pub text: Slice,
     /// A [`Report`].
     pub report: Slice,
+    /// A [`Pass`](super::pass::Pass) of as many rows: those of the last pass, of which those that were not accepted are
+    /// done.
+    pub accepted: Slice,
 }
 
 /// Words that the text of up to `context` tokens takes, with as many that drafts come from before it.
@@ -58,9 +61,10 @@ pub fn words_of_text(start: usize, ids: &[u32]) -> Vec<u32> {
 
 /// Accepts what was chosen of a pass of [`DRAFT_ROWS`] rows, and makes the rows of the next. `length`: ids. `counts`:
 /// `[sequences, length]` u32.
-pub fn accept_drafts(length: u32, [stops, counts, pass]: [Slice; 3], Drafts { text, report }: Drafts) -> Dispatch {
+pub fn accept_drafts(length: u32, [stops, counts, pass]: [Slice; 3], drafts: Drafts) -> Dispatch {
+    let Drafts { text, report, accepted } = drafts;
     let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("ROWS", DRAFT_ROWS as f64)];
-    let buffers = [stops, text, counts, pass, report];
+    let buffers = [stops, text, counts, pass, report, accepted];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, [Extent::Fixed(1); 3])
 }
 

@@ -39,6 +39,9 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         let mut several = Pass::decode(&[row(2, 5), row(0, 0), row(1, 3), row(2, 6), row(0, 1)]);
         several.rows[2].flags = ROW_DONE;
         cases.extend(both(random, &shape, &several, true));
+        let mut accepted = Pass::decode(&one);
+        accepted.rows[2..].iter_mut().for_each(|row| row.flags = ROW_DONE);
+        cases.extend(both(random, &shape, &accepted, true));
     }
     cases
 }

@@ -82,7 +82,7 @@ impl<'a> Builder<'a> {
             let norm = self.plain_rms(of_model(self.output_norm), self.config.hidden);
             return self.embedder_head(Some(norm));
         }
-        let normed = self.whole_norm(self.x, of_model(self.output_norm));
+        let normed = self.whole_norm(self.x, of_model(self.output_norm), "normed");
         let weight = of_model(if self.config.tied { Role::TokenEmbedding } else { Role::Output });
         let logits = self.program.activation(LOGITS, self.config.vocab);
         let bias = Weight { key: of_model(Role::OutputBias), optional: false };
@@ -95,13 +95,18 @@ impl<'a> Builder<'a> {
 
     /// `norm(x)` by the layer's weight of this role.
     pub fn norm(&mut self, x: Activation, role: Role) -> Activation {
-        self.whole_norm(x, of_layer(self.layer, role))
+        self.whole_norm(x, of_layer(self.layer, role), "normed")
+    }
+
+    /// The same, where the layer needs the result of its norm before for longer.
+    pub fn norm_apart(&mut self, x: Activation, role: Role) -> Activation {
+        self.whole_norm(x, of_layer(self.layer, role), "normed apart")
     }
 
     /// The family's norm of whole rows.
-    fn whole_norm(&mut self, x: Activation, weight: WeightKey) -> Activation {
+    fn whole_norm(&mut self, x: Activation, weight: WeightKey, name: &'static str) -> Activation {
         let width = self.program.width(x);
-        let y = self.program.activation("normed", width);
+        let y = self.program.activation(name, width);
         let plain = self.plain_rms(weight, width);
         let norm = match self.norms {
             Norms::Rms => plain,

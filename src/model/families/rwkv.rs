@@ -19,7 +19,7 @@ pub fn rwkv7(config: &ModelConfig) -> Program {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = time_mix_7(b, normed, &mut first);
         b.add(update);
-        let normed = b.norm(b.x, Role::AttnNorm2);
+        let normed = b.norm_apart(b.x, Role::AttnNorm2);
         let update = channel_mix(b, normed, false);
         b.add(update);
     });
@@ -52,7 +52,7 @@ pub fn rwkv6(config: &ModelConfig) -> Program {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = time_mix_6(b, normed, false);
         b.add(update);
-        let normed = b.norm(b.x, Role::AttnNorm2);
+        let normed = b.norm_apart(b.x, Role::AttnNorm2);
         let update = channel_mix(b, normed, true);
         b.add(update);
         if halve_every > 0 && (layer + 1) % halve_every == 0 {

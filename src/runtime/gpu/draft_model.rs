@@ -70,8 +70,10 @@ impl GpuLane {
     /// # Errors
     /// `invalid_argument` where the passes of one of the models cannot be taken back, and where the devices differ.
     pub fn use_draft(&mut self, draft: Self) -> Result<()> {
-        for model in [self.model(), draft.model()] {
-            if !takes_drafts(&model.program, &model.weights) {
+        for (model, is_draft) in [(self.model(), false), (draft.model(), true)] {
+            // What a model drafts is written over and not taken back.
+            let has_states = is_draft && !model.program.states().is_empty();
+            if has_states || !takes_drafts(&model.program, &model.weights) {
                 let architecture = model.config.architecture;
                 let message = format!("option 'draft': passes of architecture {architecture} cannot be taken back");
                 return Err(Error::invalid_argument(message));

@@ -125,6 +125,9 @@ impl Lanes {
             return;
         }
         lane.left(report.sequence);
+        if self.in_flight == 0 {
+            lane.text.moved_states(Some(report.sequence.position as usize));
+        }
         let ids = &report.tokens[..DRAFT_ROWS.min(report.accepted as usize)];
         for &id in ids {
             lane.take_in(id, None);

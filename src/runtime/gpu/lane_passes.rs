@@ -107,6 +107,7 @@ impl Shared {
             session.write(session.buffers.pass, &pass.bytes());
             if let Some(words) = self.lanes.borrow().text_of_draft() {
                 session.write(session.buffers.sample.drafts.text, bytemuck::cast_slice(&words));
+                session.keep_states_before_draft(self.lanes.borrow().rows[0]);
             }
         }
         loop {
@@ -250,6 +251,9 @@ impl Shared {
         }
         let submitted = session.submit_decode(lanes.form(), choosing);
         if submitted {
+            if lanes.form().is_draft() {
+                session.replay_accepted(lanes.rows[0]);
+            }
             lanes.submitted().into_iter().for_each(|number| session.keep_states_of(number));
         }
         Ok(submitted)

@@ -302,7 +302,7 @@ impl Lanes {
             let lane = &mut self.lanes[number];
             let next = lane.next.position as usize + passes * self.form.width();
             lane.text.advance_to(next);
-            lane.text.moved_states(Some(next));
+            lane.text.moved_states((!self.form.is_draft()).then_some(next));
             lane.sent += 1;
         }
         self.in_flight += 1;

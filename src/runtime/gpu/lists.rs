@@ -15,6 +15,7 @@ pub(in crate::runtime) struct Lists {
     pub bias: CommandList,
     pub greedy: CommandList,
     pub sample: CommandList,
+    pub replay: CommandList,
 }
 
 impl Lists {
@@ -33,6 +34,7 @@ impl Lists {
             bias: record(&lists.bias).await?,
             greedy: record(&lists.greedy).await?,
             sample: record(&lists.sample).await?,
+            replay: record(&lists.replay).await?,
         })
     }
 
@@ -43,8 +45,8 @@ impl Lists {
         Self::record(device, lists, table).await
     }
 
-    pub fn all(&self) -> [&CommandList; 6] {
-        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample]
+    pub fn all(&self) -> [&CommandList; 7] {
+        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample, &self.replay]
     }
 
     /// The lists that choose a token from the logits, in order.

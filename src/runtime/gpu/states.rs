@@ -2,7 +2,8 @@
 
 use super::session::GpuSession;
 use crate::forward::Buffers;
-use crate::gpu::Copy;
+use crate::gpu::{Copy, Part};
+use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::spec::Slice;
 
 impl GpuSession {
@@ -55,6 +56,20 @@ impl GpuSession {
             let number = self.choice.sequence as usize;
             self.copy_states(number, |buffers| buffers.checkpoints[slot].iter().zip(&buffers.states));
         }
+    }
+
+    /// Copies the states of a sequence, whose next pass has a draft, beside them.
+    pub(in crate::runtime) fn keep_states_before_draft(&self, number: usize) {
+        if let Some(replay) = &self.buffers.replay {
+            self.copy_states(number, |buffers| buffers.states.iter().zip(&replay.states));
+        }
+    }
+
+    /// Takes the states of a sequence from where they were before the last pass along the rows that it accepted.
+    pub(in crate::runtime) fn replay_accepted(&self, number: usize) {
+        let Some((replay, lists)) = self.buffers.replay.as_ref().zip(self.drafts.as_ref()) else { return };
+        self.model.device.submit([Part::from(&lists.replay)], DRAFT_ROWS as u32, None);
+        self.copy_states(number, |buffers| replay.states.iter().zip(&buffers.states));
     }
 
     /// Offset and size in bytes of a sequence's part in each buffer of states.
