@@ -9,7 +9,7 @@ mod tiny;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use webgguf::forward::{Buffers, Forward, Plan, Room, place, takes_drafts};
+use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::shaders::FETCHED;
@@ -167,49 +167,46 @@ fn drafts_take_one_dispatch_and_leave_other_passes_as_they_are() {
 /// the states of before. What these operations read is written by nothing else of the pass.
 #[test]
 fn recurrent_states_are_replayed_after_a_draft() {
-    let recurrent = [
-        ("qwen35", 2),
-        ("qwen3next", 2),
-        ("lfm2", 1),
-        ("mamba", 2),
-        ("mamba2", 2),
-        ("jamba", 2),
-        ("falcon-h1", 2),
-        ("rwkv7", 3),
-        ("rwkv6", 3),
-    ];
-    for (architecture, of_layer) in recurrent {
+    let mut known = 0;
+    for architecture in architectures() {
         let config = config(architecture);
         let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
         let program = webgguf::model::program(&config);
+        if program.states().is_empty() || config.embedder.pooling.is_some() {
+            continue;
+        }
+        known += 1;
         let mut plan = Plan::default();
         let matched = match_tensors(&config, &tensors).expect("all tensors");
         let caps = Caps::baseline();
         let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
-        assert!(takes_drafts(&program, &weights), "{architecture}");
         let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096).with_drafts(true), &mut plan);
         let forward = Forward::new(&program, &caps, &weights, &buffers);
         let (rows, draft) = (forward.lists_of_rows(8), forward.lists_of_draft());
         assert_eq!(rows.decode.len(), draft.decode.len(), "{architecture}");
-        let states = program.states().len();
-        assert_eq!((draft.replay.len(), states % of_layer), (states, 0), "{architecture}");
+        assert_eq!(draft.replay.len(), program.states().len(), "{architecture}");
         let replay = buffers.replay.as_ref().unwrap_or_else(|| panic!("{architecture}: no recurrent states"));
         for dispatch in &draft.replay {
             let has = |slice: &Slice| dispatch.buffers.iter().any(|of| of.buffer == slice.buffer);
             assert!(has(&buffers.sample.drafts.accepted) && !has(&buffers.pass), "{architecture}: the rows");
             assert!(replay.states.iter().any(has) && !buffers.states.iter().any(has), "{architecture}: the states");
         }
-        let is_apart = |of: &&Slice| plan.buffers[of.buffer.0 as usize].label == "inputs of recurrent states";
+        let own = [buffers.pass, buffers.sample.drafts.accepted].map(|of| of.buffer);
+        let own: Vec<BufferId> = own.into_iter().chain(buffers.states.iter().map(|of| of.buffer)).collect();
+        let own: Vec<BufferId> = own.into_iter().chain(replay.states.iter().map(|of| of.buffer)).collect();
         for again in &draft.replay {
-            let inputs = |of: &Dispatch| of.buffers.iter().filter(is_apart).map(|of| of.buffer).collect::<Vec<_>>();
-            let first = |of: &Dispatch| of.kernel.key() == again.kernel.key() && inputs(of) == inputs(again);
+            let inputs = |of: &Dispatch| {
+                of.buffers.iter().map(|of| of.buffer).filter(|of| !own.contains(of)).collect::<Vec<BufferId>>()
+            };
+            let read = inputs(again);
+            let first = |of: &Dispatch| of.kernel.key() == again.kernel.key() && inputs(of) == read;
             let at = draft.decode.iter().position(first).expect("the same in the pass");
-            let (y, read) = (again.buffers.last().map(|of| of.buffer), inputs(again));
-            assert!(read.iter().any(|of| Some(*of) != y), "{architecture}: nothing is kept");
             let mut later = draft.decode[at + 1..].iter().filter_map(|of| of.buffers.last());
+            let (_, read) = read.split_last().expect("buffers");
             assert!(later.all(|of| !read.contains(&of.buffer)), "{architecture}: written once more");
         }
     }
+    assert!(known > 12, "{known} architectures with recurrent states");
 }
 
 /// What runs a model of this architecture: each kernel with its constants.

@@ -129,31 +129,15 @@ pub fn place_inputs_of_states(program: &Program, rows: usize, all: &AllPlaces, p
     let lasting = lasting(program);
     let mut apart = all.clone();
     for (ops, places) in program.layers.iter().zip(&mut apart.layers) {
-        let inputs: BTreeSet<Activation> = with_state(program, ops).flat_map(|(_, op)| op.reads()).collect();
-        for group in groups(ops, &lasting).iter().filter(|of| of.members.iter().any(|of| inputs.contains(of))) {
-            let slice = plan.words("inputs of recurrent states", group.width(program) * rows);
-            places.add(program, group, slice);
+        let is_input = |of: &Activation| ops.iter().any(|op| program.state(op).is_some() && op.reads().contains(of));
+        for group in groups(ops, &lasting) {
+            if group.members.iter().any(is_input) {
+                let slice = plan.words("inputs of recurrent states", group.width(program) * rows);
+                places.add(program, &group, slice);
+            }
         }
     }
     apart
-}
-
-/// Whether nothing changes what operations with a recurrent state read: within the layer, or anywhere after it where
-/// more than one layer needs it. Then [`place_inputs_of_states`] is enough for them to run once more after the pass.
-pub fn keep_inputs_of_states(program: &Program) -> bool {
-    let lasting = lasting(program);
-    let stays = |layer: usize, at: usize, of: Activation| {
-        let last = if lasting.contains(&of) { program.layers.len() } else { layer + 1 };
-        let later = program.layers[layer][at + 1..].iter().chain(program.layers[layer + 1..last].iter().flatten());
-        later.into_iter().all(|op| op.writes() != of)
-    };
-    program.layers.iter().enumerate().all(|(layer, ops)| {
-        with_state(program, ops).all(|(at, op)| op.reads().into_iter().all(|of| stays(layer, at, of)))
-    })
-}
-
-fn with_state<'a>(program: &'a Program, ops: &'a [Op]) -> impl Iterator<Item = (usize, &'a Op)> {
-    ops.iter().enumerate().filter(|(_, op)| program.state(op).is_some())
 }
 
 /// What more than one part needs; in decode a layer's update is added by the first products of the next.

@@ -286,10 +286,9 @@ impl Buffers {
     }
 }
 
-/// Whether passes of a model may have drafts: what they have done can be taken back, and no row of them waits for the
-/// host.
-pub fn takes_drafts(program: &Program, weights: &Weights) -> bool {
-    activations::keep_inputs_of_states(program) && weights.row_cache.is_none()
+/// Whether passes of a model may have drafts: no row of them waits for the host.
+pub fn takes_drafts(weights: &Weights) -> bool {
+    weights.row_cache.is_none()
 }
 
 fn frequency_words(table: &RopeTable, room: Room) -> usize {

@@ -7,7 +7,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::load::{Choice, context_length, one, open, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
-use crate::forward::{Buffers, Plan, Room, place, takes_drafts};
+use crate::forward::{Buffers, Plan, Room, place};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
@@ -171,7 +171,7 @@ async fn try_memory(
     let program = crate::model::program(config);
     let mut plan = Plan::default();
     let placement = place(&program, caps, tensors, match_tensors(config, tensors)?, &mut plan)?;
-    let room = room.with_drafts(room.drafts && takes_drafts(&program, &placement.weights));
+    let room = room.with_drafts(room.drafts && takes_drafts(&placement.weights));
     gpu.weight_bytes = plan.bytes();
     let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
     gpu.session_bytes = plan.bytes() - gpu.weight_bytes;

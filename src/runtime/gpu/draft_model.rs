@@ -73,7 +73,7 @@ impl GpuLane {
         for (model, is_draft) in [(self.model(), false), (draft.model(), true)] {
             // What a model drafts is written over and not taken back.
             let has_states = is_draft && !model.program.states().is_empty();
-            if has_states || !takes_drafts(&model.program, &model.weights) {
+            if has_states || !takes_drafts(&model.weights) {
                 let architecture = model.config.architecture;
                 let message = format!("option 'draft': passes of architecture {architecture} cannot be taken back");
                 return Err(Error::invalid_argument(message));

@@ -100,7 +100,7 @@ impl SessionPlan {
     pub fn new(model: &GpuModel, room: Room) -> Result<Self> {
         let weights = &model.plan.buffers;
         let mut plan = Plan { buffers: weights.clone() };
-        let room = room.with_drafts(room.drafts && takes_drafts(&model.program, &model.weights));
+        let room = room.with_drafts(room.drafts && takes_drafts(&model.weights));
         let buffers = Buffers::alloc(&model.program, model.config.vocab, room, &mut plan);
         buffers.check_caches(model.device.largest_binding())?;
         let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
