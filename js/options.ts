@@ -126,7 +126,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   pooling: oneOf('mean', 'cls', 'last'),
   mmproj: (value) =>
     value === true || isPlace(value) ? undefined : 'true, or where the file of the encoder comes from',
-  draft: (value) => (isPlace(value) ? undefined : 'where the file of a smaller model comes from'),
+  draft: (value) => (value === false || isPlace(value) ? undefined : 'where a smaller model comes from, or false'),
   keepEncoder: FLAG,
   maxImageTokens: TOKENS,
   resize: oneOf('pad', 'stretch'),
@@ -202,7 +202,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   grammar,
   logitBias,
   logprobs: integer(0, 20, 'an integer from 0 to 20'),
-  draft: (value) => (value === false ? undefined : oneOf('prompt', 'model')(value) && "'prompt' or 'model' or false"),
+  draft: (value) => (value === false ? undefined : oneOf('prompt', 'model', 'mtp')(value) && "'prompt', 'model', 'mtp' or false"),
   prediction: ofType('string', 'a string'),
   adapters: ADAPTERS,
   signal: abortSignal,

@@ -195,9 +195,10 @@ export interface LoadOptions extends SourceOptions {
   /**
    * A smaller model with the same vocabulary that drafts tokens, which this one then looks at several at a time: where
    * its file comes from, as for the model itself. It lies on the same device; texts stay what they are without it, see
-   * {@link GenerateOptions.draft}. On the CPU it is not loaded.
+   * {@link GenerateOptions.draft}. On the CPU it is not loaded. Files of Qwen 3.5 may have a block that drafts: it is
+   * loaded on the GPU unless this is `false` or a model, or `parallel` is more than 1.
    */
-  draft?: Source | undefined;
+  draft?: Source | false | undefined;
   /**
    * `false` frees the weights of the encoder after each prompt with images, and loads it again for the next image that
    * the model has not met: less memory, and some seconds more for such an image. Default true.
@@ -589,13 +590,14 @@ export interface GenerateOptions extends SamplingOptions {
    */
   logprobs?: number | undefined;
   /**
-   * Tokens that the model looks at several at a time, since the text so far foretells them (`'prompt'`) or since the
-   * smaller model of {@link LoadOptions.draft} has written them (`'model'`), as long as some are right; `false`, never.
-   * By default as long as that takes less time, by the smaller model where there is one. The text is the same in any
-   * case. There are none on the CPU, with `grammar` or `logprobs`, in models with recurrent layers, or while other
-   * requests run; by the smaller model none after images, nor past its own context length.
+   * Tokens that the model looks at several at a time, since the text so far foretells them (`'prompt'`), since the
+   * smaller model of {@link LoadOptions.draft} has written them (`'model'`), or since a block of the file that predicts
+   * the token after the next has (`'mtp'`), as long as some are right; `false`, never. By default as long as that takes
+   * less time, by the smaller model or the block where there is one. The text is the same in any case. There are none
+   * on the CPU, with `grammar` or `logprobs`, in models with embeddings per layer, or while other requests run; by the
+   * smaller model or the block none after images, nor past its own context length.
    */
-  draft?: 'prompt' | 'model' | false | undefined;
+  draft?: 'prompt' | 'model' | 'mtp' | false | undefined;
   /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */
   prediction?: string | undefined;
   /**

@@ -16,7 +16,7 @@ use webgguf::kernels::shaders::FETCHED;
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
-use webgguf::model::program::Output;
+use webgguf::model::program::{Output, Program};
 use webgguf::model::{Role, architectures, match_tensors};
 
 fn config(architecture: &str) -> ModelConfig {
@@ -207,6 +207,42 @@ fn recurrent_states_are_replayed_after_a_draft() {
         }
     }
     assert!(known > 12, "{known} architectures with recurrent states");
+}
+
+/// The block that predicts the token after the next goes along every pass, as far as its cache needs, and drafts in steps
+/// of its own.
+#[test]
+fn a_block_that_drafts_goes_along_every_pass() {
+    let mut config = config("qwen35");
+    config.predicts_next = true;
+    config.tensor_names.insert(format!("blk.{}.nextn.eh_proj.weight", config.layers));
+    let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
+    let program = webgguf::model::program(&config);
+    let mut plan = Plan::default();
+    let matched = match_tensors(&config, &tensors).expect("all tensors");
+    let caps = Caps::baseline();
+    let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
+    let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096).with_drafts(true), &mut plan);
+    let lists = |program: &Program| {
+        let forward = Forward::new(program, &caps, &weights, &buffers);
+        [forward.lists(), forward.lists_of_draft()]
+    };
+    let [one, draft] = lists(&program);
+    let [alone, draft_alone] = lists(&Program { next: None, ..program.clone() });
+    let id = |dispatch: &Dispatch| dispatch.kernel.id.clone();
+    let more: Vec<String> = one.decode[alone.decode.len()..].iter().map(id).collect();
+    assert_eq!(more.len(), 8, "a token takes {more:?} more");
+    assert_eq!((one.kept, draft.greedy.len()), (one.prefill.len(), draft_alone.greedy.len() + 1));
+    assert_eq!(draft.greedy.last().map(id).as_deref(), Some("carry_row"));
+    assert_eq!(one.follow.last().map(id).as_deref(), Some("carry_row"));
+    assert_eq!(draft.step.len(), 16, "a draft of a token");
+    let cache = buffers.cache.last().expect("the cache of the block").cache.k.buffer;
+    for (name, list) in [("many rows", &one.follow), ("one row", &one.decode), ("a draft", &draft.decode)] {
+        assert!(list.iter().any(|of| of.buffers.iter().any(|of| of.buffer == cache)), "{name}: its cache is filled");
+    }
+    assert!(alone.all().flat_map(|of| &of.buffers).all(|of| of.buffer != cache), "nothing else uses it");
+    let sequences = Room::one(4096).for_requests(2).with_drafts(true);
+    assert!(Buffers::alloc(&program, config.vocab, sequences, &mut plan).next.is_none(), "one sequence alone");
 }
 
 /// What runs a model of this architecture: each kernel with its constants.

@@ -104,10 +104,11 @@ export class LocalEngine implements Engine {
       later.chatText().catch(() => {});
       const hasImages = mmproj !== undefined;
       const given = gpu && (() => guarded(() => gpu.engine.device()));
-      const alone = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune }, given);
+      const mtp = draft === undefined;
+      const alone = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune, mtp }, given);
       const { precision, kvType } = rest;
       const load =
-        draft === undefined
+        !draft
           ? alone
           : withDraft(alone, draft, from, { ...(precision && { precision }), ...(kvType && { kvType }), selfCheck });
       const why = gpu

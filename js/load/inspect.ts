@@ -27,7 +27,7 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
     };
     let found = memoryBytes === undefined ? await look(source, from, rest) : undefined;
     const beside: Pick<Inspection, 'draft' | 'encoder'> = {};
-    if (draft !== undefined) {
+    if (draft) {
       const { cacheKey: _, ...ofDraft } = from; // the key is the model's
       const { kvType } = rest;
       const draftContext = found?.gpu?.contextLength ?? rest.contextLength;

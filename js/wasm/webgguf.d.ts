@@ -43,6 +43,8 @@ export interface WasmLoadOptions {
   /** Whether prompts will hold images. */
   hasImages?: boolean;
   parallel?: number;
+  /** Whether a block of the file that predicts the token after the next is to draft tokens. */
+  mtp?: boolean;
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
   /** Variants that a check has found wrong before, by what names device and kernels. Without it nothing is checked. */
@@ -80,7 +82,7 @@ export interface WasmGenerateOptions extends SamplingOptions {
   biases?: readonly (readonly [number, number])[];
   logprobs?: number;
   /** Default `automatic`. */
-  draft?: 'automatic' | 'prompt' | 'model' | 'off';
+  draft?: 'automatic' | 'prompt' | 'model' | 'mtp' | 'off';
   prediction?: string;
   /** [number, scale] */
   adapters?: readonly (readonly [number, number])[];

@@ -90,6 +90,19 @@ pub struct Replay {
     pub states: Vec<Slice>,
 }
 
+/// What [`Program::next`] needs.
+#[derive(Debug, Clone)]
+pub struct Next {
+    /// Where its activations are in the passes of the model, whose rows it takes along.
+    pub places: AllPlaces,
+    /// Hidden states `[1 + rows, hidden]`: of the token before the pass, then of its rows.
+    pub states: Slice,
+    /// In a step that drafts: the hidden state of the token before.
+    pub state: Slice,
+    /// The [`Pass`] of such a step: its row, and one that stands for no draft.
+    pub pass: Slice,
+}
+
 /// End-of-generation ids that a run may have, at most.
 pub const MAX_STOPS: usize = 64;
 
@@ -195,6 +208,8 @@ pub struct Buffers {
     pub checkpoints: Vec<Vec<Slice>>,
     /// Of passes with drafts; `None` without recurrent states.
     pub replay: Option<Replay>,
+    /// Where the model predicts the token after the next, and passes may have drafts.
+    pub next: Option<Next>,
     /// Of the sampler.
     pub sample: SampleBuffers,
     /// How much of each adapter the sequences have, see [`crate::kernels::lora::scale_words`].
@@ -226,6 +241,8 @@ impl Buffers {
         let cache = cache.collect();
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
+        let next = program.next.as_deref().filter(|_| room.drafts && room.sequences == 1);
+        let next = next.map(|next| place_next(next, chunk, logits, plan));
         let replay = (room.drafts && state_bytes > 0).then(|| Replay {
             places: activations::place_inputs_of_states(program, DRAFT_ROWS, &places, plan),
             states: states("state before a draft", program, room, plan),
@@ -253,6 +270,7 @@ impl Buffers {
             states: states("state", program, room, plan),
             checkpoints: (0..checkpoints).map(|_| states("checkpoint of state", program, room, plan)).collect(),
             replay,
+            next,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
                 partial_argmaxes: plan
@@ -289,6 +307,19 @@ impl Buffers {
 /// Whether passes of a model may have drafts: no row of them waits for the host.
 pub fn takes_drafts(weights: &Weights) -> bool {
     weights.row_cache.is_none()
+}
+
+fn place_next(next: &Program, chunk: usize, logits: Slice, plan: &mut Plan) -> Next {
+    let before = next.inputs()[0];
+    let width = next.width(before);
+    let states = plan.words("hidden states before", (chunk + 1) * width);
+    let places = activations::place(next, chunk, logits, plan);
+    Next {
+        places: AllPlaces { embed: places.embed.moved(before, states), ..places },
+        states,
+        state: plan.words("hidden state before", width),
+        pass: plan.alloc("pass of a draft", Pass::bytes_of(2)).into(),
+    }
 }
 
 fn frequency_words(table: &RopeTable, room: Room) -> usize {
@@ -350,6 +381,7 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
     };
     // Of encoders without layers the products stand in the head.
     let ops = program.embed.iter().chain(program.layers.iter().flatten()).chain(program.head_parts().0);
+    let ops = ops.chain(program.next.iter().flat_map(|next| next.ops()));
     let widest = ops.map(input).max().unwrap_or(0);
     let products = |op: &Op| match op {
         Op::Scan { scan, .. } => scan.shape().products_len(rows),

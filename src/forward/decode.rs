@@ -31,15 +31,18 @@ impl Forward<'_> {
         self.decode_and_kept(rows).0
     }
 
-    /// The list of [`Forward::decode`], and how many of its dispatches it takes until caches and recurrent states are
-    /// complete, where it has several rows.
-    pub(super) fn decode_and_kept(&self, rows: u32) -> (Vec<Dispatch>, usize) {
+    /// The list of [`Forward::decode`], how many of its dispatches it takes until caches and recurrent states are
+    /// complete, where it has several rows, and where it leaves the residual stream.
+    pub(super) fn decode_and_kept(&self, rows: u32) -> (Vec<Dispatch>, usize, Place) {
         let (mut list, mut kept) = (Vec::new(), 0);
-        self.decode_steps(rows, &mut |fused, _, dispatches| {
+        let residual = self.program.residual();
+        let mut place = self.buffers.places.head.of(residual);
+        self.decode_steps(rows, &mut |fused, [_, after], dispatches| {
             kept = self.kept_after(&fused.step, dispatches.len()).map_or(kept, |count| list.len() + count);
             list.extend(dispatches);
+            place = after.of(residual);
         });
-        (list, kept)
+        (list, kept, place)
     }
 
     /// The steps of [`Forward::decode`], one after the other.

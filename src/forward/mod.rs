@@ -17,6 +17,7 @@ mod experts;
 mod export;
 mod fusion;
 mod growth;
+mod next;
 mod placement;
 mod plan;
 mod prefill;
@@ -103,13 +104,18 @@ pub struct Lists {
     pub sample: Vec<Dispatch>,
     /// Of passes with drafts: the recurrent states of before along the rows that were accepted.
     pub replay: Vec<Dispatch>,
+    /// After `prefill`, where the model predicts the token after the next: that block along the rows, as far as its
+    /// cache needs. The lists of few rows have it within `decode`.
+    pub follow: Vec<Dispatch>,
+    /// Of passes with drafts: a step that drafts a token.
+    pub step: Vec<Dispatch>,
 }
 
 impl Lists {
     /// All dispatches.
     pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
-        let all = [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample, &self.replay];
-        all.into_iter().flatten()
+        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, .. } = self;
+        [prefill, head, decode, bias, greedy, sample, replay, follow, step].into_iter().flatten()
     }
 }
 
@@ -122,12 +128,15 @@ impl<'a> Forward<'a> {
     /// Everything that runs a model.
     pub fn lists(&self) -> Lists {
         let (prefill, kept) = self.prefill_and_kept();
-        Lists { prefill, kept, head: self.head(1), ..self.lists_of_rows(1) }
+        let follow = self.next().map(|next| next.follow_many());
+        let kept = if follow.is_some() { prefill.len() } else { kept };
+        Lists { prefill, kept, head: self.head(1), follow: follow.unwrap_or_default(), ..self.lists_of_rows(1) }
     }
 
     /// The lists of a decode pass of so many rows.
     pub fn lists_of_rows(&self, rows: u32) -> Lists {
-        let (decode, kept) = self.decode_and_kept(rows);
+        let (mut decode, kept, state) = self.decode_and_kept(rows);
+        decode.extend(self.next().iter().flat_map(|next| next.follow_few(rows, state)));
         Lists {
             prefill: Vec::new(),
             kept,
@@ -137,6 +146,8 @@ impl<'a> Forward<'a> {
             greedy: self.greedy(rows),
             sample: self.sample(rows),
             replay: Vec::new(),
+            follow: Vec::new(),
+            step: Vec::new(),
         }
     }
 
@@ -145,8 +156,10 @@ impl<'a> Forward<'a> {
         let (rows, commit) = (DRAFT_ROWS as u32, Commit { is_draft: true, ..self.buffers.commit() });
         let SampleBuffers { counts, drafts, .. } = self.buffers.sample;
         let accept = || accept_drafts(self.vocab(), [commit.stops, counts, commit.pass], drafts);
+        let next = self.next();
         let accepted = |mut list: Vec<Dispatch>| {
             list.push(accept());
+            list.extend(next.iter().map(|next| next.carry()));
             list
         };
         let lists = match &self.buffers.replay {
@@ -156,6 +169,7 @@ impl<'a> Forward<'a> {
         Lists {
             greedy: accepted(self.greedy_by(rows, commit)),
             sample: accepted(self.sample_by(rows, commit)),
+            step: next.as_ref().map(|next| next.step()).unwrap_or_default(),
             ..lists
         }
     }

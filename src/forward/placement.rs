@@ -43,7 +43,7 @@ pub fn place(
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
-    for AttentionSpec { head_dim, value_dim, .. } in program.ops().filter_map(Op::attention) {
+    for AttentionSpec { head_dim, value_dim, .. } in program.all_ops().filter_map(Op::attention) {
         let most = if head_dim == value_dim { MAX_HEAD_DIM } else { MAX_KEY_DIM };
         if head_dim > most as usize || value_dim > MAX_HEAD_DIM as usize {
             let message = format!("heads of {head_dim} values, the GPU path takes at most {most}");
@@ -61,11 +61,13 @@ pub fn place(
             }
         }
     }
-    for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
+    for part in program.all_parts() {
         placer.part(program, part)?;
     }
     if program.output == Output::Logits {
-        placer.updates(&in_a_row(program).0)?;
+        for program in [Some(program), program.next.as_deref()].into_iter().flatten() {
+            placer.updates(&in_a_row(program).0)?;
+        }
     }
     Ok(Placement { weights: placer.weights, targets: placer.targets })
 }
@@ -129,6 +131,9 @@ impl Placer<'_> {
     }
 
     fn table(&mut self, key: WeightKey) -> Result<()> {
+        if self.weights.tables.contains_key(&key) {
+            return Ok(());
+        }
         if self.may_cache_rows && key.role == Role::PerLayerTokenEmbedding && self.cached_table(key)? {
             return Ok(());
         }

@@ -33,6 +33,7 @@ macro_rules! for_each_kernel {
             attention_batch [SPEC, TILED] (reference) (cases, cases_tiled);
             attention_near [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);
+            carry_row [SPEC] () (cases);
             channel_scan [SPEC] (reference) (cases);
             conv_causal [SPEC] (reference) (cases);
             cumsum [SPEC] () ();

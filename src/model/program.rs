@@ -117,6 +117,9 @@ pub struct Program {
     pub sides: Vec<Activation>,
     /// Rows of each stage of the embedding but the last, at most: see [`Program::stages`].
     pub stage_rows: Vec<usize>,
+    /// Multi-token prediction: what drafts the token after the next, from that one and from the normed hidden state of
+    /// the token before it, which is its input. Activations, caches and rope tables have the same numbers in both.
+    pub next: Option<Box<Self>>,
 }
 
 /// What a program gives.
@@ -145,6 +148,17 @@ impl Program {
         self.embed.iter().chain(self.layers.iter().flatten()).chain(&self.head)
     }
 
+    /// Embedding, layers and head, and then those of [`Program::next`].
+    pub fn all_parts(&self) -> impl Iterator<Item = &Vec<Op>> {
+        let all = [Some(self), self.next.as_deref()].into_iter().flatten();
+        all.flat_map(|of| [&of.embed].into_iter().chain(&of.layers).chain([&of.head]))
+    }
+
+    /// All operations, and then those of [`Program::next`].
+    pub fn all_ops(&self) -> impl Iterator<Item = &Op> {
+        self.all_parts().flatten()
+    }
+
     /// Whether every activation has a width and every attention has heads: a file's arrays may say 0 for a layer.
     ///
     /// # Errors
@@ -161,7 +175,7 @@ impl Program {
                 self.check_op(op).map_err(|error| Error::bad_file(format!("layer {layer}: {}", error.message())))?;
             }
         }
-        Ok(())
+        self.next.iter().flat_map(|next| next.ops()).try_for_each(|op| self.check_op(op))
     }
 
     /// Whether a layer that re-uses a cache has heads like those of the layer that fills it.
@@ -251,13 +265,13 @@ impl Program {
             Op::Attend { kv: Some(_), attention, keys: Keys::Cached(cache), .. } => Some((*cache, *attention)),
             _ => None,
         };
-        let found: Vec<_> = self.ops().filter_map(attention).collect();
+        let found: Vec<_> = self.all_ops().filter_map(attention).collect();
         in_order(&found)
     }
 
     /// The attention of every layer that looks into a cache.
     pub fn cached_attentions(&self) -> impl Iterator<Item = &AttentionSpec> {
-        self.ops().filter_map(|op| match op {
+        self.all_ops().filter_map(|op| match op {
             Op::Attend { attention, keys: Keys::Cached(_), .. } => Some(attention),
             _ => None,
         })

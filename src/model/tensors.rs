@@ -70,7 +70,7 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
         keys.map(values)
     });
     let mut known = HashSet::new();
-    let wanted = program.ops().flat_map(|op| op.weights(&program)).chain(factors);
+    let wanted = program.all_ops().flat_map(|op| op.weights(&program)).chain(factors);
     let specs = wanted.filter(|weight| known.insert(weight.key)).map(|weight| spec(&program, weight));
     // The model's own first.
     let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.layer.is_none());

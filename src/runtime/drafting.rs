@@ -1,5 +1,6 @@
 //! A second model that drafts tokens for a first one.
 
+use super::gpu::drafts::Drafting;
 use super::run::generate::Engine;
 use super::session::{AnySession, Session};
 use crate::{Error, Result};
@@ -23,17 +24,23 @@ impl Engine {
         }
     }
 
-    /// Whether a model drafts tokens for this one, or would if it were on the GPU.
+    /// Checks that what is to draft tokens is there. Nothing drafts on the CPU.
     ///
     /// # Errors
-    /// `invalid_argument` where it is on the GPU and none does.
-    pub fn check_draft_model(&self) -> Result<()> {
-        match &self.session {
-            AnySession::Gpu(lane) if !lane.has_draft_model() => {
-                let message = "option 'draft': 'model', and the model was loaded without one: load it with 'draft'";
-                Err(Error::invalid_argument(message))
+    /// `invalid_argument` where it is not.
+    pub fn check_drafting(&self, drafting: Drafting) -> Result<()> {
+        let AnySession::Gpu(lane) = &self.session else { return Ok(()) };
+        let [has_model, predicts_next] = lane.drafters();
+        let message = match drafting {
+            Drafting::Model if !has_model => {
+                "option 'draft': 'model', and the model was loaded without one: load it with 'draft'"
             }
-            _ => Ok(()),
-        }
+            Drafting::Mtp if !predicts_next => {
+                "option 'draft': 'mtp', and no block of the model drafts: its file has none that is of use, or it was \
+                 loaded with 'draft' or 'parallel'"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::invalid_argument(message))
     }
 }

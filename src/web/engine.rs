@@ -58,6 +58,7 @@ enum Draft {
     Automatic,
     Prompt,
     Model,
+    Mtp,
     Off,
 }
 
@@ -70,6 +71,7 @@ impl JsGenerateOptions {
             Draft::Automatic => Drafting::Automatic,
             Draft::Prompt => Drafting::Prompt,
             Draft::Model => Drafting::Model,
+            Draft::Mtp => Drafting::Mtp,
             Draft::Off => Drafting::Off,
         };
         let Self { stop, ignore_eos, show_special, biases, prediction, adapters, .. } = self;
@@ -168,9 +170,7 @@ impl WasmModel {
         let options = others.with(sampling).map_err(to_js)?;
         let prompt_tokens = ids.len();
         let mut engine = self.borrow()?;
-        if options.drafting == Drafting::Model {
-            engine.check_draft_model().map_err(to_js)?;
-        }
+        engine.check_drafting(options.drafting).map_err(to_js)?;
         let cached_tokens = engine.start(ids, options, now()).map_err(to_js)?;
         to_value(&Started { prompt_tokens, cached_tokens })
     }

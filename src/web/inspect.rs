@@ -7,7 +7,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::load::{Choice, context_length, one, open, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
-use crate::forward::{Buffers, Plan, Room, place};
+use crate::forward::{Buffers, Plan, Room, place, takes_drafts};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
@@ -98,8 +98,9 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     let gguf = Gguf::join(parts).map_err(to_js)?;
     let mut found = summary(&gguf);
     match configure(&gguf, &mut found).await {
-        Ok(config) => {
+        Ok(mut config) => {
             found.supported = true;
+            config.predicts_next &= options.parallel == 1;
             let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
             let room = room.with_drafts(options.draft_context.is_none());

@@ -56,6 +56,9 @@ pub struct LoadOptions {
     kv_type: KvType,
     #[serde(default = "one")]
     parallel: usize,
+    /// Whether a block of the file that predicts the token after the next is to draft tokens.
+    #[serde(default)]
+    mtp: bool,
     pooling: Option<Pooling>,
     /// Whether prompts will hold images.
     #[serde(default)]
@@ -212,7 +215,7 @@ pub async fn load(
     device: Option<DeviceHandle>,
 ) -> Result<Loaded, JsValue> {
     let opened = Opened::read(sources, (options.pooling, false), report).await?;
-    let Opened { gguf, config, matched, readers, mut progress } = opened;
+    let Opened { gguf, mut config, mut matched, readers, mut progress } = opened;
     if config.encoder.is_some() {
         let message = "the file is an encoder: load it beside a model, by the option 'mmproj'";
         return Err(to_js(Error::invalid_argument(message)));
@@ -229,8 +232,12 @@ pub async fn load(
     let tune = options.tune.dyn_into::<Function>().ok();
     let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
-    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     let device = open(options.backend, device).await?;
+    config.predicts_next &= options.mtp && device.is_some() && room.drafts && room.sequences == 1;
+    if !config.predicts_next {
+        matched.retain(|(_, spec)| spec.layer.is_none_or(|layer| layer < config.layers));
+    }
+    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);

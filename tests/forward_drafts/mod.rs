@@ -1,5 +1,7 @@
 //! Passes with drafts: texts are those that are written token by token, in fewer passes.
 
+mod mtp;
+
 use webgguf::runtime::Drafting;
 
 use super::*;

@@ -441,7 +441,7 @@ test('wrong options and prompts are refused at once, by name', async () => {
   refused('a', { stop: [''] }, /'stop' must be a non-empty string/);
   refused('a', { stop: [1] }, /'stop'/);
   refused('a', { ignoreEos: 1 }, /'ignoreEos' must be true or false/);
-  refused('a', { draft: true }, /'draft' must be 'prompt' or 'model' or false, found true/);
+  refused('a', { draft: true }, /'draft' must be 'prompt', 'model', 'mtp' or false, found true/);
   refused('a', { prediction: 1 }, /'prediction' must be a string/);
   refused('a', { max_tokens: 5 }, /did you mean 'maxTokens'/);
   refused(null, {}, /expected text, an array of messages or token ids/);

@@ -154,6 +154,8 @@ pub struct ModelConfig {
     pub parameters: u64,
     /// Decoder layers, without those at the end that only predict further tokens.
     pub layers: usize,
+    /// Whether the block behind them is of use: the family has it as [`Program::next`](super::program::Program::next).
+    pub predicts_next: bool,
     /// How often the layers run, one time after the other.
     pub loops: Loops,
     /// Width of the residual stream.
@@ -304,6 +306,7 @@ impl ModelConfig {
             quantization: quantization(metadata, &gguf.tensors)?,
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
             layers,
+            predicts_next: blocks == layers + 1,
             loops: Loops::from_keys(&keys, layers)?,
             hidden,
             ffn,

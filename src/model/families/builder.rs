@@ -28,6 +28,8 @@ pub struct Builder<'a> {
     pub output_norm: Role,
     /// The residual stream.
     pub x: Activation,
+    /// Embedding, layer and head of [`Program::next`].
+    next: Option<[Vec<Op>; 3]>,
 }
 
 impl<'a> Builder<'a> {
@@ -49,6 +51,7 @@ impl<'a> Builder<'a> {
             states: 0,
             output_norm,
             x,
+            next: None,
         }
     }
 
@@ -90,7 +93,47 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Linear { x: normed, weight, bias, y: logits });
         self.ops.extend(soft_cap.map(|cap| Op::SoftCap { x: logits, cap }));
         self.program.head = self.ops;
+        if let Some([embed, layer, head]) = self.next {
+            let next = Program { embed, layers: vec![layer], head, ..self.program.clone() };
+            self.program.next = Some(next.into());
+        }
         self.program
+    }
+
+    /// Where the file has it, the block that predicts the token after the next: a layer by `write`, between the
+    /// embedding joined with the hidden state before and a head (DeepSeek-AI 2024, <https://arxiv.org/abs/2412.19437>,
+    /// section 2.2).
+    pub fn predicting_next(mut self, write: impl FnOnce(&mut Self)) -> Self {
+        self.layer = self.config.layers;
+        let [projection, own_norm] = ["nextn.eh_proj.weight", "nextn.shared_head_norm.weight"].map(named);
+        if !self.config.predicts_next || !self.has(projection) {
+            return self;
+        }
+        let (x, hidden) = (self.x, self.config.hidden);
+        let before = self.activation("hidden state before", hidden);
+        let table = self.own_or("nextn.embed_tokens.weight", Role::TokenEmbedding);
+        self.ops = vec![Op::Input { y: before }, Op::Embed { table, rows: self.config.vocab, scale: 1.0, y: x }];
+        let embedded = self.norm(x, named("nextn.enorm.weight"));
+        let state = self.norm_apart(before, named("nextn.hnorm.weight"));
+        let joined = self.activation("embedding and hidden state", 2 * hidden);
+        self.ops.push(Op::JoinHeads { parts: [embedded, state], heads: 1, y: joined });
+        self.ops.push(Op::Linear { x: joined, weight: of_layer(self.layer, projection), bias: None, y: x });
+        let embed = std::mem::take(&mut self.ops);
+        write(&mut self);
+        let layer = std::mem::take(&mut self.ops);
+        let norm = if self.has(own_norm) { of_layer(self.layer, own_norm) } else { of_model(self.output_norm) };
+        let normed = self.whole_norm(x, norm, "normed");
+        let shared = if self.config.tied { Role::TokenEmbedding } else { Role::Output };
+        let weight = self.own_or("nextn.shared_head_head.weight", shared);
+        let logits = self.activation(LOGITS, self.config.vocab);
+        self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
+        self.next = Some([embed, layer, std::mem::take(&mut self.ops)]);
+        self
+    }
+
+    /// The layer's weight of this name, or else the model's of this role.
+    fn own_or(&self, name: &'static str, shared: Role) -> WeightKey {
+        if self.has(named(name)) { of_layer(self.layer, named(name)) } else { of_model(shared) }
     }
 
     /// `norm(x)` by the layer's weight of this role.

@@ -1,7 +1,7 @@
 //! Qwen 3.5, text, and Qwen 3 Next: three of four layers have a gated delta rule (Yang et al. 2024,
 //! <https://arxiv.org/abs/2412.06464>) in the place of attention, the others attention whose heads are gated (Qiu et
-//! al. 2025,
-//! <https://arxiv.org/abs/2505.06708>). A file's further layers, which predict the tokens after the next, are left out.
+//! al. 2025, <https://arxiv.org/abs/2505.06708>). The block behind the layers predicts the token after the next; where
+//! there are experts it is left out.
 
 use super::super::config::{SlidingPattern, Ssm};
 use super::super::program::{Activation, DeltaSpec, Program};
@@ -31,12 +31,13 @@ pub fn qwen3next(config: &ModelConfig) -> Program {
 fn hybrid(config: &ModelConfig, layout: Layout) -> Program {
     let block = AttentionBlock { gated: true, qk_norm: true, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
     let pattern = config.recurrent_layers.clone().unwrap_or(SlidingPattern::Every(4));
-    let layers = Builder::new(config, 1.0).layers(|b, layer| {
+    let is_dense = config.experts.experts.count == 0;
+    let layer = |b: &mut Builder, is_recurrent: bool| {
         let normed = b.norm(b.x, Role::AttnNorm);
-        let update = if pattern.slides(layer) { delta_rule(b, normed, layout) } else { b.attention(normed, block) };
+        let update = if is_recurrent { delta_rule(b, normed, layout) } else { b.attention(normed, block) };
         b.add(update);
         let normed = b.norm(b.x, Role::AttnPostNorm);
-        if config.experts.experts.count == 0 {
+        if is_dense {
             let update = b.feed_forward(normed, GateKind::SwiGlu);
             return b.add(update);
         }
@@ -46,7 +47,9 @@ fn hybrid(config: &ModelConfig, layout: Layout) -> Program {
             let update = b.gated_shared_expert(normed, GateKind::SwiGlu);
             b.add(update);
         }
-    });
+    };
+    let layers = Builder::new(config, 1.0).layers(|b, at| layer(b, pattern.slides(at)));
+    let layers = if is_dense { layers.predicting_next(|b| layer(b, false)) } else { layers };
     layers.head(None)
 }
 

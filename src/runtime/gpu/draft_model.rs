@@ -10,13 +10,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::lane::GpuLane;
 use super::scheduler::Wants;
 use super::session::GpuSession;
 use crate::forward::takes_drafts;
-use crate::gpu::{Buffer, Commands, Copy, Part};
+use crate::gpu::{Buffer, BufferTable, Commands, Copy, Part};
 use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::pass::{Pass, ROW_DONE, Row};
 use crate::kernels::spec::Slice;
@@ -33,15 +34,18 @@ pub(in crate::runtime) struct DraftModel {
 
 /// The pass of a session, on the GPU.
 #[derive(Clone, Copy)]
-struct PassOf<'a> {
+pub(super) struct PassOf<'a> {
     buffer: &'a Buffer,
     offset: u64,
 }
 
 impl<'a> PassOf<'a> {
     fn of(session: &'a GpuSession) -> Self {
-        let Slice { buffer, offset, .. } = session.buffers.pass;
-        Self { buffer: session.table.get(buffer), offset }
+        Self::at(&session.table, session.buffers.pass)
+    }
+
+    pub fn at(table: &'a BufferTable, Slice { buffer, offset, .. }: Slice) -> Self {
+        Self { buffer: table.get(buffer), offset }
     }
 
     /// Copies `bytes` at `from` to `at` of another pass.
@@ -56,11 +60,18 @@ impl<'a> PassOf<'a> {
     }
 
     /// Copies token, position and flags of a row, but not the number of its sequence.
-    fn copy_row(self, commands: &mut Commands, from: usize, to: Self, at: usize) {
+    pub fn copy_row(self, commands: &mut Commands, from: usize, to: Self, at: usize) {
         let [from, at] = [from, at].map(Pass::bytes_of);
         self.copy(commands, (from, offset_of!(Row, sequence) as u64), (to, at));
         let flags = offset_of!(Row, flags) as u64;
         self.copy(commands, (from + flags, size_of::<u32>() as u64), (to, at + flags));
+    }
+
+    /// Marks rows of another pass as no draft, as the second row of this one is.
+    pub fn copy_no_draft(self, commands: &mut Commands, to: Self, rows: Range<usize>) {
+        let flags = offset_of!(Row, flags) as u64;
+        let done = (Pass::bytes_of(1) + flags, size_of::<u32>() as u64);
+        rows.for_each(|row| self.copy(commands, done, (to, Pass::bytes_of(row) + flags)));
     }
 }
 
@@ -83,14 +94,16 @@ impl GpuLane {
             return Err(Error::invalid_argument("option 'draft': a model on another device"));
         }
         let mut session = self.shared.session.borrow_mut();
-        self.shared.lanes.borrow_mut().draft_context = draft.context_length();
+        let mut lanes = self.shared.lanes.borrow_mut();
+        (lanes.draft_context, lanes.predicts_next) = (draft.context_length(), false);
         session.draft_model = Some(Rc::new(DraftModel::new(draft)));
         Ok(())
     }
 
-    /// Whether a model makes drafts for this session.
-    pub fn has_draft_model(&self) -> bool {
-        self.shared.lanes.borrow().draft_context > 0
+    /// Whether another model makes drafts for this session, and whether a block of the model itself does.
+    pub fn drafters(&self) -> [bool; 2] {
+        let lanes = self.shared.lanes.borrow();
+        [lanes.draft_context > 0 && !lanes.predicts_next, lanes.predicts_next]
     }
 }
 
@@ -173,10 +186,7 @@ impl DraftModel {
                     own.copy_row(commands, 0, other, row);
                 }
             }
-            // The rows after these have no draft.
-            let flags = offset_of!(Row, flags) as u64;
-            let done = (Pass::bytes_of(1) + flags, size_of::<u32>() as u64);
-            (steps + 1..DRAFT_ROWS).for_each(|row| own.copy(commands, done, (other, Pass::bytes_of(row) + flags)));
+            own.copy_no_draft(commands, other, steps + 1..DRAFT_ROWS);
         });
         session.sequence.advance_to(end);
     }

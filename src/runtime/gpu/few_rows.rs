@@ -3,11 +3,14 @@
 
 use std::cell::Cell;
 
+use super::lane_drafts::Form;
 use super::scheduler::Wants;
 use super::session::GpuSession;
 use crate::gpu::Part;
+use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
 use crate::kernels::pass::{Header, Pass, Row, Sequence};
 use crate::runtime::pass::{Reading, Until};
+use crate::runtime::session::Choosing;
 use crate::{Error, Result};
 
 impl GpuSession {
@@ -56,6 +59,45 @@ impl GpuSession {
             all.push(rows.iter().map(|row| header.sequences[row.sequence as usize]).collect());
         }
         Ok(all)
+    }
+
+    /// Lets the model's own block draft `steps` tokens after this row, or after the one that the last pass left. Gives
+    /// these tokens, and the logits of the last one.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub async fn drafts_after(&mut self, first: Option<Row>, steps: usize) -> Result<(Vec<u32>, Vec<f32>)> {
+        self.record_form(Form::DraftOfModel).await?;
+        if let Some(first) = first {
+            let row = |at: u32| Row { position: first.position + at, flags: u32::from(at > 0), ..first };
+            let mut pass = Pass::decode(&(0..DRAFT_ROWS as u32).map(row).collect::<Vec<Row>>());
+            pass.header.sequences[0] = Sequence { token: first.token, position: first.position, done: 0, steps: 0 };
+            self.write(self.buffers.pass, &pass.bytes());
+            self.keep_states_before_draft(0);
+        }
+        self.begin_steps();
+        self.draft_next(steps);
+        let pass = self.buffers.pass;
+        let bytes =
+            self.model.device.read(self.table.get(pass.buffer), pass.offset, Pass::bytes_of(DRAFT_ROWS)).await?;
+        let token = |row: usize| bytemuck::pod_read_unaligned::<u32>(&bytes[Pass::bytes_of(row) as usize..][..4]);
+        let (logits, vocab) = (self.buffers.logits, self.model.config.vocab as u64);
+        let logits = self.model.device.read(self.table.get(logits.buffer), logits.offset, 4 * vocab).await?;
+        self.model.device.check()?;
+        Ok(((1..=steps).map(token).collect(), bytemuck::pod_collect_to_vec(&logits)))
+    }
+
+    /// Runs the pass with these drafts, greedily. Gives the tokens that it accepts.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub async fn accepted(&mut self) -> Result<Vec<u32>> {
+        let greedy = Choosing { greedy: true, biased: false, logits: false };
+        self.submit_decode(Form::DraftOfModel, greedy);
+        self.replay_accepted(0);
+        let bytes = self.receive().await?.map(|received| received.header).unwrap_or_default();
+        let report: Report = bytemuck::pod_read_unaligned(&bytes[..size_of::<Report>()]);
+        Ok(report.tokens[..report.accepted as usize].to_vec())
     }
 
     async fn ensure_rows_of(&self, tokens: impl Iterator<Item = u32>) -> Result<()> {

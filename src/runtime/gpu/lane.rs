@@ -209,7 +209,7 @@ impl Session for GpuLane {
         let takes_drafts = self.room.drafts && !choosing.logits && ids.drafting != Drafting::Off;
         let prediction = (ids.prediction, self.room.context);
         let is_text = prompt.iter().all(|&id| (id as usize) < vocab); // no draft model reads rows of images
-        let by_model = self.has_draft_model() && ids.drafting != Drafting::Prompt && is_text;
+        let by_model = self.drafters().contains(&true) && ids.drafting != Drafting::Prompt && is_text;
         self.state(|lane| {
             lane.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt).by_model(by_model));
             lane.choosing = Some(choosing);

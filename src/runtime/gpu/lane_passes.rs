@@ -39,10 +39,19 @@ impl Shared {
     /// Makes the shared state of a session's lanes. The session must have room for as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         let count = session.texts.len();
-        let draft_context = session.draft_model.as_ref().map_or(0, |model| model.context());
+        let draft_context = match &session.draft_model {
+            Some(model) => model.context(),
+            None if session.predicts_next() => session.buffers.room.context,
+            None => 0,
+        };
         Self {
             turns: Turns::default(),
-            lanes: Lanes { draft_context, ..Lanes::new(&session.texts, session.buffers.room.context) }.into(),
+            lanes: Lanes {
+                draft_context,
+                predicts_next: session.draft_model.is_none() && session.predicts_next(),
+                ..Lanes::new(&session.texts, session.buffers.room.context)
+            }
+            .into(),
             session: session.into(),
             adapters: vec![Vec::new(); count].into(),
             taken: Cell::new(1),
@@ -108,6 +117,7 @@ impl Shared {
             if let Some(words) = self.lanes.borrow().text_of_draft() {
                 session.write(session.buffers.sample.drafts.text, bytemuck::cast_slice(&words));
                 session.keep_states_before_draft(self.lanes.borrow().rows[0]);
+                session.begin_steps();
             }
         }
         loop {
@@ -247,7 +257,10 @@ impl Shared {
             session.write(part, &bytes);
         }
         if lanes.form() == Form::DraftOfModel && session.in_flight() < MAX_DEPTH {
-            session.draft_model.iter().for_each(|model| model.submit(session, lanes.drafted_pass()));
+            match &session.draft_model {
+                Some(model) => model.submit(session, lanes.drafted_pass()),
+                None => session.draft_next(lanes.drafted_pass()[0]),
+            }
         }
         let submitted = session.submit_decode(lanes.form(), choosing);
         if submitted {

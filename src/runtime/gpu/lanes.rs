@@ -149,6 +149,8 @@ pub struct Lanes {
     pub(in crate::runtime) has_drafts: bool,
     /// Number of positions that the cache of the draft model can have; 0 without one.
     pub draft_context: usize,
+    /// Whether a block of the model itself is what drafts.
+    pub predicts_next: bool,
 }
 
 impl Lanes {
@@ -164,6 +166,7 @@ impl Lanes {
             form: Form::Rows(0),
             has_drafts: false,
             draft_context: 0,
+            predicts_next: false,
         }
     }
 

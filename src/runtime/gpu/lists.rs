@@ -16,6 +16,8 @@ pub(in crate::runtime) struct Lists {
     pub greedy: CommandList,
     pub sample: CommandList,
     pub replay: CommandList,
+    pub follow: CommandList,
+    pub step: CommandList,
 }
 
 impl Lists {
@@ -35,6 +37,8 @@ impl Lists {
             greedy: record(&lists.greedy).await?,
             sample: record(&lists.sample).await?,
             replay: record(&lists.replay).await?,
+            follow: record(&lists.follow).await?,
+            step: record(&lists.step).await?,
         })
     }
 
@@ -45,8 +49,9 @@ impl Lists {
         Self::record(device, lists, table).await
     }
 
-    pub fn all(&self) -> [&CommandList; 7] {
-        [&self.prefill, &self.head, &self.decode, &self.bias, &self.greedy, &self.sample, &self.replay]
+    pub fn all(&self) -> [&CommandList; 9] {
+        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, .. } = self;
+        [prefill, head, decode, bias, greedy, sample, replay, follow, step]
     }
 
     /// The lists that choose a token from the logits, in order.

@@ -32,6 +32,8 @@ pub(super) mod lanes;
 pub(super) mod lists;
 #[cfg(target_arch = "wasm32")]
 pub(super) mod model;
+#[cfg(target_arch = "wasm32")]
+pub(super) mod next;
 #[cfg(any(target_arch = "wasm32", test))]
 pub(super) mod pace;
 #[cfg(target_arch = "wasm32")]

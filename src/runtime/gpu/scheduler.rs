@@ -80,6 +80,7 @@ impl GpuSession {
             true => Sizes { most: DRAFT_ROWS, single: usize::from(wants.runs_last()) },
             false => self.sizes(reading.ids, &wants),
         };
+        self.begin_next(reading.next());
         let chunks = Chunks::new(reading, sizes, until);
         for chunk in chunks.with_whole(images.clone()) {
             let (ids, position) = (&reading.ids[chunk.rows.clone()], reading.next());
@@ -135,7 +136,11 @@ impl GpuSession {
         let rows = (reading.ids.len() - reading.done).saturating_sub(usize::from(wants.runs_last()));
         let is_plain = !matches!(wants, Wants::Hidden(_) | Wants::Logits(_));
         let has_rows = || reading.ids.iter().any(|&id| self.model.input_rows.holds(id));
-        self.buffers.room.drafts && is_plain && (1..=SHORT).contains(&rows) && !has_rows()
+        self.buffers.room.drafts
+            && self.buffers.next.is_none()
+            && is_plain
+            && (1..=SHORT).contains(&rows)
+            && !has_rows()
     }
 
     /// Fetches the table rows of `ids` and writes a pass over them, of `least` rows at least. The pass is to be
@@ -232,7 +237,9 @@ impl GpuSession {
             }
             _ => {}
         }
+        then.insert(0, &lists.follow);
         let tokens = chunk.rows.len();
+        self.carry_next(tokens);
         let from = self.enter_rows(rows, layers, tokens);
         self.enter_deep_rows(rows);
         // A chunk in the middle of a prompt leaves nothing but what the caches and states have of it.

@@ -1,0 +1,111 @@
+//! Multi-token prediction: the block that drafts the token after the next. It takes the rows of every pass along, each
+//! with the hidden state of the row before it, so that its cache has the text; it drafts in steps of its own.
+
+use super::buffers::Next;
+use super::{Buffers, Forward, Place, SampleBuffers};
+use crate::kernels::carry_row::carry_row;
+use crate::kernels::norm::{self, Rows};
+use crate::kernels::spec::{Dispatch, Slice};
+use crate::model::program::{Op, Program};
+
+/// The block, and the model that it belongs to.
+pub(super) struct Following<'a> {
+    forward: Forward<'a>,
+    program: &'a Program,
+    next: &'a Next,
+}
+
+impl<'a> Forward<'a> {
+    /// What predicts the token after the next, if there is room for that.
+    pub(super) fn next(&self) -> Option<Following<'a>> {
+        let (program, next) = (self.program.next.as_deref()?, self.buffers.next.as_ref()?);
+        Some(Following { forward: *self, program, next })
+    }
+}
+
+impl Following<'_> {
+    /// The block along the rows of a chunk, once the layers have run.
+    pub fn follow_many(&self) -> Vec<Dispatch> {
+        let stream = self.forward.buffers.places.head.of(self.forward.program.residual());
+        let states = self.states(self.forward.program, stream, self.rows_after_first());
+        let (mut list, kept) = self.in_passes(|of| of.prefill_and_kept());
+        list.truncate(kept);
+        [states].into_iter().chain(list).chain([self.carry()]).collect()
+    }
+
+    /// The same along the few rows of a pass, which has left the residual stream at `stream`. Of one row the hidden
+    /// state is needed in the next pass only.
+    pub fn follow_few(&self, rows: u32, stream: Place) -> Vec<Dispatch> {
+        let (mut list, kept, _) = self.in_passes(|of| of.decode_and_kept(rows));
+        list.truncate(kept);
+        let to = if rows == 1 { self.first_row(self.next.states) } else { self.rows_after_first() };
+        let states = self.states(self.forward.program, stream, to);
+        list.insert(if rows == 1 { list.len() } else { 0 }, states);
+        list
+    }
+
+    /// Keeps the hidden state of the last accepted row for the next pass.
+    pub fn carry(&self) -> Dispatch {
+        carry_row(self.width(), self.forward.buffers.sample.drafts.report, self.next.states)
+    }
+
+    /// Drafts a token after the one in the row of the step's own pass, and leaves its hidden state for the next step.
+    pub fn step(&self) -> Vec<Dispatch> {
+        let buffers = self.forward.buffers;
+        let places = self.next.places.clone();
+        let embed = places.embed.moved(self.program.inputs()[0], self.next.state);
+        // No draft ends a text.
+        let sample = SampleBuffers { stops: buffers.dummy, ..buffers.sample };
+        let places = super::activations::AllPlaces { embed, ..places };
+        let buffers = Buffers { places, pass: self.next.pass, sample, ..buffers.clone() };
+        let forward = self.of(&buffers);
+        let (mut list, _, stream) = forward.decode_and_kept(1);
+        list.extend(forward.greedy(1));
+        list.push(self.states(self.program, stream, self.first_row(self.next.state)));
+        list
+    }
+
+    fn of<'b>(&'b self, buffers: &'b Buffers) -> Forward<'b> {
+        Forward { program: self.program, buffers, adapters: None, ..self.forward }
+    }
+
+    /// The block in the passes of the model.
+    fn in_passes<T>(&self, list: impl FnOnce(&Forward) -> T) -> T {
+        let buffers = Buffers { places: self.next.places.clone(), ..self.forward.buffers.clone() };
+        list(&self.of(&buffers))
+    }
+
+    fn width(&self) -> u32 {
+        self.program.width(self.program.residual()) as u32
+    }
+
+    fn first_row(&self, slice: Slice) -> Rows {
+        Rows { slice, stride: self.width(), offset: 0 }
+    }
+
+    fn rows_after_first(&self) -> Rows {
+        Rows { offset: self.width(), ..self.first_row(self.next.states) }
+    }
+
+    /// The hidden states of a program's rows: what its head multiplies.
+    fn states(&self, program: &Program, stream: Place, to: Rows) -> Dispatch {
+        let norm = program.head.iter().find_map(|op| match op {
+            Op::Norm { norm, .. } => Some(norm),
+            _ => None,
+        });
+        let norm = norm.expect("a head begins with a norm");
+        let problem = norm::Norm {
+            width: self.width(),
+            groups: 1,
+            centred: false,
+            eps: norm.eps,
+            x: stream.rows(),
+            weight: norm.weight.map(|weight| self.forward.vector(weight)),
+            weight_by_group: false,
+            bias: None,
+            y: to,
+            add: None,
+        };
+        norm::norm(&problem, self.forward.buffers.dummy)
+    }
+}

@@ -1,0 +1,150 @@
+//! Multi-token prediction: a block of a file of Qwen 3.5 against llama.cpp, and the texts that it drafts for. The block is
+//! made here, as `tools/oracle/make_mtp.py` makes it.
+
+use webgguf::gguf::{GgmlType, Gguf, TensorInfo};
+use webgguf::runtime::Drafting;
+
+use super::*;
+
+const EXPECTED: &str = include_str!("../fixtures/qwen35-mtp.json");
+
+/// Values per token, of a head, of all heads, and inside the feed-forward.
+const D: usize = 40;
+const HEAD: usize = 20;
+const HEADS: usize = 60;
+const FFN: usize = 44;
+
+/// Names behind `blk.3.`, columns and rows; vectors have no rows.
+const TENSORS: [(&str, usize, usize); 15] = [
+    ("attn_norm", D, 0),
+    ("attn_q", D, 2 * HEADS),
+    ("attn_k", D, HEAD),
+    ("attn_v", D, HEAD),
+    ("attn_q_norm", HEAD, 0),
+    ("attn_k_norm", HEAD, 0),
+    ("attn_output", HEADS, D),
+    ("post_attention_norm", D, 0),
+    ("ffn_gate", D, FFN),
+    ("ffn_up", D, FFN),
+    ("ffn_down", FFN, D),
+    ("nextn.eh_proj", 2 * D, D),
+    ("nextn.enorm", D, 0),
+    ("nextn.hnorm", D, 0),
+    ("nextn.shared_head_norm", D, 0),
+];
+
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(2_166_136_261, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
+}
+
+/// The values of a tensor: those of a matrix are around 0, those of a norm around 1.
+fn values(name: &str, columns: usize, rows: usize) -> Vec<f32> {
+    let scale = (4.0 / (columns as f64).sqrt()) as f32;
+    let mut state = fnv1a(name.as_bytes());
+    let value = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let u = (state >> 8) as f32 / 16_777_216.0 - 0.5;
+        if rows > 0 { u * scale } else { 1.0 + u }
+    };
+    (0..columns * rows.max(1)).map(value).collect()
+}
+
+/// The fixture of Qwen 3.5 with the block: its header, and the bytes that this speaks of.
+fn with_block(expected: &serde_json::Value) -> (Gguf, Vec<u8>) {
+    let (mut gguf, mut bytes) = (header(FILES[2]), FILES[2].to_vec());
+    gguf.metadata.insert("qwen35.block_count", Value::U32(4));
+    gguf.metadata.insert("qwen35.nextn_predict_layers", Value::U32(1));
+    for (name, columns, rows) in TENSORS {
+        let name = format!("blk.3.{name}.weight");
+        let data: Vec<u8> = values(&name, columns, rows).iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(u64::from(fnv1a(&data)), expected["fnv1a"][&name].as_u64().expect("a digest"), "{name}");
+        let dims = [columns as u64].into_iter().chain((rows > 0).then_some(rows as u64)).collect();
+        let (offset, size) = (bytes.len() as u64, data.len() as u64);
+        gguf.tensors.push(TensorInfo { name, ty: GgmlType::F32, dims, offset, bytes: size, part: 0 });
+        bytes.extend(data);
+    }
+    (gguf, bytes)
+}
+
+async fn session(expected: &serde_json::Value) -> GpuSession {
+    let device = device().await;
+    let (gguf, bytes) = with_block(expected);
+    let config = webgguf::model::config(&gguf).expect("a known model");
+    let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
+    let caps = device.caps.clone().with_precision(Precision::Exact);
+    let room = Room::one(CONTEXT).with_drafts(true);
+    let mut builder = GpuModelBuilder::new(device, caps, config, room, &gguf.tensors, matched).expect("room");
+    put_weights(&mut builder, &bytes, &gguf);
+    builder.finish().await.expect("command lists")
+}
+
+fn numbers(of: &serde_json::Value) -> Vec<f32> {
+    of.as_array().expect("numbers").iter().map(|number| number.as_f64().expect("a number") as f32).collect()
+}
+
+fn ids_of(of: &serde_json::Value) -> Vec<u32> {
+    of.as_array().expect("ids").iter().map(|id| id.as_u64().expect("an id") as u32).collect()
+}
+
+fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
+    let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
+    let error = size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied());
+    console_log!("{what}: off by {error:.1e}");
+    assert!(found.len() == expected.len() && error < 2e-3, "{what}: logits are off by {error:.2e}");
+}
+
+fn row(token: u32, position: usize) -> Row {
+    Row { token, position: position as u32, ..Row::default() }
+}
+
+/// Logits and drafts of the block, after a text that was read in two passes of many rows and one of a single row, and
+/// again after a pass that accepts one of its drafts.
+#[wasm_bindgen_test]
+async fn a_block_that_predicts_the_token_after_the_next_agrees_with_llama_cpp() {
+    let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
+    let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
+    let mut session = session(&expected).await;
+    let middle = expected["middle"].as_u64().expect("a position") as usize;
+    session.read_sequence(0, 0, &text[..middle]).await.expect("a working device");
+    let (_, found) = session.drafts_after(Some(row(text[middle], middle)), 1).await.expect("a working device");
+    assert_close("within the text", &found, &numbers(&expected["middle_logits"]));
+
+    session.read_sequence(0, middle, &text[middle..13]).await.expect("a working device");
+    let logits = session.logits_of_rows(&[row(text[13], 13)]).await.expect("a working device");
+    assert_eq!(argmax(&logits), next as usize);
+    let drafts = ids_of(&expected["drafts"]);
+    for steps in 1..=3 {
+        let (ids, found) = session.drafts_after(Some(row(next, 14)), steps).await.expect("a working device");
+        assert_eq!(ids, drafts[..steps]);
+        assert_close(&format!("draft {steps}"), &found, &numbers(&expected["draft_logits"][steps - 1]));
+    }
+    assert_eq!(session.accepted().await.expect("a working device"), [drafts[0], 57]);
+    let again = &expected["draft_again"];
+    let (ids, found) = session.drafts_after(None, 1).await.expect("a working device");
+    assert_eq!(ids, ids_of(&expected["drafts_again"])[..1]);
+    let found: Vec<f32> = ids_of(&again["ids"]).iter().map(|&id| found[id as usize]).collect();
+    assert_close("after a draft that was right", &found, &numbers(&again["logits"]));
+}
+
+/// A text is what it is without drafts, whether they are right or not; most are wrong, as the weights are random.
+#[wasm_bindgen_test]
+async fn texts_that_the_block_drafts_for_are_the_same() {
+    let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
+    let mut engine = engine_of(AnySession::of_gpu(session(&expected).await), FILES[2]);
+    engine.check_drafting(Drafting::Mtp).expect("a block that drafts");
+    let error = engine.check_drafting(Drafting::Model).expect_err("no model");
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    let prompt = ids_of(&expected["text"]);
+    let warm = SamplingOptions { temperature: 0.7, seed: 3, ..SamplingOptions::default() };
+    for (name, sampling) in [("greedy", SamplingOptions::default()), ("sampled", warm)] {
+        let mut found = Vec::new();
+        for drafting in [Drafting::Off, Drafting::Mtp] {
+            engine.reset();
+            let options = GenerateOptions { drafting, ..options(60, sampling) };
+            found.push(outcome(&mut engine, &prompt, &options, None).await);
+        }
+        console_log!("{name}: {} drafts were right, {} wrong", found[1].accepted_drafts, found[1].rejected_drafts);
+        assert_eq!(found[0].ids, found[1].ids, "{name}");
+        assert!(found[1].rejected_drafts > 0, "{name}: the test says nothing");
+    }
+}
