@@ -32,7 +32,7 @@ export class SourceHost {
   /** What the worker may ask for. */
   readonly handlers: Record<string, Handler>;
   readonly #ranged: RangedSource[] = [];
-  readonly #streams: { source: ByteSource; isOwn: boolean }[] = [];
+  readonly #streams: ByteSource[] = [];
   readonly #transfer: Transferable[] = [];
   readonly #signal: AbortSignal;
 
@@ -42,7 +42,7 @@ export class SourceHost {
     this.handlers = {
       'source.read': ([index, offset, length]) => this.#read(index, offset, length),
       'source.next': ([index]) => this.#next(index),
-      'source.cancel': ([index]) => this.#streams[index]?.source.cancel(),
+      'source.cancel': ([index]) => this.#streams[index]?.cancel(),
     };
   }
 
@@ -61,7 +61,7 @@ export class SourceHost {
 
   /** Frees what the sources hold. */
   cancel(): void {
-    for (const { source } of this.#streams) source.cancel();
+    for (const source of this.#streams) source.cancel();
   }
 
   async #wire(part: SourcePart): Promise<WirePart> {
@@ -77,7 +77,7 @@ export class SourceHost {
       return { kind: 'ranged', index, size: part.size, ...(part.name !== undefined && { name: part.name }) };
     }
     const source = openPart(part, this.#signal);
-    const index = this.#streams.push({ source, isOwn: part instanceof Response }) - 1;
+    const index = this.#streams.push(source) - 1;
     return { kind: 'stream', index, size: source.size, name: source.name };
   }
 
@@ -100,12 +100,9 @@ export class SourceHost {
     return asBytes(found)?.slice() ?? typeof found;
   }
 
-  /** The next piece of a stream; those of a response belong to nobody else and are moved without a copy. */
+  /** A copy of the next piece of a stream. */
   async #next(index: number): Promise<Uint8Array | undefined> {
-    const stream = this.#streams[index];
-    const piece = await stream?.source.next();
-    const isWhole = stream?.isOwn && piece?.length === piece?.buffer.byteLength;
-    return isWhole ? piece : piece?.slice();
+    return (await this.#streams[index]?.next())?.slice();
   }
 }
 

@@ -42,6 +42,6 @@ async function readFile(source: Source, options: AdapterOptions): Promise<Uint8A
 async function whole([file, ...others]: ByteSource[]): Promise<Uint8Array> {
   if (!file || others.length > 0) throw invalidArgument(`addAdapter: expected one file, found ${others.length + 1}`);
   const pieces: Uint8Array[] = [];
-  for (let piece = await file.next(); piece; piece = await file.next()) pieces.push(piece);
+  for (let piece = await file.next(); piece; piece = await file.next()) pieces.push(piece.slice());
   return new Uint8Array(await new Blob(pieces as Uint8Array<ArrayBuffer>[]).arrayBuffer());
 }

@@ -45,7 +45,7 @@ function repeated(source: ByteSource): () => ByteSource {
       if (at === pieces.length) {
         const piece = await source.next();
         if (!piece) return undefined;
-        pieces.push(piece);
+        pieces.push(piece.slice());
       }
       return pieces[at++];
     };

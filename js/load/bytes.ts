@@ -113,15 +113,46 @@ async function readRange(source: Ranges, offset: number, length: number): Promis
   throw new WebggufError('download_failed', `${where} gave ${bytes.length} bytes`);
 }
 
-/** A stream of bytes of any chunking, in pieces of 1 byte to 4 MiB. @internal */
+/** Bytes of the buffer that a stream is read into: with a larger one nothing is faster. */
+const BUFFER = 1 << 20;
+
+type Reader = Pick<ReadableStreamDefaultReader<unknown>, 'read' | 'cancel'>;
+
+/** Reads a stream into one buffer, which each read takes away and gives back; nothing where the stream takes none. */
+function readerWithBuffer(stream: ReadableStream<unknown>): Reader | undefined {
+  let reader: ReadableStreamBYOBReader;
+  try {
+    reader = stream.getReader({ mode: 'byob' });
+  } catch {
+    return undefined;
+  }
+  let buffer: ArrayBuffer | undefined;
+  const read = async (): Promise<ReadableStreamReadResult<unknown>> => {
+    const view = new Uint8Array(buffer ?? new ArrayBuffer(BUFFER));
+    buffer = undefined;
+    const chunk = await reader.read(view);
+    buffer = chunk.value?.buffer;
+    return chunk;
+  };
+  return { read, cancel: () => reader.cancel() };
+}
+
+/** Whether the browser made the body: those of pages often do not end for a reader with a buffer. @internal */
+export const isNative = ({ type }: Response): boolean => type !== 'default';
+
+/**
+ * A stream of bytes of any chunking, in pieces of 1 byte to 4 MiB. A native one is read into the same buffer again and
+ * again.
+ * @internal
+ */
 export class ChunkReader {
-  readonly #reader: ReadableStreamDefaultReader<unknown>;
+  readonly #reader: Reader;
   readonly #name: string;
   #rest: Uint8Array = new Uint8Array(0);
 
-  constructor(stream: ReadableStream<unknown>, name: string) {
+  constructor(stream: ReadableStream<unknown>, name: string, isNative = false) {
     if (stream.locked) throw invalidArgument(`${name}: the stream is locked or was read already`);
-    this.#reader = stream.getReader();
+    this.#reader = (isNative && readerWithBuffer(stream)) || stream.getReader();
     this.#name = name;
   }
 
@@ -150,10 +181,10 @@ export class ChunkReader {
 export function fromStream(
   stream: ReadableStream<unknown>,
   signal: AbortSignal,
-  about: { name: string; size?: number | undefined },
+  about: { name: string; size?: number | undefined; isNative?: boolean },
 ): ByteSource {
   const { name, size } = about;
-  const reader = new ChunkReader(stream, name);
+  const reader = new ChunkReader(stream, name, about.isNative);
   let received = 0;
   const failed = (what: string, cause?: unknown): WebggufError =>
     new WebggufError('download_failed', `${name}: ${what}, received ${received} of ${size ?? 'unknown'} bytes`, {

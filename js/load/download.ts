@@ -1,7 +1,7 @@
 /**
  * A file fetched over HTTP as a stream, resumed by range request where a connection breaks.
  */
-import { ChunkReader } from './bytes.js';
+import { ChunkReader, isNative } from './bytes.js';
 import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
 import { later } from '../engine/later.js';
@@ -106,7 +106,7 @@ export class Download implements ByteSource {
     if (!response.body) throw this.#failed(`HTTP status ${response.status} without a body`);
     this.#facts = { ...factsOf(response), size: this.#size };
     this.#first = response;
-    this.#chunks = new ChunkReader(response.body, this.name);
+    this.#chunks = new ChunkReader(response.body, this.name, isNative(response));
   }
 
   async #openWhole(): Promise<Response> {
@@ -348,7 +348,7 @@ export class Download implements ByteSource {
       }
       this.#receivedAtResume = this.#received;
       this.#isLetGo = false;
-      if (response.body) this.#chunks = new ChunkReader(response.body, this.name);
+      if (response.body) this.#chunks = new ChunkReader(response.body, this.name, isNative(response));
       return;
     }
     const status = busy ? ` (${statusOf(busy)})` : '';

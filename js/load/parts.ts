@@ -7,6 +7,9 @@ import type { NextPiece } from './rest.js';
 /** Bytes of a part: each costs a request, and as many parts as there are connections may wait in memory. */
 export const PART_BYTES = 8 << 20;
 
+/** Bytes that are handed out at once. */
+const PIECE = 4 << 20;
+
 /** Opens the bytes from `at` to `until`, which is not part of it. */
 type Open = (at: number, until: number, signal: AbortSignal) => Source;
 
@@ -25,7 +28,8 @@ interface About {
 
 /** One part, whose bytes wait here until their turn comes. */
 class Part {
-  readonly pieces: Uint8Array[] = [];
+  /** What its bytes are copied to. */
+  readonly memory: Uint8Array;
   /** Ends it. */
   readonly scope = new AbortController();
   /** Whether all its bytes have come. */
@@ -35,10 +39,26 @@ class Part {
   failure: { readonly error: unknown } | undefined;
   readonly #source: Source;
   readonly #changed: () => void;
+  #filled = 0;
+  #given = 0;
 
-  constructor(open: (signal: AbortSignal) => Source, changed: () => void) {
+  constructor(open: (signal: AbortSignal) => Source, memory: Uint8Array, changed: () => void) {
     this.#source = open(this.scope.signal);
+    this.memory = memory;
     this.#changed = changed;
+  }
+
+  /** Whether bytes wait. */
+  get hasMore(): boolean {
+    return this.#filled > this.#given;
+  }
+
+  /** The next bytes of those that have come. */
+  take(): Uint8Array | undefined {
+    if (!this.hasMore) return undefined;
+    const piece = this.memory.subarray(this.#given, Math.min(this.#filled, this.#given + PIECE));
+    this.#given += piece.length;
+    return piece;
   }
 
   /** Fetches until the part is whole, or paused. */
@@ -47,7 +67,8 @@ class Part {
     try {
       let piece: NextPiece;
       while ((piece = await this.#source.nextOrPaused()) instanceof Uint8Array) {
-        this.pieces.push(piece);
+        this.memory.set(piece, this.#filled);
+        this.#filled += piece.length;
         this.#changed();
       }
       if (piece) this.isPaused = true;
@@ -68,6 +89,8 @@ export class Parts {
   readonly #open: Open;
   /** Parts that are fetched or wait, in order. */
   readonly #parts: Part[] = [];
+  /** Memory of parts that were read. */
+  readonly #free: Uint8Array[] = [];
   /** Where the next part begins. */
   #at: number;
   #changed: () => void = () => {};
@@ -91,6 +114,7 @@ export class Parts {
       const [at, until] = [this.#at, Math.min(this.#at + PART_BYTES, this.#size)];
       const part = new Part(
         (signal) => this.#open(at, until, signal),
+        this.#free.pop() ?? new Uint8Array(PART_BYTES),
         () => this.#changed(),
       );
       this.#parts.push(part);
@@ -107,7 +131,7 @@ export class Parts {
   /** Resolves once the server gives the first part, or that is paused. Rejects where it does not. */
   async given(): Promise<void> {
     const [first] = this.#parts;
-    while (first?.pieces.length === 0 && !first.isWhole && !first.isPaused) {
+    while (first && !first.hasMore && !first.isWhole && !first.isPaused) {
       if (first.failure) throw first.failure.error;
       await this.#change();
     }
@@ -118,12 +142,14 @@ export class Parts {
     for (;;) {
       this.#fill(this.#most);
       const [part] = this.#parts;
-      const piece = part?.pieces.shift();
+      const piece = part?.take();
       if (piece || !part) return piece;
       if (part.failure) throw part.failure.error;
       if (part.isPaused) return 'paused';
-      if (part.isWhole) this.#parts.shift();
-      else await this.#change();
+      if (part.isWhole) {
+        this.#parts.shift();
+        this.#free.push(part.memory); // nobody reads its last piece any more
+      } else await this.#change();
     }
   }
 

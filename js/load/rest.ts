@@ -13,7 +13,7 @@ export interface Resume {
   readonly until?: number;
 }
 
-/** What a download gives: the next bytes, its end, or that it is paused. @internal */
+/** What a download gives: the next bytes, as `ByteSource.next`, its end, or that it is paused. @internal */
 export type NextPiece = Uint8Array | 'paused' | undefined;
 
 /** One read: what it gave, or the exception that broke the stream. @internal */

@@ -2,7 +2,7 @@
  * Every kind of source, and arrays of them, as the byte sources that Rust pulls from.
  */
 import { bound } from './bounded.js';
-import { asBytes, fromBlob, fromBytes, fromRanges, fromStream } from './bytes.js';
+import { asBytes, fromBlob, fromBytes, fromRanges, fromStream, isNative } from './bytes.js';
 import { CachedDownload } from './cache/cached-download.js';
 import { shownUrl } from './cache/key.js';
 import { storedAs } from './cache/models.js';
@@ -252,7 +252,7 @@ function fromResponse(response: Response, signal: AbortSignal): ByteSource {
     throw new WebggufError('download_failed', `${name}: ${status}`);
   }
   if (!response.body) throw new WebggufError('download_failed', `${name}: the response has no body`);
-  return fromStream(response.body, signal, { name, size: announcedSize(response) });
+  return fromStream(response.body, signal, { name, size: announcedSize(response), isNative: isNative(response) });
 }
 
 function isAddress(part: SourcePart): part is string | URL | Request {

@@ -22,7 +22,10 @@ export interface ByteSource {
   readonly size?: number | undefined;
   /** How messages call it: a URL or file name. */
   readonly name: string;
-  /** The next piece (at least one byte), or `undefined` at the end. */
+  /**
+   * The next piece (at least one byte), or `undefined` at the end. It is valid until the next one is asked for, since
+   * that may be read into the same memory: who keeps a piece copies it.
+   */
   next(): Promise<Uint8Array | undefined>;
   /**
    * Reads exactly `length` bytes at `offset`, also what `next` gave before and after the end, until `cancel`; several

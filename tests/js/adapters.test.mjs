@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
+import { api, dist, plan, resetMock, seen, testBytes, withCode } from './api.mjs';
 
 const { WasmModel } = api;
+const { readAdapter } = await import(`${dist}load/adapter.js`);
 const { ggufOfPeft } = await import(`${dist}load/peft.js`);
 const GGUF = new TextEncoder().encode('GGUF and more');
 
@@ -41,6 +42,12 @@ test('adapters of load are those of requests that name none', async () => {
   assert.deepEqual(started(), [[2, 1]], 'an adapter that was added has no scale of its own');
   await assert.rejects(model.removeAdapter(9), withCode('invalid_argument', /no adapter 9/));
   await model.free();
+});
+
+test('an adapter of many pieces arrives whole', async () => {
+  const file = testBytes((5 << 20) + 3);
+  file.set(GGUF);
+  assert.ok(Buffer.from(await readAdapter(new Blob([file]), {}, 'llama')).equals(file));
 });
 
 test('wrong adapters are refused', async () => {

@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { api, seen } from './api.mjs';
+import { api, dist, seen } from './api.mjs';
 
 const { WasmModel } = api;
+const { advise } = await import(`${dist}load/advice.js`);
 const BITS = { f16: 16, q8_0: 8.5, q4_0: 4.5 };
 const [GIGA, REST, FIXED] = [1e9, 100e6, 20e6];
 
@@ -94,6 +95,23 @@ test('where the device gives less than the budget, the context is halved until i
   assert.ok(asked.length < 10);
   const none = await advised(8 * GIGA, { memory: 0.5 * GIGA });
   assert.equal(none.advice.fits, false);
+});
+
+test('what is kept of a header is a copy, since sources use their memory again', async () => {
+  const memory = new Uint8Array(1);
+  let given = 0;
+  const next = async () => (given < 3 ? memory.fill((given += 1)) : undefined);
+  const read = [];
+  const { inspect } = model();
+  const inspectAll = async ([source], options) => {
+    const bytes = [];
+    for (let piece = await source.next(); piece; piece = await source.next()) bytes.push(piece[0]);
+    read.push(bytes);
+    return inspect([], options);
+  };
+  await advise([{ name: 'm', next, cancel() {} }], {}, { memoryBytes: 2 * GIGA, taken: 0 }, inspectAll);
+  assert.ok(read.length >= 3);
+  for (const bytes of read) assert.deepEqual(bytes, [1, 2, 3]);
 });
 
 test('a header is read once for all questions, and nothing is advised without a GPU', async () => {

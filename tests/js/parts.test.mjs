@@ -67,6 +67,15 @@ test('no more parts than connections are fetched or wait, whatever the reader do
   }
 });
 
+test('parts are copied into memory that is used again, whatever the length of the file', async () => {
+  const memories = new Set();
+  const source = await open({ connections: 4 });
+  for (let piece = await source.next(); piece; piece = await source.next()) {
+    if (piece.buffer.byteLength === PART) memories.add(piece.buffer);
+  }
+  assert.ok(memories.size >= 3 && memories.size <= 4, `${memories.size} buffers`);
+});
+
 test('files of a split model whose header alone is read have one connection each', async () => {
   const url = server.url.replace('model', 'model-00001-of-00002');
   const files = await openSources(url, never, { cache: false, connections: 4 });

@@ -64,6 +64,26 @@ for (const [kind, make] of Object.entries(KINDS)) {
   });
 }
 
+test('native streams are read into one buffer, so a piece is gone once the next one is asked for', async () => {
+  for (const source of [`${url}/whole.gguf`, await fetch(`${url}/whole.gguf`)]) {
+    const [part] = await open(source);
+    const first = await part.next();
+    assert.ok(first.length > 0);
+    assert.ok(first.buffer.byteLength <= 1 << 20);
+    await part.next();
+    assert.equal(first.length, 0);
+    part.cancel();
+  }
+});
+
+test('a stream of bytes that a page has made may end as it does for other readers', async () => {
+  // For a reader with a buffer `respond(0)` would be needed, too.
+  const ended = () => new ReadableStream({ type: 'bytes', pull: (c) => (c.enqueue(BYTES.slice(0, 9)), c.close()) });
+  for (const source of [ended(), new Response(ended())]) assert.equal((await readOne(source)).length, 9);
+  const late = new ReadableStream({ type: 'bytes', pull: (c) => c.close() });
+  assert.equal((await readOne(late)).length, 0);
+});
+
 /** The kinds of which a part can be read again. */
 const AGAIN = Object.keys(KINDS).filter((kind) => /Array|view|Data|^Blob|^File|ranged/.test(kind));
 

@@ -76,6 +76,7 @@ const SOURCES = {
   'a request': () => new Request(URL.createObjectURL(new Blob([BYTES]))),
   'a blob': () => new Blob([BYTES]),
   'a response': () => new Response(stream(1 << 20)),
+  'a response of the network': () => fetch(URL.createObjectURL(new Blob([BYTES]))),
   'a stream': () => stream(700_001),
   'a buffer': () => BYTES.slice().buffer,
   'a part of a buffer': () => wide.subarray(7, 7 + BYTES.length),
