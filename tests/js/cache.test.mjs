@@ -99,6 +99,14 @@ test('what was stored is read without a request, and the bytes are the same', as
   assert.ok([...disk.only().keys()].length >= 3, 'a large file is stored in segments');
 });
 
+test('bytes that wait for a slow disk are not written over', async () => {
+  disk.before = (operation) => operation === 'write' && new Promise((resolve) => setTimeout(resolve, 2));
+  await load();
+  disk.before = async () => {};
+  assert.ok((await load()).read.equals(BYTES));
+  assert.deepEqual(plan.asked, ['all']);
+});
+
 test('with cache: false nothing is stored', async () => {
   await load({ cache: false });
   assert.equal(disk.root.children.size, 0);

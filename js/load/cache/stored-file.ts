@@ -111,6 +111,8 @@ export class SegmentWriter {
   readonly #file: StoredFile;
   readonly #lock: Held;
   #buffer = new Uint8Array(WRITE_BYTES);
+  /** Buffers that were written. */
+  readonly #free: Uint8Array<ArrayBuffer>[] = [];
   #filled = 0;
   #waiting = 0;
   #writes: Promise<void> = Promise.resolve();
@@ -151,7 +153,7 @@ export class SegmentWriter {
   #flush(): void {
     const bytes = this.#buffer.subarray(0, this.#filled);
     if (bytes.length === 0) return;
-    this.#buffer = new Uint8Array(WRITE_BYTES);
+    this.#buffer = this.#free.pop() ?? new Uint8Array(WRITE_BYTES);
     this.#filled = 0;
     this.#waiting += bytes.length;
     this.#writes = this.#writes.then(() => this.#put(bytes));
@@ -164,6 +166,7 @@ export class SegmentWriter {
       this.#segmentBegan = performance.now();
     }
     await this.#segment.write(bytes);
+    this.#free.push(new Uint8Array(bytes.buffer));
     this.#segmentBytes += bytes.length;
     this.#waiting -= bytes.length;
     const isSlow = performance.now() - this.#segmentBegan > SLOW && this.#segmentBytes >= SLOW_BYTES;
