@@ -40,17 +40,17 @@ export function fromBytes(bytes: Uint8Array, name: string): ByteSource {
 
 /** A blob or file, read in slices. @internal */
 export function fromBlob(blob: Blob, signal: AbortSignal): ByteSource {
+  const { size } = blob;
   const name = blob instanceof File ? blob.name : 'the blob';
   const read = (offset: number, length: number): Promise<ArrayBuffer> =>
     blob.slice(offset, offset + length).arrayBuffer();
-  return fromRanges({ size: blob.size, name, read }, signal);
+  const stream = fromStream(blob.stream(), signal, { name, size, isNative: true });
+  return { ...stream, read: (offset, length) => readWhole({ size, name, read }, offset, length) };
 }
 
 /** What {@link fromRanges} reads from. */
 interface Ranges {
   size: number;
-  /** Where to begin; by default at 0. */
-  start?: number;
   name: string;
   read(offset: number, length: number): BytesLike | Promise<BytesLike>;
 }
@@ -58,7 +58,7 @@ interface Ranges {
 /** Ranged reads in file order, one piece ahead of the reader. @internal */
 export function fromRanges(source: Ranges, signal: AbortSignal): ByteSource {
   const { size, name } = source;
-  let offset = source.start ?? 0;
+  let offset = 0;
   let ahead: Promise<Uint8Array> | undefined;
   const readAhead = (): void => {
     ahead = offset < size ? readRange(source, offset, Math.min(PIECE, size - offset)) : undefined;
@@ -140,6 +140,9 @@ function readerWithBuffer(stream: ReadableStream<unknown>): Reader | undefined {
 /** Whether the browser made the body: those of pages often do not end for a reader with a buffer. @internal */
 export const isNative = ({ type }: Response): boolean => type !== 'default';
 
+/** Readers that wait for a chunk. Chromium forgets a blob's stream that nothing else holds, and such a read never ends. */
+const waiting = new Set<ChunkReader>();
+
 /**
  * A stream of bytes of any chunking, in pieces of 1 byte to 4 MiB. A native one is read into the same buffer again and
  * again.
@@ -159,7 +162,8 @@ export class ChunkReader {
   /** The next piece, or `undefined` at the end. */
   async next(): Promise<Uint8Array | undefined> {
     while (this.#rest.length === 0) {
-      const { done, value } = await this.#reader.read();
+      waiting.add(this);
+      const { done, value } = await this.#reader.read().finally(() => waiting.delete(this));
       if (done) return undefined;
       const bytes = asBytes(value);
       if (!bytes) throw invalidArgument(`${this.#name}: the stream must carry bytes, found ${show(value)}`);

@@ -423,7 +423,7 @@ test('what is deleted while a resumed load still reads it comes from the server'
   plan.stopAt = undefined;
   const given = { cache: true, onWarning: () => {} };
   const [part] = await openSources(url, new AbortController().signal, given);
-  const pieces = [await part.next()];
+  const pieces = [Buffer.from(await part.next())];
   await cache.delete(url);
   pieces.push(await readAll(part));
   assert.ok(Buffer.concat(pieces).equals(BYTES));
@@ -444,7 +444,7 @@ test('deleting: while it is downloaded, while it is read, and after', async () =
   plan.asked = [];
   const [reading] = await openSources(url, new AbortController().signal, given);
   const pieces = [];
-  for (let i = 0; i < 10; i += 1) pieces.push(await reading.next());
+  for (let i = 0; i < 10; i += 1) pieces.push(Buffer.from(await reading.next()));
   await cache.delete(url);
   for (const file of disk.root.children.get('webgguf').children.values()) file.children.clear();
   pieces.push(await readAll(reading));

@@ -2,7 +2,7 @@
  * A file from an HTTP server through the cache: what is stored is read, the rest is downloaded, and stored while it is
  * used.
  */
-import { fromRanges } from '../bytes.js';
+import { fromBlob } from '../bytes.js';
 import { Download } from '../download.js';
 import type { NextPiece } from '../rest.js';
 import { type FileFacts, fetchRange, isChanged } from '../responses.js';
@@ -55,7 +55,8 @@ export class CachedDownload implements LoadSource {
   /** Bytes that were handed out. */
   #position = 0;
   #hash: Sha256 | undefined;
-  #storedReader: ByteSource | undefined;
+  /** What is read of a stored segment. */
+  #segment: ByteSource | undefined;
   #usedStored = false;
   #download: Download | undefined;
   /** Whether the download was paused, so that others may have stored more meanwhile. */
@@ -263,13 +264,12 @@ export class CachedDownload implements LoadSource {
   /** A stored piece; nothing where the stored file is gone, and the server has to give the rest. */
   async #fromStored(): Promise<Uint8Array | undefined> {
     const slot = this.#slot;
-    const { bytes } = slot;
-    if (this.#storedReader?.size !== bytes) {
-      const read = (offset: number, length: number): Promise<ArrayBuffer> => slot.read(offset, length);
-      this.#storedReader = fromRanges({ name: this.name, start: this.#position, size: bytes, read }, this.#signal);
-    }
     try {
-      const piece = await this.#storedReader.next();
+      let piece = await this.#segment?.next();
+      if (!piece) {
+        this.#segment = fromBlob(await slot.slice(this.#position), this.#signal);
+        piece = await this.#segment.next();
+      }
       this.#usedStored = true;
       return piece;
     } catch (error) {
@@ -281,6 +281,7 @@ export class CachedDownload implements LoadSource {
   }
 
   async #fromNetwork(download: Download): Promise<NextPiece> {
+    this.#segment = undefined; // what comes is not read of it
     for (;;) {
       const piece = await download.nextOrPaused();
       if (!piece || piece === 'paused') return piece;
@@ -348,7 +349,8 @@ export class CachedDownload implements LoadSource {
     const bytes = new Uint8Array(length);
     try {
       for (let at = 0; at < length; ) {
-        const piece = new Uint8Array(await this.#slot.read(offset + at, length - at));
+        const slice = await this.#slot.slice(offset + at, length - at);
+        const piece = new Uint8Array(await slice.arrayBuffer());
         bytes.set(piece, at);
         at += piece.length;
       }

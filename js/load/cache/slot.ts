@@ -139,11 +139,11 @@ export class Slot {
     if (this.#writer) await this.#safely(async () => this.#writer?.write(piece));
   }
 
-  /** Up to `length` bytes; rejects where they cannot be read. */
-  async read(offset: number, length: number): Promise<ArrayBuffer> {
+  /** Up to `length` bytes of a segment; rejects where nothing is stored. */
+  async slice(offset: number, length = Infinity): Promise<Blob> {
     this.#stored ??= await this.#find();
     if (!this.#stored) throw new DOMException('nothing is stored', 'NotFoundError');
-    return this.#stored.read(offset, length);
+    return this.#stored.slice(offset, length);
   }
 
   /** Commits all bytes that were added, then the `change` of a file that is whole. */

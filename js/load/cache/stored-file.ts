@@ -64,16 +64,16 @@ export class StoredFile {
     return sum(this.#state.segments);
   }
 
-  /** Up to `length` bytes from `offset` on, at least one: reads end with their segment. */
-  async read(offset: number, length: number): Promise<ArrayBuffer> {
+  /** Up to `length` bytes from `offset` on, at least one: they end with their segment. */
+  async slice(offset: number, length: number): Promise<Blob> {
     let start = 0;
     const index = this.#state.segments.findIndex((bytes) => offset < (start += bytes));
     const bytes = this.#state.segments[index];
     if (bytes === undefined) throw new RangeError(`${offset} is behind the ${this.bytes} stored bytes`);
     const at = offset - (start - bytes);
     const file = (this.#files[index] ??= await segmentFile(this.#folder, index));
-    const piece = await file.slice(at, Math.min(at + length, bytes)).arrayBuffer();
-    if (piece.byteLength > 0) return piece;
+    const slice = file.slice(at, Math.min(at + length, bytes));
+    if (slice.size > 0) return slice;
     throw new RangeError(`a stored segment of ${bytes} bytes ends at ${at}`);
   }
 
