@@ -140,7 +140,7 @@ function readerWithBuffer(stream: ReadableStream<unknown>): Reader | undefined {
 /** Whether the browser made the body: those of pages often do not end for a reader with a buffer. @internal */
 export const isNative = ({ type }: Response): boolean => type !== 'default';
 
-/** Readers that wait for a chunk. Chromium forgets a blob's stream that nothing else holds, and such a read never ends. */
+/** Readers that wait: in Chromium a read of a blob's stream never ends where nothing else holds the stream. */
 const waiting = new Set<ChunkReader>();
 
 /**
