@@ -5,6 +5,7 @@
 //! has its cases. The expected values come from `kernels::reference`, or from `gguf` where that says what a weight is.
 
 pub(crate) mod cache;
+pub mod costs;
 pub(crate) mod data;
 #[cfg(any(target_arch = "wasm32", feature = "tensors"))]
 mod digest;

@@ -1,0 +1,147 @@
+//! Attention, and what comes before it: rotation and the cache.
+
+use super::products::F32;
+use super::view::View;
+use super::{Row, Work};
+use crate::kernels::kv_type::KvType;
+
+pub(super) static ROWS: &[(&str, Row)] = &[
+    ("attention", |view| of_chunk(view, view.of("QUERIES"), view.of("VALUE_DIM"), 8)),
+    ("attention_tiled", |view| of_chunk(view, 64, view.of("HEAD_DIM"), IN_TILES)),
+    ("attention_decode", attention_decode),
+    ("attention_merge", attention_merge),
+    ("attention_batch", |view| of_inputs(view, view.param("heads"), view.param("group"), 5)),
+    ("attention_batch_tiled", |view| of_inputs(view, view.of("HEADS"), view.of("GROUP"), IN_TILES)),
+    ("attention_near", attention_near),
+    ("rope_kv", rope_kv),
+    ("rope_batch", rope_batch),
+    ("turn", turn),
+];
+
+/// Share of the f32 peak that attention in tiles of 64 × 64 reaches, in percent (record of 2026-11-25).
+const IN_TILES: u64 = 50;
+
+/// Instructions for the cosine and sine of a pair, from 64-bit turns.
+const ROTATION: u64 = 80;
+
+/// Instructions for a score: its exponential, its maximum, its place.
+const OF_SCORE: u64 = 12;
+
+/// Bytes of a head's keys of one position, and of its values.
+fn row_bytes(view: &View) -> u64 {
+    let ty = KvType::ALL.into_iter().find(|ty| view.is_named(ty.as_str()));
+    ty.unwrap_or_default().row_bytes(view.of("HEAD_DIM") as u32).into()
+}
+
+/// Causal attention of the rows of a pass over a cache, by workgroups of so many rows of one head.
+fn of_chunk(view: &View, queries: u64, value_dim: u64, percent: u64) -> Work {
+    let (heads, head_dim, rows) = (view.of("HEADS"), view.of("HEAD_DIM"), view.rows());
+    let (pairs, keys) = view.seen(view.of("WINDOW"));
+    let kv_heads = heads / view.of("GROUP").max(1);
+    let cache = 2 * kv_heads * keys * row_bytes(view);
+    // Each workgroup visits the keys of its rows: whole tiles at both ends.
+    let visited = pairs + rows * queries / 2;
+    Work {
+        memory: cache + rows * heads * (head_dim + value_dim) * F32,
+        again: heads * visited / queries * 2 * row_bytes(view),
+        flops: 2 * heads * visited * (head_dim + value_dim),
+        instructions: heads * visited * OF_SCORE / 4,
+        trips: 3,
+        percent,
+        ..Work::default()
+    }
+}
+
+fn attention_decode(view: &View) -> Work {
+    let [head_dim, value_dim, queries] = ["HEAD_DIM", "VALUE_DIM", "QUERIES"].map(|name| view.of(name));
+    let (heads, threads) = (view.of("KV_HEADS") * view.of("GROUP"), view.threads());
+    let (pairs, _) = view.seen(view.of("WINDOW"));
+    let (tile, keys) = (threads / 2, pairs / view.rows().max(1));
+    let span = keys.div_ceil(view.of("SPLITS").max(1)).max(tile);
+    let busy = keys.div_ceil(span) * view.rows() * heads / queries.max(1);
+    let tiles = span.div_ceil(tile);
+    // All workgroups stage their queries, those without keys, too.
+    let rotated = if view.is_named("rotated") { view.of("ROPE_DIMS") * ROTATION } else { 0 };
+    let staging = view.workgroups() * (queries * head_dim * 15 + rotated);
+    // A value is unpacked once; what meets the queries comes from workgroup memory, where scores and sums go, too.
+    let of_tile = tile * (head_dim + value_dim) * (2 + queries / 2) + queries * tile * 4 * OF_SCORE;
+    let cache = 2 * view.of("KV_HEADS") * pairs * row_bytes(view);
+    Work {
+        memory: cache + busy * queries * value_dim * F32 + view.workgroups() * queries * 2 * F32,
+        again: cache * (view.of("GROUP") / queries.max(1) - 1) + view.workgroups() * queries * head_dim * F32,
+        flops: 2 * heads * pairs * (head_dim + value_dim),
+        instructions: staging + busy * (tiles * of_tile + queries * value_dim * 20),
+        busy,
+        // The pass, the queries, keys and values tile by tile; and some ten barriers, which take as long as a load.
+        trips: 3 + tiles,
+        ..Work::default()
+    }
+}
+
+fn attention_merge(view: &View) -> Work {
+    let (splits, head_dim) = (view.of("SPLITS"), view.of("HEAD_DIM"));
+    let (heads, threads) = (view.grid(0), view.threads());
+    // Splits up to the last that has keys; a thread holds eight before it looks which these are.
+    let held = 8 * (threads / view.of("COLUMNS").max(1)).max(1);
+    let with_keys = (view.scene.position + 1).div_ceil(32).clamp(1, splits);
+    let read = with_keys.next_multiple_of(held).min(splits);
+    Work {
+        memory: heads * (splits * 2 + read * head_dim + head_dim) * F32,
+        flops: 4 * heads * read * head_dim,
+        // Every thread looks for the largest of all splits.
+        instructions: view.workgroups() * threads * (4 * with_keys + 12 * read.div_ceil(held) * 8),
+        trips: 2 + read.div_ceil(held),
+        ..Work::default()
+    }
+}
+
+/// Attention of one input, of all rows of the pass.
+fn of_inputs(view: &View, heads: u64, group: u64, percent: u64) -> Work {
+    let (head_dim, rows) = (view.of("HEAD_DIM"), view.rows());
+    let seen = match (view.param("causal"), view.param("window")) {
+        (0, 0) => rows,
+        (_, 0) => rows.div_ceil(2),
+        (_, window) => window.min(rows),
+    };
+    let kv = 2 * heads / group.max(1) * rows * head_dim * F32;
+    Work {
+        memory: kv + 2 * rows * heads * head_dim * F32,
+        again: view.grid(1).max(view.grid(0)).saturating_sub(1) * kv,
+        flops: 4 * heads * rows * seen * head_dim,
+        instructions: heads * rows * seen * OF_SCORE / 4,
+        trips: 3,
+        percent,
+        ..Work::default()
+    }
+}
+
+fn attention_near(view: &View) -> Work {
+    let (head_dim, span) = (view.of("HEAD_DIM"), view.of("SPAN"));
+    let values = view.workgroups() * head_dim;
+    Work {
+        memory: 4 * values * F32,
+        again: 3 * values * span * F32,
+        flops: 6 * values * span,
+        trips: 4,
+        ..Work::default()
+    }
+}
+
+fn rope_kv(view: &View) -> Work {
+    let values = view.workgroups() * view.of("HEAD_DIM");
+    let kv = 2 * view.of("KV_HEADS") * view.rows() * row_bytes(view);
+    let q = view.rows() * view.of("HEADS") * view.of("HEAD_DIM") * F32;
+    let pairs = view.workgroups() * view.of("ROPE_DIMS") / 2;
+    Work { memory: values * F32 + q + kv, instructions: 4 * values + ROTATION * pairs, trips: 3, ..Work::default() }
+}
+
+fn rope_batch(view: &View) -> Work {
+    let values = view.workgroups() * view.of("HEAD_DIM");
+    let pairs = view.workgroups() * view.of("ROPE_DIMS") / 2;
+    Work { memory: 2 * values * F32, instructions: 4 * values + ROTATION * pairs, trips: 3, ..Work::default() }
+}
+
+fn turn(view: &View) -> Work {
+    let values = view.rows() * view.param("heads") * view.of("HEAD_DIM");
+    Work { memory: 3 * values * F32, flops: 3 * values, trips: 2, ..Work::default() }
+}

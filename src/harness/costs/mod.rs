@@ -1,0 +1,92 @@
+//! What a dispatch moves and computes, from the dispatch alone: bytes, operations, workgroups; and how long a device
+//! takes for it by a few numbers of the device ([`Device`]). `docs/design/costs.md` has the formula.
+//!
+//! Every kernel that models run has a row in [`ROWS`], a function of the dispatch's constants, parameters, buffers and
+//! grid. A name that a shader no longer has is an error, and so is a kernel without a row; `tests/costs.rs` asks for
+//! the dispatches of all families.
+
+mod attention;
+mod device;
+mod passes;
+mod products;
+mod recurrent;
+mod unpack;
+mod vectors;
+mod view;
+
+pub use device::{Device, Time};
+pub use passes::{Costed, Costs};
+pub use view::Scene;
+
+use crate::forward::Plan;
+use crate::kernels::spec::Dispatch;
+use view::View;
+
+/// What a dispatch moves and computes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Work {
+    /// Bytes of packed weights that are read, each once.
+    pub weights: u64,
+    /// All other bytes that are read and written, each buffer once: activations, caches, states, vectors.
+    pub memory: u64,
+    /// Bytes that workgroups read of what others read too: they come from a cache.
+    pub again: u64,
+    /// Operations in f32, a multiplication and an addition being two.
+    pub flops: u64,
+    /// Operations on bytes in packed dot products, counted alike.
+    pub int8: u64,
+    /// Operations on subgroup matrices in f16, counted alike.
+    pub matrix: u64,
+    /// Other instructions, each as long as a multiplication with addition: unpacking, staging, rotation.
+    pub instructions: u64,
+    /// Workgroups.
+    pub workgroups: u64,
+    /// Threads of a workgroup.
+    pub threads: u64,
+    /// Workgroups that have the arithmetic; 0: all of them.
+    pub busy: u64,
+    /// Times that all threads of a workgroup wait for memory together, at least one: loads between barriers.
+    pub trips: u64,
+    /// Times that a thread waits for memory in a loop without barriers, behind the bytes of other threads.
+    pub steps: u64,
+    /// Share of the peak that a loop over sums in registers reaches where it has all of the device, in percent; 0 where
+    /// there is no such loop.
+    pub percent: u64,
+}
+
+impl Work {
+    /// Bytes from and to memory.
+    pub fn bytes(&self) -> u64 {
+        self.weights + self.memory
+    }
+}
+
+/// The work of a kernel's dispatch.
+type Row = fn(&View) -> Work;
+
+/// A row for every kernel that models run.
+static ROWS: &[&[(&str, Row)]] = &[products::ROWS, attention::ROWS, recurrent::ROWS, vectors::ROWS];
+
+/// Kernels that no pass has: they run while a model is loaded.
+pub const OF_LOADING: &[&str] = &["repack", "unpack_f16"];
+
+/// The kernels that have a row.
+pub fn kernels() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().copied().flatten().map(|(name, _)| *name)
+}
+
+/// What `dispatch` moves and computes in a pass of `scene`; its buffers are those of `plan`.
+///
+/// # Errors
+/// The kernel where it has no row, or the name of a constant, parameter or buffer that its row asks for in vain.
+pub fn work(dispatch: &Dispatch, plan: &Plan, scene: Scene) -> Result<Work, String> {
+    let name = dispatch.kernel.spec.kernel_name;
+    let row = ROWS.iter().copied().flatten().find(|(kernel, _)| *kernel == name);
+    let Some((_, row)) = row else { return Err(format!("{name} has no row among the costs")) };
+    let view = View::new(dispatch, plan, scene);
+    let work = Work { workgroups: view.workgroups(), threads: view.threads(), ..row(&view) };
+    match view.missing() {
+        Some(missing) => Err(format!("{}: no {missing}", dispatch.kernel.id)),
+        None => Ok(Work { trips: work.trips.max(1), ..work }),
+    }
+}

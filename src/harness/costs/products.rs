@@ -1,0 +1,284 @@
+//! Products with packed matrices, of one row, of a few and of many, and what adapters and experts add.
+
+use super::unpack::{Form, instructions};
+use super::view::View;
+use super::{Row, Work};
+
+pub(super) static ROWS: &[(&str, Row)] = &[
+    ("mat_vec", mat_vec),
+    ("mat_vec_split", mat_vec_split),
+    ("mat_vec_columns", mat_vec_columns),
+    ("mat_vec_experts", mat_vec_experts),
+    ("mat_mul", |view| tiles(view, [4 * view.of("TX"), 4 * view.of("TY")], FOUR)),
+    ("mat_mul_8x8", |view| tiles(view, [64, 64], EIGHT)),
+    ("mat_mul_int8", mat_mul_int8),
+    ("mat_mul_subgroup_matrix", mat_mul_subgroup_matrix),
+    ("mat_mul_experts", mat_mul_experts),
+    ("expert_tiles", expert_tiles),
+    ("expert_add", expert_add),
+    ("route", route),
+    ("lora", lora),
+    ("lora_a", lora_a),
+    ("lora_a_row", lora_a_row),
+    ("lora_b", lora_b),
+    ("lora_experts", lora_experts),
+];
+
+/// Bytes of an f32.
+pub(super) const F32: u64 = 4;
+
+/// Shares of the f32 peak that the loops of tiles reach with 8 × 8 and with 4 × 4 sums in the registers of a thread, in
+/// percent, and of the peak of packed dot products with 8 × 4 sums (record of 2026-11-27, sums of products).
+const EIGHT: u64 = 54;
+const FOUR: u64 = 34;
+const OF_INT8: u64 = 62;
+
+/// Instructions that staging a value of x takes: as it is, in limbs, and for each vector more that it is made of.
+const STAGED: u64 = 2;
+const IN_LIMBS: u64 = 11;
+const OF_VECTOR: u64 = 2;
+
+/// Steps of `lanes` threads over `count` parts of a row, and instructions of the parts with those of threads that have
+/// none in the last step.
+fn in_steps(count: u64, lanes: u64, instructions: u64) -> (u64, u64) {
+    let steps = count.div_ceil(lanes.max(1)).max(1);
+    (steps, instructions * steps * lanes / count.max(1))
+}
+
+/// Rows of W: those of y, or with gate and up side by side twice as many.
+fn matrix_rows(view: &View) -> u64 {
+    view.of("ROWS") * (1 + view.of("SWIGLU"))
+}
+
+/// Vectors that every workgroup of a product of one row reads: x, its norm's weights, what the prologue takes.
+fn vectors(view: &View) -> u64 {
+    let prologue = match () {
+        () if view.is_named("update") || view.is_named("layer_norm") => 2,
+        () if view.is_named("gate") => 1,
+        () => 0,
+    };
+    1 + view.of("NORM") + prologue
+}
+
+/// What products of one row have in common: weights, vectors once, y; and the vectors again in every workgroup.
+fn of_one_row(view: &View) -> Work {
+    let (cols, rows) = (view.of("COLS"), view.of("ROWS"));
+    let vectors = vectors(view) * cols * F32;
+    let y = rows * F32 * (1 + view.of("RESIDUAL") + view.of("BIAS"));
+    let new_x = if view.is_named("update") { cols * F32 } else { 0 };
+    let adapter = if view.is_named("adapter") { view.bytes("adapter") } else { 0 };
+    // The sum of a prologue's squares comes before x, and its barriers take as long as a load. With an update, each of
+    // the four quads of x that a thread stages waits for the last one to be written.
+    let before = match () {
+        () if view.is_named("update") => 1 + (cols / 4).div_ceil(view.threads().max(1)) + 3,
+        () if view.is_named("layer_norm") => 2,
+        () => 0,
+    };
+    Work {
+        weights: view.bytes("w_vec"),
+        memory: vectors + y + new_x + adapter,
+        again: (view.workgroups() - 1) * vectors,
+        flops: 2 * matrix_rows(view) * cols,
+        trips: before,
+        ..Work::default()
+    }
+}
+
+fn mat_vec(view: &View) -> Work {
+    let (cols, weights) = (view.of("COLS"), matrix_rows(view) * view.of("COLS"));
+    let limbs = view.is_named("limbs");
+    let (form, of_value) = if limbs { (Form::Limbs, IN_LIMBS) } else { (Form::Floats, STAGED) };
+    let stage = view.of("STAGE").max(1);
+    let stages = cols.div_ceil(32).div_ceil(stage);
+    let lanes = match view.of("LANES") {
+        0 => view.scene.subgroup,
+        lanes => lanes,
+    };
+    let work = of_one_row(view);
+    let (steps, of_weights) = in_steps(stage, lanes, weights + instructions(view.ty(), form, weights));
+    let staging = view.workgroups() * cols * (of_value + OF_VECTOR * (vectors(view) - 1));
+    Work {
+        // The multiplications are among the flops.
+        instructions: (of_weights - weights) + staging,
+        trips: work.trips + stages,
+        // A thread group takes rows as often as there are passes; subgroups of other sizes leave some of them out.
+        steps: stages * steps * passes(view, lanes),
+        ..work
+    }
+}
+
+/// How often a thread group takes rows.
+fn passes(view: &View, lanes: u64) -> u64 {
+    let outputs = view.of("ROWS_PER_GROUP") / (1 + view.of("SWIGLU"));
+    let at_once = view.threads() / lanes.max(1) * outputs;
+    view.of("GROUP_ROWS").div_ceil(at_once.max(1))
+}
+
+fn mat_vec_split(view: &View) -> Work {
+    let (cols, weights) = (view.of("COLS"), matrix_rows(view) * view.of("COLS"));
+    let work = of_one_row(view);
+    // Scales once for eight weights, not once for 32.
+    let scales = if view.ty().is_some_and(|ty| ty.is_quantised()) { weights } else { 0 };
+    let of_weights = weights + scales + instructions(view.ty(), Form::Floats, weights);
+    let (steps, of_weights) = in_steps(4 * cols.div_ceil(32), view.threads(), of_weights);
+    let staging = view.workgroups() * cols * OF_VECTOR * vectors(view);
+    Work { instructions: (of_weights - weights) + staging, trips: work.trips + 1, steps, ..work }
+}
+
+fn mat_vec_columns(view: &View) -> Work {
+    let (cols, columns, weights) = (view.of("COLS"), view.of("COLUMNS"), matrix_rows(view) * view.of("COLS"));
+    let work = of_one_row(view);
+    let (steps, of_weights) =
+        in_steps(cols.div_ceil(32), view.of("LANES"), weights + instructions(view.ty(), Form::Floats, weights));
+    Work {
+        memory: work.memory * columns,
+        again: work.again * columns,
+        flops: 2 * weights * columns,
+        instructions: (of_weights - weights) + weights * columns / 2,
+        trips: 1,
+        steps,
+        ..work
+    }
+}
+
+/// Rows of x that a product of a pass takes.
+fn x_rows(view: &View) -> u64 {
+    view.rows().min(view.param("rows"))
+}
+
+/// Products of many rows: W once from memory, then again for every tile of tokens; x alike for every tile of rows.
+fn tiles(view: &View, [tile_rows, tile_tokens]: [u64; 2], percent: u64) -> Work {
+    let (rows, cols, tokens) = (view.of("ROWS"), view.of("COLS"), x_rows(view));
+    let [down, across] = [rows.div_ceil(tile_rows), tokens.div_ceil(tile_tokens)];
+    let weights = view.bytes("w_vec");
+    let x = tokens * cols * F32;
+    Work {
+        weights,
+        memory: x + tokens * rows * F32 * (1 + view.of("RESIDUAL")),
+        again: weights * (across - 1) + x * (down - 1),
+        // A tile multiplies all its rows and tokens, those past the end included.
+        flops: 2 * down * tile_rows * across * tile_tokens * cols,
+        trips: 2,
+        percent,
+        ..Work::default()
+    }
+}
+
+fn mat_mul_int8(view: &View) -> Work {
+    let work = tiles(view, [64, 64], OF_INT8);
+    // x in bytes, with 16 bytes of scales for 32 of them.
+    let x = x_rows(view) * view.of("COLS");
+    let fewer = x * F32 - (x + x / 2);
+    let again = work.again.saturating_sub(fewer * (view.grid(0) - 1));
+    Work { memory: work.memory - fewer, again, flops: 0, int8: work.flops, ..work }
+}
+
+fn mat_mul_subgroup_matrix(view: &View) -> Work {
+    let [rows, tokens] = [view.of("ROWS").div_ceil(view.grid(0)), x_rows(view).div_ceil(view.grid(1))];
+    let work = tiles(view, [rows, tokens], 0);
+    Work { flops: 0, matrix: work.flops, ..work }
+}
+
+/// Choices of a row of the pass, rows of an expert's matrix, and the bytes of all experts that so many choices meet.
+fn of_experts(view: &View, top: u64) -> (u64, u64) {
+    let [experts, rows] = [view.of("EXPERTS"), view.of("ROWS") * (1 + view.of("PAIRED"))];
+    let met = (top * view.rows()).min(experts);
+    (rows, view.bytes("w_vec") * met / experts.max(1))
+}
+
+fn mat_vec_experts(view: &View) -> Work {
+    let (top, cols) = (view.of("TOP"), view.of("COLS"));
+    let (rows, weights) = of_experts(view, top);
+    let products = view.rows() * top * rows * cols;
+    let x = cols * F32 * if view.is("SUM") { top } else { 1 };
+    Work {
+        weights,
+        memory: view.rows() * (x + top * view.of("ROWS") * F32),
+        again: view.workgroups() * x,
+        flops: 2 * products,
+        instructions: instructions(view.ty(), Form::Floats, products) + products,
+        // Which expert it is comes first.
+        trips: 2,
+        steps: (4 * cols.div_ceil(32)).div_ceil(view.threads().max(1)),
+        ..Work::default()
+    }
+}
+
+fn mat_mul_experts(view: &View) -> Work {
+    let (cols, down) = (view.of("COLS"), view.grid(0));
+    let entries = match view.grid(1) * 4 * view.of("TY") {
+        all if view.of("EXPERTS") == 0 => all,
+        all => all - all.min(view.of("EXPERTS") * 2 * view.of("TY")),
+    };
+    let (rows, weights) = of_experts(view, view.of("EXPERTS"));
+    let x = entries / view.of("SHARE").max(1) * cols * F32;
+    Work {
+        weights,
+        memory: x + entries * view.of("ROWS") * F32,
+        again: x * down.saturating_sub(1),
+        flops: 2 * entries * rows * cols,
+        trips: 3,
+        percent: FOUR,
+        ..Work::default()
+    }
+}
+
+fn expert_tiles(view: &View) -> Work {
+    let entries = view.rows() * view.of("TOP");
+    Work { memory: 3 * entries * F32, instructions: 8 * entries, trips: 3, ..Work::default() }
+}
+
+fn expert_add(view: &View) -> Work {
+    let (top, width) = (view.of("TOP"), view.of("WIDTH"));
+    let values = view.rows() * width;
+    Work { memory: values * (top + 1 + view.of("ADD")) * F32, flops: 2 * values * top, trips: 2, ..Work::default() }
+}
+
+fn route(view: &View) -> Work {
+    let experts = view.of("EXPERTS");
+    let memory = view.rows() * (experts + 2 * view.of("TOP")) * F32;
+    Work { memory, instructions: view.rows() * experts * experts, trips: 2, ..Work::default() }
+}
+
+fn lora(view: &View) -> Work {
+    let (a, b) = (view.bytes("a"), view.bytes("b"));
+    let x = view.rows() * view.param("cols") * F32;
+    Work {
+        memory: a + b + x,
+        again: view.workgroups().saturating_sub(1) * (a + x),
+        flops: view.workgroups() * a / 2 + view.rows() * b / 2,
+        trips: 4,
+        ..Work::default()
+    }
+}
+
+fn lora_a(view: &View) -> Work {
+    let (cols, ranks) = (view.param("cols"), view.param("ranks"));
+    let products = view.rows() * cols * ranks;
+    let memory =
+        if view.is("TABLE") { 2 * view.rows() * ranks * F32 } else { view.bytes("a") + view.rows() * cols * F32 };
+    Work { memory, again: products * F32, flops: 2 * products, trips: 2, ..Work::default() }
+}
+
+fn lora_a_row(view: &View) -> Work {
+    let x = 4 * view.param("quads") * F32 * (1 + view.of("NORM"));
+    let a = view.bytes("a");
+    Work { memory: a + x, again: (view.workgroups() - 1) * x, flops: a / 2, trips: 3, ..Work::default() }
+}
+
+fn lora_b(view: &View) -> Work {
+    let b = view.bytes("b");
+    let (values, flops) = (view.workgroups() * view.threads(), view.rows() * b / 2);
+    Work { memory: b + 2 * values * F32, again: view.rows() * b, flops, trips: 3, ..Work::default() }
+}
+
+fn lora_experts(view: &View) -> Work {
+    let [cols, rank, outputs] = ["cols", "rank", "outputs"].map(|name| view.param(name));
+    let entries = view.grid(1);
+    Work {
+        memory: entries * (rank * (cols + outputs) + cols + 2 * outputs) * F32,
+        flops: 2 * entries * rank * (cols * view.grid(0) + outputs),
+        trips: 4,
+        ..Work::default()
+    }
+}

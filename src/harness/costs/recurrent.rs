@@ -1,0 +1,132 @@
+//! Layers with a recurrent state: convolutions, scans, delta nets, RWKV.
+
+use super::products::F32;
+use super::view::View;
+use super::{Row, Work};
+
+pub(super) static ROWS: &[(&str, Row)] = &[
+    ("conv_causal", conv_causal),
+    ("channel_scan", channel_scan),
+    ("delta_net", |view| matrix_state(view, "V_HEADS", 8)),
+    ("wkv", |view| matrix_state(view, "HEADS", 10)),
+    ("ssm_scan", ssm_scan),
+    ("ssm_chunk_products", ssm_chunk_products),
+    ("ssm_chunk_scan", ssm_chunk_scan),
+    ("wkv_output", wkv_output),
+    ("output_gate", output_gate),
+    ("lerp", lerp),
+];
+
+/// Instructions for an exponential and what is around it.
+const EXPONENTIAL: u64 = 8;
+
+/// The step of a recurrence waits for the one before: rows of a pass after one another, in cached bytes.
+fn rows_in_turn(view: &View) -> u64 {
+    2 + view.rows().div_ceil(16)
+}
+
+fn conv_causal(view: &View) -> Work {
+    let (channels, kernel) = (view.of("CHANNELS"), view.of("KERNEL"));
+    let values = view.rows() * channels;
+    let inputs = 1 + 2 * view.of("GATED");
+    let state = 2 * view.of("KEEP") * (kernel - 1) * channels;
+    Work {
+        memory: (values * (inputs + 1) + state + channels * (kernel + 1)) * F32,
+        again: values * (kernel - 1) * F32,
+        flops: values * (2 * kernel + inputs),
+        instructions: values * view.of("SILU") * EXPONENTIAL,
+        trips: 3,
+        ..Work::default()
+    }
+}
+
+fn channel_scan(view: &View) -> Work {
+    let (channels, state) = (view.of("CHANNELS"), view.of("STATE"));
+    let values = view.rows() * channels;
+    Work {
+        memory: (4 * values + 3 * channels * state + 2 * view.rows() * state) * F32,
+        again: values * 2 * state * F32,
+        flops: 6 * values * state,
+        instructions: values * state * EXPONENTIAL,
+        trips: rows_in_turn(view),
+        ..Work::default()
+    }
+}
+
+/// States of `HEAD_DIM` × `HEAD_DIM` numbers that stay in registers along the rows of a pass.
+fn matrix_state(view: &View, heads: &str, of_number: u64) -> Work {
+    let (heads, dim) = (view.of(heads), view.of("HEAD_DIM"));
+    let (rows, state) = (view.rows(), heads * dim * dim);
+    Work {
+        memory: (2 * state + rows * heads * dim * 5) * F32,
+        again: rows * dim * 3 * view.grid(0) * F32,
+        flops: rows * state * of_number,
+        instructions: rows * heads * EXPONENTIAL,
+        trips: rows_in_turn(view),
+        ..Work::default()
+    }
+}
+
+/// Values of a row of xbc: x of all heads, B and C of all groups.
+fn xbc(view: &View) -> u64 {
+    view.of("HEADS") * view.of("HEAD_DIM") + 2 * view.of("GROUPS") * view.of("STATE")
+}
+
+fn ssm_scan(view: &View) -> Work {
+    let values = view.of("HEADS") * view.of("HEAD_DIM");
+    let (state, rows) = (values * view.of("STATE"), view.rows());
+    Work {
+        memory: (2 * state + rows * (xbc(view) + 2 * values)) * F32,
+        again: rows * view.grid(0) * 2 * view.of("STATE") * F32,
+        flops: 5 * rows * state,
+        instructions: rows * values * EXPONENTIAL,
+        trips: rows_in_turn(view) + 1,
+        ..Work::default()
+    }
+}
+
+fn ssm_chunk_products(view: &View) -> Work {
+    let (chunk, state, groups) = (view.of("CHUNK"), view.of("STATE"), view.of("GROUPS"));
+    let products = view.rows() * chunk * groups;
+    Work {
+        memory: (products + 2 * view.rows() * groups * state) * F32,
+        again: products / 16 * 2 * state * F32,
+        flops: 2 * products * state,
+        trips: 2 + state.div_ceil(16),
+        percent: 25,
+        ..Work::default()
+    }
+}
+
+fn ssm_chunk_scan(view: &View) -> Work {
+    let values = view.of("HEADS") * view.of("HEAD_DIM");
+    let (rows, state, chunk) = (view.rows(), view.of("STATE"), view.of("CHUNK"));
+    Work {
+        memory: (2 * values * state + rows * (xbc(view) + 2 * values)) * F32,
+        again: rows * view.grid(0) * (chunk + 2 * state) * F32,
+        flops: 2 * rows * values * (2 * state + chunk / 2),
+        instructions: rows * values * EXPONENTIAL,
+        trips: 1 + 4 * rows.div_ceil(chunk),
+        percent: 25,
+        ..Work::default()
+    }
+}
+
+fn wkv_output(view: &View) -> Work {
+    let values = view.rows() * view.of("HEADS") * view.of("HEAD_DIM");
+    let read = 1 + 4 * view.of("OWN") + view.of("GATED");
+    Work { memory: values * (read + 1) * F32, flops: values * 12, trips: 3, ..Work::default() }
+}
+
+fn output_gate(view: &View) -> Work {
+    let values = view.workgroups() * view.of("WIDTH");
+    let gates = view.workgroups() * view.of("GATES");
+    let memory = (2 * values + gates) * F32;
+    Work { memory, flops: 4 * values, instructions: gates * EXPONENTIAL, trips: 2, ..Work::default() }
+}
+
+fn lerp(view: &View) -> Work {
+    let (values, by) = (view.rows() * view.of("WIDTH"), u64::from(view.of("BY_STRIDE") > 0));
+    let memory = (values * (3 + by) + view.of("SHARED") * view.of("WIDTH")) * F32;
+    Work { memory, flops: 4 * values, trips: 1, ..Work::default() }
+}

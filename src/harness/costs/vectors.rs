@@ -1,0 +1,118 @@
+//! What stands between products, and the choice of a token: kernels over vectors.
+
+use super::products::F32;
+use super::view::View;
+use super::{Row, Work};
+
+pub(super) static ROWS: &[(&str, Row)] = &[
+    ("gather", gather),
+    ("find_rows", |view| of_values(view.rows() * 3, 4)),
+    ("norm", norm),
+    ("swiglu", |view| of_values(3 * view.rows() * view.param("width"), 4)),
+    ("quantise", quantise),
+    ("round_f16", |view| of_values(view.rows() * view.of("COLS") * 3 / 2, 4)),
+    ("elementwise_in_place", elementwise_in_place),
+    ("head_values", head_values),
+    ("join_heads", join_heads),
+    ("pool", |view| of_values(view.of("WIDTH") * (view.rows() + 1), 1)),
+    ("spread", |view| of_values(3 * view.workgroups() * view.of("WIDTH"), 4)),
+    ("streams", streams),
+    ("mix", mix),
+    ("argmax", |view| of_logits(view, 1, 2)),
+    ("argmax_merge", |view| of_parts(view.of("SEGMENTS") * 2)),
+    ("logit_bias", |view| of_parts(view.workgroups())),
+    ("penalties", |view| of_logits(view, 3, 12)),
+    ("sample_histogram", |view| of_logits(view, 1, 24)),
+    ("sample_candidates", |view| of_logits(view, 1, 24)),
+    ("sample", sample),
+    ("accept_drafts", |view| of_parts(view.scene.position + view.rows())),
+];
+
+/// Values that are read or written once, with so many instructions for each.
+fn of_values(values: u64, instructions: u64) -> Work {
+    Work { memory: values * F32, instructions: values * instructions, trips: 2, ..Work::default() }
+}
+
+/// One workgroup that joins what others found: what it reads last depends on what it read first.
+fn of_parts(words: u64) -> Work {
+    Work { memory: words * F32, instructions: words * 4, trips: 3, ..Work::default() }
+}
+
+fn gather(view: &View) -> Work {
+    let (cols, ty) = (view.of("COLS"), view.ty());
+    let row = ty.map_or(cols * F32, |ty| cols.div_ceil(ty.block_len() as u64) * ty.block_bytes() as u64);
+    let values = view.rows() * cols;
+    Work { memory: view.rows() * row + values * F32, instructions: 4 * values, trips: 2, ..Work::default() }
+}
+
+fn norm(view: &View) -> Work {
+    let (width, groups) = (view.of("WIDTH"), view.workgroups());
+    let values = width * groups;
+    // The second look at x comes from a cache.
+    let looks = 1 + view.of("CENTRED");
+    let vectors = width * (view.of("WEIGHTED") + view.of("BIASED"));
+    Work {
+        memory: (values * (2 + view.of("ADD")) + vectors) * F32,
+        again: (values * looks + vectors * (groups - 1)) * F32,
+        flops: values * (4 + 2 * view.of("CENTRED")),
+        trips: 1 + looks,
+        ..Work::default()
+    }
+}
+
+fn quantise(view: &View) -> Work {
+    let values = view.rows() * view.of("COLS");
+    // A byte for each value and 16 bytes of scales for 32.
+    Work { memory: values * F32 + values + values / 2, instructions: 6 * values, trips: 2, ..Work::default() }
+}
+
+fn elementwise_in_place(view: &View) -> Work {
+    // The result covers all rows that a pass may have.
+    let values = view.param("len");
+    let inputs = view.of("INPUTS").max(1);
+    Work { memory: values * (inputs + 1) * F32, instructions: 8 * values, trips: 1, ..Work::default() }
+}
+
+fn head_values(view: &View) -> Work {
+    let [heads, of_x, of_y] = ["HEADS", "OF_X", "OF_Y"].map(|name| view.of(name));
+    let products = view.rows() * heads * of_x * of_y;
+    Work {
+        memory: (heads * of_x * of_y + view.rows() * heads * (of_x + of_y)) * F32,
+        again: products / 8 * F32,
+        flops: 2 * products,
+        trips: 1 + of_x.div_ceil(8).min(4),
+        percent: 25,
+        ..Work::default()
+    }
+}
+
+fn join_heads(view: &View) -> Work {
+    of_values(2 * view.rows() * view.of("HEADS") * (view.of("OF_A") + view.of("OF_B")), 1)
+}
+
+fn streams(view: &View) -> Work {
+    let [width, streams, inputs, routes] = ["WIDTH", "STREAMS", "INPUTS", "ROUTES"].map(|name| view.of(name));
+    let (base, values) = (streams.min(view.of("BASE")), view.rows() * width);
+    let flops = 2 * values * streams * inputs * (1 + routes);
+    Work { memory: values * (streams + inputs + base) * F32, flops, trips: 2, ..Work::default() }
+}
+
+fn mix(view: &View) -> Work {
+    let [taps, parts, width] = [view.of("TAPS"), view.of("PARTS"), view.param("width")];
+    let values = view.workgroups() * view.threads();
+    let x = if view.is("DENSE") { taps * width } else { values * taps };
+    let memory = (x + values + view.rows() * parts * taps * 2) * F32;
+    Work { memory, again: values * taps * F32, flops: 2 * values * taps, trips: 3, ..Work::default() }
+}
+
+/// Segments of the logits of each output.
+fn of_logits(view: &View, words: u64, instructions: u64) -> Work {
+    let logits = view.of("LENGTH") * view.grid(1);
+    let memory = logits * words * F32 + logits / 8 + view.workgroups() * 8;
+    Work { memory, instructions: logits * instructions, trips: 3, ..Work::default() }
+}
+
+fn sample(view: &View) -> Work {
+    let words = 784 + 6 * view.of("SEGMENTS");
+    Work { memory: words * F32 * view.workgroups(), instructions: words * 32, trips: 6, ..Work::default() }
+}
