@@ -280,6 +280,10 @@ fn a_file_is_asked_as_a_shape_is() {
     let of = predict::Question { model, context: 8, prompt: 8, ..predict::Question::default() };
     let [token, prompt] = predict::passes(&of, &device).expect("costs");
     assert!(!token.is_empty() && !prompt.is_empty());
+    let rows = predict::rows(&of, &device).expect("rows");
+    assert!(rows.iter().any(|asked| asked.rows.len() > 1), "a table of several rows");
+    assert!(rows.iter().all(|asked| asked.rows.iter().any(|(row, us)| *row == asked.table && us[0] > 0.0)));
+    assert!(rows.iter().all(|asked| !asked.problem.is_empty()));
     let missing = predict::Question { model: "none".into(), ..of };
     assert!(predict::passes(&missing, &device).is_err_and(|error| error.contains("none")));
     assert!(predict::device("none").is_err_and(|error| error.contains("laptop")));

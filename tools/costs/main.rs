@@ -6,7 +6,7 @@ mod shapes;
 
 use std::io::Write;
 
-use predict::{Measured, Question, device, passes};
+use predict::{Asked, Measured, Question, device, passes, rows};
 use report::{Group, json, table};
 
 const HELP: &str = "npm run costs -- [options]
@@ -17,18 +17,20 @@ const HELP: &str = "npm run costs -- [options]
   --context N         tokens before the one that is written; 512
   --prompt N          tokens of the prompt that is read; 512
   --measured          what tools/costs/measured.json has of the device, beside what is predicted
+  --rows              of tables: what other rows than the table's would cost
   --json              the same as JSON";
 
 /// What the command line asks for.
 struct Options {
     question: Question,
     measured: bool,
+    rows: bool,
     json: bool,
 }
 
 impl Options {
     fn of(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut options = Self { question: Question::default(), measured: false, json: false };
+        let mut options = Self { question: Question::default(), measured: false, rows: false, json: false };
         let question = &mut options.question;
         while let Some(name) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{name} wants a value"));
@@ -41,6 +43,7 @@ impl Options {
                 "--prompt" => question.prompt = number(value()?)?.max(2),
                 "--precision" => question.precision = value()?,
                 "--measured" => options.measured = true,
+                "--rows" => options.rows = true,
                 "--json" => options.json = true,
                 _ => return Err(format!("{HELP}\n\nshapes: {}", shapes::names()?.join(", "))),
             }
@@ -51,7 +54,12 @@ impl Options {
 
 fn main() {
     let asked = Options::of(std::env::args().skip(1));
-    match asked.and_then(|of| if of.measured { beside_measured(&of) } else { one(&of) }) {
+    let told = asked.and_then(|of| match () {
+        () if of.measured => beside_measured(&of),
+        () if of.rows => other_rows(&of),
+        () => one(&of),
+    });
+    match told {
         // Whoever reads may have read enough.
         Ok(text) => drop(std::io::stdout().write_all(text.as_bytes())),
         Err(error) => {
@@ -103,6 +111,24 @@ fn beside_measured(options: &Options) -> Result<String, String> {
             row.record
         );
         text += &line;
+    }
+    Ok(text)
+}
+
+/// For each problem the table's row and the one that is predicted to be the fastest, as a table of Markdown.
+fn other_rows(options: &Options) -> Result<String, String> {
+    let (_, device) = device(&options.question.device)?;
+    let mut text =
+        String::from("| problem | table: row, µs of a pass | best: row, µs | |\n| --- | --- | --- | --- |\n");
+    for Asked { problem, table, rows } in rows(&options.question, &device)? {
+        // Tables of `mat_vec` are for a token, the others for a prompt.
+        let pass = usize::from(!problem.starts_with("mat_vec"));
+        let mut by_time: Vec<(u32, f64)> = rows.iter().map(|(row, us)| (*row, us[pass])).collect();
+        by_time.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        let of_table = by_time.iter().find(|(row, _)| *row == table).map_or(0.0, |(_, us)| *us);
+        let (best, us) = by_time.first().copied().unwrap_or((table, of_table));
+        let off = 100.0 * (us / of_table - 1.0);
+        text += &format!("| {problem} | {table}, {of_table:.0} | {best}, {us:.0} | {off:+.1} % |\n");
     }
     Ok(text)
 }

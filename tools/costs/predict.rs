@@ -6,7 +6,8 @@ use serde::Deserialize;
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::GgmlType;
 use webgguf::harness::costs::{Costed, Costs, Device};
-use webgguf::kernels::caps::Precision;
+use webgguf::kernels::caps::{Caps, Precision};
+use webgguf::kernels::tuned::Tuned;
 use webgguf::model::{match_tensors, program};
 
 use crate::shapes;
@@ -103,8 +104,44 @@ pub fn device(name: &str) -> Result<(String, Device), String> {
     Ok((if about.is_empty() { name.to_owned() } else { about }, device))
 }
 
+/// A problem that a table was asked, and the µs of a token and of a prompt with each row that the device can run.
+pub struct Asked {
+    /// Kernel, type and sizes.
+    pub problem: String,
+    /// The row that the table chooses.
+    pub table: u32,
+    /// Rows, the table's among them.
+    pub rows: Vec<(u32, [f64; 2])>,
+}
+
+/// What each table is asked for the passes, and what other rows would cost.
+pub fn rows(of: &Question, device: &Device) -> Result<Vec<Asked>, String> {
+    let tuned = Tuned::default();
+    tuned.listen();
+    passes_by(of, device, &tuned)?;
+    let heard = tuned.heard();
+    let asked = |line: &str| {
+        let (problem, numbers) = line.split_once('=').ok_or("no problem")?;
+        let numbers: Vec<u32> = numbers.split(',').filter_map(|number| number.parse().ok()).collect();
+        let [table, mask] = numbers[..] else { return Err(format!("{line}: not two numbers")) };
+        let can_run = (0..u32::BITS).filter(|row| mask >> row & 1 == 1);
+        let us = |row: u32| {
+            let passes = passes_by(of, device, &Tuned::of(&format!("{problem}={row}")))?;
+            let us = passes.map(|list| list.iter().map(|of| device.time(&of.work).total()).sum());
+            Ok((row, us))
+        };
+        let rows = can_run.map(us).collect::<Result<_, String>>()?;
+        Ok(Asked { problem: problem.to_owned(), table, rows })
+    };
+    heard.lines().map(asked).collect()
+}
+
 /// The dispatches of a token after others, and of a prompt.
 pub fn passes(of: &Question, device: &Device) -> Result<[Vec<Costed>; 2], String> {
+    passes_by(of, device, &Tuned::default())
+}
+
+fn passes_by(of: &Question, device: &Device, tuned: &Tuned) -> Result<[Vec<Costed>; 2], String> {
     let ty = GgmlType::ALL.into_iter().find(|ty| ty.name() == of.ty).ok_or_else(|| format!("no type {}", of.ty))?;
     let (config, tensors) = match of.model.ends_with(".gguf") {
         true => shapes::file(&of.model)?,
@@ -113,7 +150,8 @@ pub fn passes(of: &Question, device: &Device) -> Result<[Vec<Costed>; 2], String
     let fail = |error: webgguf::Error| error.to_string();
     let precision: Precision =
         serde_json::from_value(of.precision.clone().into()).map_err(|error| error.to_string())?;
-    let (caps, program, mut plan) = (device.caps(precision), program(&config), Plan::default());
+    let caps = Caps { tuned: tuned.clone(), ..device.caps(precision) };
+    let (program, mut plan) = (program(&config), Plan::default());
     let matched = match_tensors(&config, &tensors).map_err(fail)?;
     let weights = place(&program, &caps, &tensors, matched, &mut plan).map_err(fail)?.weights;
     let buffers = Buffers::alloc(&program, config.vocab, Room::one(config.context_length.min(4096)), &mut plan);
