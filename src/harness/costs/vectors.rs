@@ -6,6 +6,7 @@ use super::{Row, Work};
 
 pub(super) static ROWS: &[(&str, Row)] = &[
     ("gather", gather),
+    ("carry_row", |view| of_values(2 * view.of("WIDTH"), 2)),
     ("find_rows", |view| of_values(view.rows() * 3, 4)),
     ("norm", norm),
     ("swiglu", |view| of_values(3 * view.rows() * view.param("width"), 4)),
