@@ -202,7 +202,8 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   grammar,
   logitBias,
   logprobs: integer(0, 20, 'an integer from 0 to 20'),
-  draft: (value) => (value === false ? undefined : oneOf('prompt', 'model', 'mtp')(value) && "'prompt', 'model', 'mtp' or false"),
+  draft: (value) =>
+    value === false ? undefined : oneOf('prompt', 'model', 'mtp')(value) && "'prompt', 'model', 'mtp' or false",
   prediction: ofType('string', 'a string'),
   adapters: ADAPTERS,
   signal: abortSignal,

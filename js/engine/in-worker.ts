@@ -83,7 +83,11 @@ export class WorkerEngine implements Engine {
       const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
-        const options = { ...others, ...(encoder && { mmproj: encoder }), ...(draft !== undefined && { draft: sentDraft }) };
+        const options = {
+          ...others,
+          ...(encoder && { mmproj: encoder }),
+          ...(draft !== undefined && { draft: sentDraft }),
+        };
         const settings = await initForWorker();
         const args = [sent, options, { ...callbacks, paused: download?.paused }, settings];
         const { channel, ended } = connection;

@@ -107,13 +107,12 @@ export class LocalEngine implements Engine {
       const mtp = draft === undefined;
       const alone = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune, mtp }, given);
       const { precision, kvType } = rest;
-      const load =
-        !draft
-          ? alone
-          : withDraft(alone, draft, from, { ...(precision && { precision }), ...(kvType && { kvType }), selfCheck });
+      const load = !draft
+        ? alone
+        : withDraft(alone, draft, from, { ...(precision && { precision }), ...(kvType && { kvType }), selfCheck });
       const why = gpu
         ? 'the model is not loaded again, since the page opened the device'
-        : ((await readOnce(source)) ?? (draft && (await readOnce(draft))));
+        : ((await readOnce(source)) ?? (draft ? await readOnce(draft) : undefined));
       let encoder: Encoders | undefined;
       const reload: Reload = async (signal) => {
         const fresh = await cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
