@@ -23,18 +23,21 @@ fn main() {
     let is_set = |feature: &str| env::var_os(feature).is_some();
     let harness = is_set("CARGO_FEATURE_HARNESS");
     let is_page = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32");
+    // Files of a folder lie side by side, where they compress better.
+    files.sort_by(|one, other| one.1.cmp(&other.1));
     // What models do not need, a page fetches with its first `Gpu`.
     let tensors = harness || is_set("CARGO_FEATURE_TENSORS") || !is_page;
     let (mut held, mut fetched) = (String::new(), String::new());
-    for (name, folder, text) in &files {
-        let is_held = match folder.as_str() {
+    for (name, path, text) in &files {
+        let folder = path.split('/').next().unwrap_or_default();
+        let is_held = match folder {
             "compute" => harness,
             "tensor" => tensors,
             _ => true,
         };
         if is_held {
             let code = stripped(text);
-            let code = if is_page && !harness { code.lines().map(without_blanks).collect() } else { code };
+            let code = if is_page && !harness { without_blanks(&code) } else { code };
             let _ = writeln!(held, "({name:?}, {code:?}),");
         }
         if folder == "tensor" {
@@ -49,7 +52,7 @@ fn main() {
     fs::write(out, text).expect("the output folder is writable");
 }
 
-/// Puts (name, first folder, text) of every shader under `folder` into `files`.
+/// Puts (name, path, text) of every shader under `folder` into `files`.
 fn walk(root: &Path, folder: &Path, files: &mut Vec<(String, String, String)>) {
     for entry in fs::read_dir(folder).expect("shaders/ has folders and files") {
         let path = entry.expect("an entry of a folder").path();
@@ -57,11 +60,11 @@ fn walk(root: &Path, folder: &Path, files: &mut Vec<(String, String, String)>) {
             walk(root, &path, files);
         } else if path.extension().is_some_and(|extension| extension == "wgsl") {
             let inside = path.strip_prefix(root).expect("it is under the root");
-            let first = inside.iter().next().expect("it is in a folder").to_string_lossy().into_owned();
+            let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
             let stem = path.file_stem().expect("a file has a name").to_string_lossy();
             let kernel = KERNELS.iter().find(|(folder, _)| inside.parent() == Some(Path::new(folder)));
             let name = kernel.map_or(format!("shared/{stem}"), |(_, prefix)| format!("{prefix}{stem}"));
-            files.push((name, first, fs::read_to_string(&path).expect("a shader is UTF-8")));
+            files.push((name, parts.join("/"), fs::read_to_string(&path).expect("a shader is UTF-8")));
         }
     }
 }
@@ -73,24 +76,34 @@ fn stripped(text: &str) -> String {
     code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// For the product, where each byte counts: a line without blanks beside characters that are complete alone. Two of the
-/// others, such as `- -`, may differ from what they are side by side.
-fn without_blanks(line: &str) -> String {
+/// For the product, where each byte counts: a text without blanks and ends of lines beside characters that are complete
+/// alone. Two of the others, such as `- -`, may differ from what they are side by side. Imports have lines of their own.
+fn without_blanks(text: &str) -> String {
     let is_complete = |c: char| "=+,;:(){}[]".contains(c);
     let mut kept = String::new();
-    let mut blank = false;
-    for c in line.chars() {
-        match c {
-            ' ' => blank = true,
-            _ => {
-                let last = kept.chars().last().unwrap_or('(');
-                // Of `array<f32> = x` too much would be one token.
-                if blank && (last == '>' && c == '=' || !is_complete(c) && !is_complete(last)) {
-                    kept.push(' ');
-                }
-                blank = false;
-                kept.push(c);
+    for line in text.lines() {
+        let is_import = line.starts_with('#');
+        // Where lines meet, only what ends a statement, a block or an argument is complete.
+        let meets = kept.ends_with([';', '{', '}', ',', '(']) && !is_import;
+        if !kept.is_empty() && !kept.ends_with('\n') && !meets {
+            kept.push('\n');
+        }
+        let mut blank = false;
+        for c in line.chars() {
+            if c == ' ' {
+                blank = true;
+                continue;
             }
+            let last = kept.chars().last().unwrap_or('\n');
+            // Of `array<f32> = x` too much would be one token.
+            if blank && (is_import || last == '>' && c == '=' || !is_complete(c) && !is_complete(last)) {
+                kept.push(' ');
+            }
+            blank = false;
+            kept.push(c);
+        }
+        if is_import {
+            kept.push('\n');
         }
     }
     kept.push('\n');

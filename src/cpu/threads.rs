@@ -204,7 +204,7 @@ pub(super) struct Shareable {
 
 /// The matrices of a program that may be shared.
 pub(super) fn shareable(program: &Program) -> Vec<Shareable> {
-    let ops = || [&program.embed].into_iter().chain(&program.layers).chain([&program.head]).flatten();
+    let ops = || program.ops();
     let mut found: Vec<Shareable> = Vec::new();
     let mut add = |key: WeightKey, groups: usize| match found.iter_mut().find(|of| of.key == key) {
         Some(of) if of.groups != groups => of.groups = 0,

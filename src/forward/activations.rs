@@ -80,7 +80,7 @@ pub struct AllPlaces {
 /// The widest row of a buffer of activations, in values.
 pub fn widest_row(program: &Program) -> usize {
     let lasting = lasting(program);
-    let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
+    let parts = program.parts().into_iter();
     let groups = parts.flat_map(|ops| groups(ops, &lasting));
     groups.map(|group| group.width(program)).chain(lasting.iter().map(|&x| program.width(x))).max().unwrap_or(0)
 }
@@ -89,8 +89,7 @@ pub fn widest_row(program: &Program) -> usize {
 /// the logits have `logits`.
 pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> AllPlaces {
     let lasting = lasting(program);
-    let parts: Vec<&[Op]> =
-        [&program.embed].into_iter().chain(&program.layers).chain([&program.head]).map(Vec::as_slice).collect();
+    let parts: Vec<&[Op]> = program.parts().into_iter().map(Vec::as_slice).collect();
     let assigned: Vec<Vec<(Group, usize)>> = parts.iter().map(|ops| assign(ops, &lasting)).collect();
     let mut words = Vec::new();
     let numbered = assigned.iter().enumerate().flat_map(|(part, all)| all.iter().map(move |of| (part, of)));

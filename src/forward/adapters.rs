@@ -53,7 +53,7 @@ pub fn adapter_groups(program: &Program, adapter: &Adapter) -> Vec<AdapterGroup>
 /// Weight and width of the products of each run, and of each table alone.
 fn runs(program: &Program) -> Vec<Vec<(WeightKey, usize)>> {
     let mut found = Vec::new();
-    for ops in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
+    for ops in program.parts() {
         let mut at = 0;
         while at < ops.len() {
             let run = run_at(&ops[at..]);

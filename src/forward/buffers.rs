@@ -313,9 +313,10 @@ fn place_next(next: &Program, chunk: usize, logits: Slice, plan: &mut Plan) -> N
     let before = next.inputs()[0];
     let width = next.width(before);
     let states = plan.words("hidden states before", (chunk + 1) * width);
-    let places = activations::place(next, chunk, logits, plan);
+    let mut places = activations::place(next, chunk, logits, plan);
+    places.embed = places.embed.moved(before, states);
     Next {
-        places: AllPlaces { embed: places.embed.moved(before, states), ..places },
+        places,
         states,
         state: plan.words("hidden state before", width),
         pass: plan.alloc("pass of a draft", Pass::bytes_of(2)).into(),
@@ -379,10 +380,7 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         Op::Linear { x, .. } => program.width(*x),
         _ => 0,
     };
-    // Of encoders without layers the products stand in the head.
-    let ops = program.embed.iter().chain(program.layers.iter().flatten()).chain(program.head_parts().0);
-    let ops = ops.chain(program.next.iter().flat_map(|next| next.ops()));
-    let widest = ops.map(input).max().unwrap_or(0);
+    let widest = program.all_ops().map(input).max().unwrap_or(0);
     let products = |op: &Op| match op {
         Op::Scan { scan, .. } => scan.shape().products_len(rows),
         _ => 0,

@@ -16,7 +16,7 @@ use crate::model::program::{Factor, Norm, NormKind, Op, Program};
 
 /// The operations of all parts, and the part of each: 0 the embedding, then the layers, then the head.
 pub(super) fn in_a_row(program: &Program) -> (Vec<Op>, Vec<usize>) {
-    let parts = [&program.embed].into_iter().chain(&program.layers).chain([&program.head]);
+    let parts = program.parts().into_iter();
     let ops = parts.enumerate().flat_map(|(part, ops)| ops.iter().map(move |op| (op.clone(), part)));
     ops.unzip()
 }

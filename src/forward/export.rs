@@ -42,7 +42,7 @@ pub fn export(program: &Program, weights: &Weights, frequencies: &[Vec<[u32; 2]>
         encoder.push(&[style, table.scaling.magnitude.to_bits(), frequencies.len() as u32]);
         encoder.push(frequencies.as_flattened());
     }
-    for part in [&program.embed].into_iter().chain(&program.layers).chain([&program.head]) {
+    for part in program.parts() {
         if !encoder.part(part) {
             break;
         }

@@ -46,6 +46,7 @@ pub use trace::{Traced, ops_in_a_row};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights};
 
 use fusion::Step;
+use next::Following;
 
 use crate::kernels::accept_drafts::{DRAFT_ROWS, accept_drafts};
 use crate::kernels::argmax::{Choices, Commit, argmax, argmax_merge};
@@ -85,7 +86,7 @@ pub struct Forward<'a> {
 }
 
 /// Everything that runs a model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Lists {
     /// A chunk of tokens through all layers: the residual stream holds the last layer's output.
     pub prefill: Vec<Dispatch>,
@@ -112,10 +113,15 @@ pub struct Lists {
 }
 
 impl Lists {
+    /// Each list, in order.
+    pub fn each(&self) -> [&Vec<Dispatch>; 9] {
+        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, .. } = self;
+        [prefill, head, decode, bias, greedy, sample, replay, follow, step]
+    }
+
     /// All dispatches.
     pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
-        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, .. } = self;
-        [prefill, head, decode, bias, greedy, sample, replay, follow, step].into_iter().flatten()
+        self.each().into_iter().flatten()
     }
 }
 
@@ -127,51 +133,50 @@ impl<'a> Forward<'a> {
 
     /// Everything that runs a model.
     pub fn lists(&self) -> Lists {
-        let (prefill, kept) = self.prefill_and_kept();
-        let follow = self.next().map(|next| next.follow_many());
-        let kept = if follow.is_some() { prefill.len() } else { kept };
-        Lists { prefill, kept, head: self.head(1), follow: follow.unwrap_or_default(), ..self.lists_of_rows(1) }
+        let mut lists = self.lists_of_rows(1);
+        (lists.prefill, lists.kept) = self.prefill_and_kept();
+        lists.head = self.head(1);
+        if let Some(next) = self.next() {
+            lists.kept = lists.prefill.len();
+            lists.follow = next.follow_many();
+        }
+        lists
     }
 
     /// The lists of a decode pass of so many rows.
     pub fn lists_of_rows(&self, rows: u32) -> Lists {
-        let (mut decode, kept, state) = self.decode_and_kept(rows);
-        decode.extend(self.next().iter().flat_map(|next| next.follow_few(rows, state)));
-        Lists {
-            prefill: Vec::new(),
-            kept,
-            head: Vec::new(),
-            decode,
-            bias: self.bias(rows),
-            greedy: self.greedy(rows),
-            sample: self.sample(rows),
-            replay: Vec::new(),
-            follow: Vec::new(),
-            step: Vec::new(),
+        let mut lists = Lists::default();
+        let state;
+        (lists.decode, lists.kept, state) = self.decode_and_kept(rows);
+        if let Some(next) = self.next() {
+            lists.decode.extend(next.follow_few(rows, state));
         }
+        lists.bias = self.bias(rows);
+        lists.greedy = self.greedy(rows);
+        lists.sample = self.sample(rows);
+        lists
     }
 
     /// The lists of a pass of a sequence's last token and a draft of those after it.
     pub fn lists_of_draft(&self) -> Lists {
         let (rows, commit) = (DRAFT_ROWS as u32, Commit { is_draft: true, ..self.buffers.commit() });
         let SampleBuffers { counts, drafts, .. } = self.buffers.sample;
-        let accept = || accept_drafts(self.vocab(), [commit.stops, counts, commit.pass], drafts);
-        let next = self.next();
-        let accepted = |mut list: Vec<Dispatch>| {
-            list.push(accept());
-            list.extend(next.iter().map(|next| next.carry()));
-            list
-        };
-        let lists = match &self.buffers.replay {
+        let accept = accept_drafts(self.vocab(), [commit.stops, counts, commit.pass], drafts);
+        let mut lists = match &self.buffers.replay {
             Some(replay) => self.lists_with_replay(replay),
             None => self.lists_of_rows(rows),
         };
-        Lists {
-            greedy: accepted(self.greedy_by(rows, commit)),
-            sample: accepted(self.sample_by(rows, commit)),
-            step: next.as_ref().map(|next| next.step()).unwrap_or_default(),
-            ..lists
+        lists.greedy = self.greedy_by(rows, commit);
+        lists.sample = self.sample_by(rows, commit);
+        let next = self.next();
+        for list in [&mut lists.greedy, &mut lists.sample] {
+            list.push(accept.clone());
+            list.extend(next.as_ref().map(Following::carry));
         }
+        if let Some(next) = next {
+            lists.step = next.step();
+        }
+        lists
     }
 
     /// Logits of the last `rows` rows → the largest one's id of each, committed as the next token.

@@ -2,7 +2,7 @@
 //! with the hidden state of the row before it, so that its cache has the text; it drafts in steps of its own.
 
 use super::buffers::Next;
-use super::{Buffers, Forward, Place, SampleBuffers};
+use super::{Buffers, Forward, Place};
 use crate::kernels::carry_row::carry_row;
 use crate::kernels::norm::{self, Rows};
 use crate::kernels::spec::{Dispatch, Slice};
@@ -27,20 +27,25 @@ impl Following<'_> {
     /// The block along the rows of a chunk, once the layers have run.
     pub fn follow_many(&self) -> Vec<Dispatch> {
         let stream = self.forward.buffers.places.head.of(self.forward.program.residual());
-        let states = self.states(self.forward.program, stream, self.rows_after_first());
-        let (mut list, kept) = self.in_passes(|of| of.prefill_and_kept());
+        let buffers = self.buffers_in_passes();
+        let (mut list, kept) = self.of(&buffers).prefill_and_kept();
         list.truncate(kept);
-        [states].into_iter().chain(list).chain([self.carry()]).collect()
+        list.insert(0, self.states(self.forward.program, stream, self.rows_after_first()));
+        list.push(self.carry());
+        list
     }
 
     /// The same along the few rows of a pass, which has left the residual stream at `stream`. Of one row the hidden
     /// state is needed in the next pass only.
     pub fn follow_few(&self, rows: u32, stream: Place) -> Vec<Dispatch> {
-        let (mut list, kept, _) = self.in_passes(|of| of.decode_and_kept(rows));
+        let buffers = self.buffers_in_passes();
+        let (mut list, kept, _) = self.of(&buffers).decode_and_kept(rows);
         list.truncate(kept);
-        let to = if rows == 1 { self.first_row(self.next.states) } else { self.rows_after_first() };
-        let states = self.states(self.forward.program, stream, to);
-        list.insert(if rows == 1 { list.len() } else { 0 }, states);
+        let (at, to) = match rows {
+            1 => (list.len(), self.first_row(self.next.states)),
+            _ => (0, self.rows_after_first()),
+        };
+        list.insert(at, self.states(self.forward.program, stream, to));
         list
     }
 
@@ -51,13 +56,12 @@ impl Following<'_> {
 
     /// Drafts a token after the one in the row of the step's own pass, and leaves its hidden state for the next step.
     pub fn step(&self) -> Vec<Dispatch> {
-        let buffers = self.forward.buffers;
-        let places = self.next.places.clone();
-        let embed = places.embed.moved(self.program.inputs()[0], self.next.state);
+        let mut buffers = self.buffers_in_passes();
+        let before = self.program.inputs()[0];
+        buffers.places.embed = buffers.places.embed.moved(before, self.next.state);
+        buffers.pass = self.next.pass;
         // No draft ends a text.
-        let sample = SampleBuffers { stops: buffers.dummy, ..buffers.sample };
-        let places = super::activations::AllPlaces { embed, ..places };
-        let buffers = Buffers { places, pass: self.next.pass, sample, ..buffers.clone() };
+        buffers.sample.stops = buffers.dummy;
         let forward = self.of(&buffers);
         let (mut list, _, stream) = forward.decode_and_kept(1);
         list.extend(forward.greedy(1));
@@ -69,10 +73,11 @@ impl Following<'_> {
         Forward { program: self.program, buffers, adapters: None, ..self.forward }
     }
 
-    /// The block in the passes of the model.
-    fn in_passes<T>(&self, list: impl FnOnce(&Forward) -> T) -> T {
-        let buffers = Buffers { places: self.next.places.clone(), ..self.forward.buffers.clone() };
-        list(&self.of(&buffers))
+    /// The buffers with which the block runs in the passes of the model.
+    fn buffers_in_passes(&self) -> Buffers {
+        let mut buffers = self.forward.buffers.clone();
+        buffers.places = self.next.places.clone();
+        buffers
     }
 
     fn width(&self) -> u32 {

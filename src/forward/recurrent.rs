@@ -2,7 +2,7 @@
 
 use super::buffers::Replay;
 use super::fusion::Step;
-use super::{Buffers, Forward, Lists, Lowering};
+use super::{Forward, Lists, Lowering};
 use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::channel_scan::{ChannelScan, channel_scan};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
@@ -52,16 +52,17 @@ impl WkvSpec {
 impl Forward<'_> {
     /// The lists of a pass with a draft, and the list that takes the states of before along the accepted rows.
     pub(super) fn lists_with_replay(&self, replay: &Replay) -> Lists {
-        let buffers = Buffers { places: replay.places.clone(), ..self.buffers.clone() };
-        let lists = Forward { buffers: &buffers, ..*self }.lists_of_rows(DRAFT_ROWS as u32);
-        let again = Buffers { pass: buffers.sample.drafts.accepted, states: replay.states.clone(), ..buffers };
-        let mut list = Vec::new();
-        Forward { buffers: &again, ..*self }.decode_steps(DRAFT_ROWS as u32, &mut |fused, _, dispatches| {
+        let mut buffers = self.buffers.clone();
+        buffers.places = replay.places.clone();
+        let mut lists = Forward { buffers: &buffers, ..*self }.lists_of_rows(DRAFT_ROWS as u32);
+        buffers.pass = buffers.sample.drafts.accepted;
+        buffers.states = replay.states.clone();
+        Forward { buffers: &buffers, ..*self }.decode_steps(DRAFT_ROWS as u32, &mut |fused, _, dispatches| {
             if matches!(&fused.step, Step::Alone(op) if self.program.state(op).is_some()) {
-                list.extend(dispatches);
+                lists.replay.extend(dispatches);
             }
         });
-        Lists { replay: list, ..lists }
+        lists
     }
 }
 

@@ -17,7 +17,7 @@ pub fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// # Panics
 /// Where there is none: `tests/contract.rs` sees that all are there, and `Gpu.create` gives those that are fetched.
 pub fn text(name: &str) -> &'static str {
-    let held = FILES.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| FILES[at].1);
+    let held = FILES.iter().find(|(held, _)| *held == name).map(|(_, text)| *text);
     held.or_else(|| find(GIVEN.get()?, name)).unwrap_or_else(|| panic!("no text of the shader {name}"))
 }
 

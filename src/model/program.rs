@@ -143,20 +143,31 @@ pub enum Output {
 pub const LOGITS: &str = "logits";
 
 impl Program {
-    /// All operations in order.
-    pub fn ops(&self) -> impl Iterator<Item = &Op> {
-        self.embed.iter().chain(self.layers.iter().flatten()).chain(&self.head)
+    /// Embedding, layers and head.
+    pub fn parts(&self) -> Vec<&Vec<Op>> {
+        let mut parts = vec![&self.embed];
+        parts.extend(&self.layers);
+        parts.push(&self.head);
+        parts
     }
 
-    /// Embedding, layers and head, and then those of [`Program::next`].
-    pub fn all_parts(&self) -> impl Iterator<Item = &Vec<Op>> {
-        let all = [Some(self), self.next.as_deref()].into_iter().flatten();
-        all.flat_map(|of| [&of.embed].into_iter().chain(&of.layers).chain([&of.head]))
+    /// All operations in order.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.parts().into_iter().flatten()
+    }
+
+    /// The parts, and then those of [`Program::next`].
+    pub fn all_parts(&self) -> Vec<&Vec<Op>> {
+        let mut parts = self.parts();
+        if let Some(next) = &self.next {
+            parts.extend(next.parts());
+        }
+        parts
     }
 
     /// All operations, and then those of [`Program::next`].
     pub fn all_ops(&self) -> impl Iterator<Item = &Op> {
-        self.all_parts().flatten()
+        self.all_parts().into_iter().flatten()
     }
 
     /// Whether every activation has a width and every attention has heads: a file's arrays may say 0 for a layer.
@@ -175,7 +186,10 @@ impl Program {
                 self.check_op(op).map_err(|error| Error::bad_file(format!("layer {layer}: {}", error.message())))?;
             }
         }
-        self.next.iter().flat_map(|next| next.ops()).try_for_each(|op| self.check_op(op))
+        match &self.next {
+            Some(next) => next.ops().try_for_each(|op| self.check_op(op)),
+            None => Ok(()),
+        }
     }
 
     /// Whether a layer that re-uses a cache has heads like those of the layer that fills it.
@@ -280,7 +294,7 @@ impl Program {
     /// Activations that are needed in more than one part, by number: the residual stream, and what the embedding leaves
     /// for the layers.
     pub fn lasting(&self) -> BTreeSet<Activation> {
-        let parts = [&self.embed].into_iter().chain(&self.layers).chain([&self.head]);
+        let parts = self.parts().into_iter();
         let of_part = |ops: &Vec<Op>| -> BTreeSet<Activation> {
             let mut lasting = BTreeSet::new();
             let mut known = BTreeSet::new();

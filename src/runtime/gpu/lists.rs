@@ -24,22 +24,16 @@ impl Lists {
     /// Records all lists, and yields to the page in between.
     pub async fn record(device: &Device, lists: &forward::Lists, table: &BufferTable) -> Result<Self> {
         let mut time_slice = TimeSlice::new();
-        let mut record = async |dispatches: &[_]| {
+        let mut recorded = Vec::new();
+        for dispatches in lists.each() {
             time_slice.yield_if_over().await;
-            CommandList::record(device, dispatches, table)
+            recorded.push(CommandList::record(device, dispatches, table)?);
+        }
+        let recorded = <[CommandList; 9]>::try_from(recorded);
+        let Ok([prefill, head, decode, bias, greedy, sample, replay, follow, step]) = recorded else {
+            unreachable!("as many lists as before")
         };
-        Ok(Self {
-            prefill: record(&lists.prefill).await?,
-            kept: lists.kept,
-            head: record(&lists.head).await?,
-            decode: record(&lists.decode).await?,
-            bias: record(&lists.bias).await?,
-            greedy: record(&lists.greedy).await?,
-            sample: record(&lists.sample).await?,
-            replay: record(&lists.replay).await?,
-            follow: record(&lists.follow).await?,
-            step: record(&lists.step).await?,
-        })
+        Ok(Self { prefill, kept: lists.kept, head, decode, bias, greedy, sample, replay, follow, step })
     }
 
     /// Compiles all pipelines in parallel, then records the lists like [`Lists::record`].
