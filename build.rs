@@ -77,7 +77,8 @@ fn stripped(text: &str) -> String {
 }
 
 /// For the product, where each byte counts: a text without blanks and ends of lines beside characters that are complete
-/// alone. Two of the others, such as `- -`, may differ from what they are side by side. Imports have lines of their own.
+/// alone. Two of the others, such as `- -`, may differ from what they are side by side. Imports have lines of their
+/// own.
 fn without_blanks(text: &str) -> String {
     let is_complete = |c: char| "=+,;:(){}[]".contains(c);
     let mut kept = String::new();

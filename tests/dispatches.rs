@@ -209,8 +209,8 @@ fn recurrent_states_are_replayed_after_a_draft() {
     assert!(known > 12, "{known} architectures with recurrent states");
 }
 
-/// The block that predicts the token after the next goes along every pass, as far as its cache needs, and drafts in steps
-/// of its own.
+/// The block that predicts the token after the next goes along every pass, as far as its cache needs, and drafts in
+/// steps of its own.
 #[test]
 fn a_block_that_drafts_goes_along_every_pass() {
     let mut config = config("qwen35");

@@ -1,5 +1,5 @@
-// rows[0] = rows[accepted]: the hidden state of the last token that a pass with a draft has accepted, for the row after it.
-// One thread copies one value.
+// rows[0] = rows[accepted]: the hidden state of the last token that a pass with a draft has accepted, for the row after
+// it. One thread copies one value.
 
 override WG_SIZE: u32 = 64;
 override WIDTH: u32;

@@ -1,5 +1,5 @@
-//! Multi-token prediction: a block of a file of Qwen 3.5 against llama.cpp, and the texts that it drafts for. The block is
-//! made here, as `tools/oracle/make_mtp.py` makes it.
+//! Multi-token prediction: a block of a file of Qwen 3.5 against llama.cpp, and the texts that it drafts for. The block
+//! is made here, as `tools/oracle/make_mtp.py` makes it.
 
 use webgguf::gguf::{GgmlType, Gguf, TensorInfo};
 use webgguf::runtime::Drafting;

@@ -14,7 +14,15 @@ pub const DRAFT_ROWS: usize = 8;
 /// The contract with `shaders/model/accept_drafts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "accept_drafts",
-    bindings: &[PARAMS, read("stops"), write("text"), write("counts"), write("this_pass"), write("report"), write("kept")],
+    bindings: &[
+        PARAMS,
+        read("stops"),
+        write("text"),
+        write("counts"),
+        write("this_pass"),
+        write("report"),
+        write("kept"),
+    ],
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "LENGTH", "ROWS"],
 };
