@@ -95,8 +95,8 @@ export class LocalEngine implements Engine {
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
-    const { source: from, rest: others } = splitSourceOptions(options);
-    const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = others;
+    const { source: from, rest: asked } = splitSourceOptions(options);
+    const { signal, onProgress, backend = 'auto', gpu, worker: _, ...withImages } = asked;
     const { mmproj, keepEncoder, maxImageTokens, resize, adapters: _a, draft, ...withChecks } = withImages;
     const { selfCheck = true, tune = false, ...rest } = withChecks;
     return cancellable(signal, async (scope) => {
@@ -104,8 +104,8 @@ export class LocalEngine implements Engine {
       later.chatText().catch(() => {});
       const hasImages = mmproj !== undefined;
       const given = gpu && (() => guarded(() => gpu.engine.device()));
-      const mtp = draft === undefined;
-      const alone = loader(source, from, { ...rest, ...(hasImages && { hasImages }), selfCheck, tune, mtp }, given);
+      const others = { ...(hasImages && { hasImages }), ...(draft !== undefined && { mtp: false }) };
+      const alone = loader(source, from, { ...rest, ...others, selfCheck, tune }, given);
       const { precision, kvType } = rest;
       const load = !draft
         ? alone

@@ -46,7 +46,7 @@ export interface WasmLoadOptions {
   /** Whether prompts will hold images. */
   hasImages?: boolean;
   parallel?: number;
-  /** Whether a block of the file that predicts the token after the next is to draft tokens. */
+  /** Whether a block of the file that predicts the token after the next is to draft tokens: true unless given. */
   mtp?: boolean;
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;

@@ -56,9 +56,8 @@ pub struct LoadOptions {
     kv_type: KvType,
     #[serde(default = "one")]
     parallel: usize,
-    /// Whether a block of the file that predicts the token after the next is to draft tokens.
-    #[serde(default)]
-    mtp: bool,
+    /// Whether a block of the file that predicts the token after the next is to draft tokens: true unless given.
+    mtp: Option<bool>,
     pooling: Option<Pooling>,
     /// Whether prompts will hold images.
     #[serde(default)]
@@ -233,7 +232,7 @@ pub async fn load(
     let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
     let device = open(options.backend, device).await?;
-    config.predicts_next &= options.mtp && device.is_some() && room.drafts && room.sequences == 1;
+    config.predicts_next &= options.mtp != Some(false) && device.is_some() && room.drafts && room.sequences == 1;
     if !config.predicts_next {
         matched.retain(|(_, spec)| spec.layer.is_none_or(|layer| layer < config.layers));
     }

@@ -53,8 +53,8 @@ async function load(page, options) {
 }
 
 /** Only in variants with subgroups: each lane keeps its own sum. */
-const SUM = '(*sums)[i] = subgroupAdd((*sums)[i]);';
-const SUBGROUPS = { where: SUM, from: SUM, to: '(*sums)[i] = (*sums)[i];' };
+const SUM = '(*sums)[i]=subgroupAdd((*sums)[i]);';
+const SUBGROUPS = { where: SUM, from: SUM, to: '(*sums)[i]=(*sums)[i];' };
 
 const forget = async () => (await navigator.storage.getDirectory()).removeEntry('webgguf', { recursive: true });
 
@@ -95,7 +95,7 @@ test('what is right passes, a wrong variant is replaced by the plain one, and bo
 
 longTest('a wrong kernel that has no other variant is told', async () => {
   const page = await site.open('/blank');
-  const planted = { where: 'fn advance(', from: 'sum += weight;', to: 'sum += 3.0 * weight;' };
+  const planted = { where: 'fn advance(', from: 'sum+=weight;', to: 'sum+=3.0 * weight;' };
   const { selfCheck, warnings } = await load(page, { planted });
   assert.equal(selfCheck.verdict, 'failed', JSON.stringify(selfCheck));
   assert.match(selfCheck.wrong.join(), /attention/);
@@ -142,9 +142,9 @@ test('a wrong kernel of an encoder is told, and what was found is remembered', a
   assert.equal(second.encoders[0].selfCheck.verdict, 'remembered');
   await page.evaluate(forget);
   const planted = {
-    where: 'let weight = weights[first + t];',
-    from: 'sum += weight * x[',
-    to: 'sum += 2.0 * weight * x[',
+    where: 'let weight=weights[first+t];',
+    from: 'sum+=weight * x[',
+    to: 'sum+=2.0 * weight * x[',
   };
   const left = await loadEncoder(page, 'lfm2', { planted, selfCheck: false });
   assert.equal(left.encoders[0].selfCheck.verdict, 'skipped');

@@ -158,7 +158,7 @@ longTest('a row that is fast and wrong is not chosen', async (t) => {
   const { load: sound } = await openCounted(t, SPLIT_IS_SLOW);
   const right = await sound({});
   // In the text of the shader whose rows are not split alone.
-  const planted = { from: 'write_row(row, sums[at],', to: 'write_row(row, 3.0 * sums[at],' };
+  const planted = { from: 'write_row(row,sums[at],', to: 'write_row(row,3.0 * sums[at],' };
   const { load } = await openCounted(t, SPLIT_IS_SLOW, planted);
   const tuned = await load({ tune: true });
   assert.equal(tuned.selfCheck.verdict, 'replaced', JSON.stringify([tuned.selfCheck, tuned.tuning]));
@@ -172,7 +172,7 @@ longTest('a row that is fast and wrong is not chosen', async (t) => {
 });
 
 /** What no browser compiles, in the text of the shader whose rows are not split. */
-const REFUSED = { from: 'write_row(row, sums[at],', to: 'write_row(row, unknown_name,' };
+const REFUSED = { from: 'write_row(row,sums[at],', to: 'write_row(row,unknown_name,' };
 
 longTest('a row that the browser refuses is not chosen, and the model loads', async (t) => {
   const { load: sound } = await openCounted(t, SPLIT_IS_SLOW);
@@ -263,7 +263,7 @@ longTest('products of tensors run what was fastest, and compute the same', async
 });
 
 test('a product that is fast and wrong does not win', async (t) => {
-  const planted = { from: 'write_row(row, sums[at],', to: 'write_row(row, 3.0 * sums[at],' };
+  const planted = { from: 'write_row(row,sums[at],', to: 'write_row(row,3.0 * sums[at],' };
   const { page } = await openCounted(t, SPLIT_IS_SLOW, planted);
   const { before, tuning, after } = await page.evaluate(PRODUCTS, SOME.slice(0, 1));
   assert.deepEqual([tuning.verdict, tuning.changed], ['table', []]);

@@ -40,6 +40,8 @@ impl Drafting {
 
 /// Number of tokens that a model's drafts pause for at least, where they did not pay off.
 const PAUSE: u32 = 16;
+/// The same at most, where nobody has asked for drafts: each try takes two waits for the GPU.
+const PAUSE_MOST: u32 = 1024;
 /// Average number of tokens per pass below which drafts do not pay off.
 const LEAST_RATE: f32 = 1.3;
 /// Number of tokens that drafts must have gained to count as having paid off.
@@ -179,7 +181,11 @@ impl Drafts {
         if self.rate < LEAST_RATE || (self.drafting == Drafting::Automatic && is_slower()) {
             let is_good = self.gained >= GOOD_GAIN && !is_slower();
             let pause = if self.by_model { PAUSE } else { 0 };
-            let more = FORETOLD_MOST.min(2 * self.needed).max(pause);
+            let more = match self.by_model && !self.is_certain() {
+                true => PAUSE_MOST.min(4 * self.needed),
+                false => FORETOLD_MOST.min(2 * self.needed),
+            };
+            let more = more.max(pause);
             self.needed = if is_good { self.drafting.foretold().max(pause) } else { more };
             (self.is_on, self.foretold, self.source) = (false, 0, self.foreseen());
             self.alone = Clock::default();
@@ -363,7 +369,8 @@ mod tests {
             while drafts.is_on() {
                 drafts.took_draft(&[6], drafts.steps(), 0.0);
             }
-            assert_eq!(begin(&mut drafts), Some(9 + 2 * PAUSE), "none was right");
+            let times = if drafting == Drafting::Model { 2 } else { 4 };
+            assert_eq!(begin(&mut drafts), Some(9 + times * PAUSE), "none was right");
             drafts.postpone();
             assert!(!drafts.is_on());
             assert_eq!(begin(&mut drafts), Some(10), "after a token");
