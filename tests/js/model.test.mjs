@@ -187,6 +187,15 @@ test('a prompt, messages and ids become tokens; options go through', async () =>
   assert.notEqual(seen.started[1].options.seed, seen.started[2].options.seed, 'without a seed, another each time');
 });
 
+test('a block of the model drafts unless it is told not to', async () => {
+  plan.backend = 'webgpu';
+  const model = await load({ selfCheck: false });
+  await model.generate('A', { draft: 'mtp' });
+  await load({ draft: false, selfCheck: false });
+  assert.deepEqual([seen.loads.map(({ options }) => options.mtp), seen.drafts], [[undefined, false], 0]);
+  assert.equal(seen.started[0].options.draft, 'mtp');
+});
+
 test('a model that drafts is loaded on the device of the model, and again with it', async () => {
   plan.backend = 'webgpu';
   const stages = [];
@@ -194,6 +203,7 @@ test('a model that drafts is loaded on the device of the model, and again with i
   const model = await load({ draft: new Uint8Array(3), kvType: 'q8_0', selfCheck: false, onProgress });
   const [first, second] = seen.loads.map(({ options, device }) => ({ ...options, device }));
   assert.deepEqual([first.draft, first.draftContext, first.device], [undefined, undefined, undefined]);
+  assert.equal(first.mtp, false, 'the block of its own stays out');
   assert.deepEqual(second, { backend: 'webgpu', kvType: 'q8_0', draftContext: 64, device: 'device of model' });
   assert.deepEqual([seen.drafts, stages.filter((stage) => stage === 'ready').length], [1, 1]);
   assert.deepEqual([model.info.draft.parameters, model.info.draft.layers], [4, undefined]);
@@ -208,7 +218,7 @@ test('a model that drafts is loaded on the device of the model, and again with i
   plan.backend = 'cpu';
   const slow = await load({ draft: new Uint8Array(3), selfCheck: false });
   assert.deepEqual([seen.loads.length, slow.info.draft], [5, undefined], 'on the CPU nothing drafts');
-  await assert.rejects(load({ draft: 5 }), withCode('invalid_argument', /'draft' must be where the file .* found 5/));
+  await assert.rejects(load({ draft: 5 }), withCode('invalid_argument', /'draft' must be where a smaller model comes from, or false, found 5/));
 });
 
 test('drafts are asked for, and counted in the result', async () => {
