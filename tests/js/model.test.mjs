@@ -218,7 +218,10 @@ test('a model that drafts is loaded on the device of the model, and again with i
   plan.backend = 'cpu';
   const slow = await load({ draft: new Uint8Array(3), selfCheck: false });
   assert.deepEqual([seen.loads.length, slow.info.draft], [5, undefined], 'on the CPU nothing drafts');
-  await assert.rejects(load({ draft: 5 }), withCode('invalid_argument', /'draft' must be where a smaller model comes from, or false, found 5/));
+  await assert.rejects(
+    load({ draft: 5 }),
+    withCode('invalid_argument', /'draft' must be where a smaller model comes from, or false, found 5/),
+  );
 });
 
 test('drafts are asked for, and counted in the result', async () => {
