@@ -188,10 +188,10 @@ fn recurrent_states_are_replayed_after_a_draft() {
         let replay = buffers.replay.as_ref().unwrap_or_else(|| panic!("{architecture}: no recurrent states"));
         for dispatch in &draft.replay {
             let has = |slice: &Slice| dispatch.buffers.iter().any(|of| of.buffer == slice.buffer);
-            assert!(has(&buffers.sample.drafts.accepted) && !has(&buffers.pass), "{architecture}: the rows");
+            assert!(has(&buffers.sample.drafts.kept) && !has(&buffers.pass), "{architecture}: the rows");
             assert!(replay.states.iter().any(has) && !buffers.states.iter().any(has), "{architecture}: the states");
         }
-        let own = [buffers.pass, buffers.sample.drafts.accepted].map(|of| of.buffer);
+        let own = [buffers.pass, buffers.sample.drafts.kept].map(|of| of.buffer);
         let own: Vec<BufferId> = own.into_iter().chain(buffers.states.iter().map(|of| of.buffer)).collect();
         let own: Vec<BufferId> = own.into_iter().chain(replay.states.iter().map(|of| of.buffer)).collect();
         for again in &draft.replay {

@@ -80,8 +80,8 @@ pub struct SampleBuffers {
     pub drafts: Drafts,
 }
 
-/// What passes with drafts need of a model with recurrent states. These go along all rows of such a pass; then they go
-/// once more, from where they were before it, along the rows that were right.
+/// What passes with drafts need of a model with recurrent states. The states go along all rows of such a pass. Then the
+/// states of before the pass go along the rows that were right, and take their place.
 #[derive(Debug, Clone)]
 pub struct Replay {
     /// Where activations are in these passes: what operations with a state read stays until the end.
@@ -284,7 +284,7 @@ impl Buffers {
                 drafts: Drafts {
                     text: plan.words("text of drafts", if room.drafts { words_of(room.context) } else { 0 }),
                     report: plan.alloc("report of a draft", size_of::<Header>() as u64).into(),
-                    accepted: plan.alloc("accepted rows", Pass::bytes_of(DRAFT_ROWS)).into(),
+                    kept: plan.alloc("accepted rows", Pass::bytes_of(DRAFT_ROWS)).into(),
                 },
             },
             scales: plan.words("scales of adapters", lora::WORDS),

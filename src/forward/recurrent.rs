@@ -55,7 +55,7 @@ impl Forward<'_> {
         let mut buffers = self.buffers.clone();
         buffers.places = replay.places.clone();
         let mut lists = Forward { buffers: &buffers, ..*self }.lists_of_rows(DRAFT_ROWS as u32);
-        buffers.pass = buffers.sample.drafts.accepted;
+        buffers.pass = buffers.sample.drafts.kept;
         buffers.states = replay.states.clone();
         Forward { buffers: &buffers, ..*self }.decode_steps(DRAFT_ROWS as u32, &mut |fused, _, dispatches| {
             if matches!(&fused.step, Step::Alone(op) if self.program.state(op).is_some()) {

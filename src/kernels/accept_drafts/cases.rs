@@ -148,13 +148,13 @@ fn case(problem: &Problem, look: Look) -> Case {
     let counts = vec![2u32; 2 * LENGTH];
     let [text_at, counts_at] = [&text, &counts].map(|words| bench.bytes(bytemuck::cast_slice(words)));
     let report_at = bench.bytes(&[0; size_of::<Report>()]);
-    let accepted_at = bench.bytes(&vec![0; Pass::bytes_of(DRAFT_ROWS) as usize]);
-    let drafts = Drafts { text: text_at.into(), report: report_at.into(), accepted: accepted_at.into() };
+    let kept_at = bench.bytes(&vec![0; Pass::bytes_of(DRAFT_ROWS) as usize]);
+    let drafts = Drafts { text: text_at.into(), report: report_at.into(), kept: kept_at.into() };
     let (pass, _) = bench.fixed();
     let dispatch = accept_drafts(LENGTH as u32, [stops.into(), counts_at.into(), pass], drafts);
     let (output, expected) = match look {
         Look::Pass => (Bench::PASS, words_of(&after)),
-        Look::Accepted => (accepted_at, words_of(&problem.accepted_rows())),
+        Look::Accepted => (kept_at, words_of(&problem.accepted_rows())),
         Look::Text => (text_at, words_of_text(START, &ids)),
         Look::Report => (report_at, bytemuck::cast_slice(&[report]).to_vec()),
         Look::Counts => {

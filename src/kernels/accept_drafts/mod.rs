@@ -54,7 +54,7 @@ pub struct Drafts {
     pub report: Slice,
     /// A [`Pass`](super::pass::Pass) of as many rows: those of the last pass, of which those that were not accepted are
     /// done.
-    pub accepted: Slice,
+    pub kept: Slice,
 }
 
 /// Words that the text of up to `context` tokens takes, with as many that drafts come from before it.
@@ -70,9 +70,9 @@ pub fn words_of_text(start: usize, ids: &[u32]) -> Vec<u32> {
 /// Accepts what was chosen of a pass of [`DRAFT_ROWS`] rows, and makes the rows of the next. `length`: ids. `counts`:
 /// `[sequences, length]` u32.
 pub fn accept_drafts(length: u32, [stops, counts, pass]: [Slice; 3], drafts: Drafts) -> Dispatch {
-    let Drafts { text, report, accepted } = drafts;
+    let Drafts { text, report, kept } = drafts;
     let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("ROWS", DRAFT_ROWS as f64)];
-    let buffers = [stops, text, counts, pass, report, accepted];
+    let buffers = [stops, text, counts, pass, report, kept];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, [Extent::Fixed(1); 3])
 }
 

@@ -8,7 +8,7 @@ use super::scheduler::Wants;
 use super::session::GpuSession;
 use crate::gpu::Part;
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
-use crate::kernels::pass::{Header, Pass, Row, Sequence};
+use crate::kernels::pass::{Header, Pass, ROW_DONE, Row, Sequence};
 use crate::runtime::pass::{Reading, Until};
 use crate::runtime::session::Choosing;
 use crate::{Error, Result};
@@ -69,7 +69,7 @@ impl GpuSession {
     pub async fn drafts_after(&mut self, first: Option<Row>, steps: usize) -> Result<(Vec<u32>, Vec<f32>)> {
         self.record_form(Form::DraftOfModel).await?;
         if let Some(first) = first {
-            let row = |at: u32| Row { position: first.position + at, flags: u32::from(at > 0), ..first };
+            let row = |at: u32| Row { position: first.position + at, flags: ROW_DONE * u32::from(at > 0), ..first };
             let mut pass = Pass::decode(&(0..DRAFT_ROWS as u32).map(row).collect::<Vec<Row>>());
             pass.header.sequences[0] = Sequence { token: first.token, position: first.position, done: 0, steps: 0 };
             self.write(self.buffers.pass, &pass.bytes());
