@@ -107,9 +107,9 @@ export class LocalEngine implements Engine {
       const others = { ...(hasImages && { hasImages }), ...(draft !== undefined && { mtp: false }) };
       const alone = loader(source, from, { ...rest, ...others, selfCheck, tune }, given);
       const { precision, kvType } = rest;
-      const load = !draft
-        ? alone
-        : withDraft(alone, draft, from, { ...(precision && { precision }), ...(kvType && { kvType }), selfCheck });
+      const load = draft
+        ? withDraft(alone, draft, from, { ...(precision && { precision }), ...(kvType && { kvType }), selfCheck })
+        : alone;
       const why = gpu
         ? 'the model is not loaded again, since the page opened the device'
         : ((await readOnce(source)) ?? (draft ? await readOnce(draft) : undefined));

@@ -1,4 +1,4 @@
-//! A second model that drafts tokens for a first one.
+//! What drafts tokens for a model: a second model, or a block of its own.
 
 use super::gpu::drafts::Drafting;
 use super::run::generate::Engine;

@@ -154,7 +154,8 @@ pub struct ModelConfig {
     pub parameters: u64,
     /// Decoder layers, without those at the end that only predict further tokens.
     pub layers: usize,
-    /// Whether the block behind them is of use: the family has it as [`Program::next`](super::program::Program::next).
+    /// Whether the block behind the layers, which predicts the token after the next, is of use. Families that have it
+    /// make it [`Program::next`](super::program::Program::next).
     pub predicts_next: bool,
     /// How often the layers run, one time after the other.
     pub loops: Loops,

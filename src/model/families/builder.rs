@@ -86,7 +86,7 @@ impl<'a> Builder<'a> {
             return self.embedder_head(Some(norm));
         }
         let normed = self.whole_norm(self.x, of_model(self.output_norm), "normed");
-        let weight = of_model(if self.config.tied { Role::TokenEmbedding } else { Role::Output });
+        let weight = of_model(self.head_role());
         let logits = self.program.activation(LOGITS, self.config.vocab);
         let bias = Weight { key: of_model(Role::OutputBias), optional: false };
         let bias = Some(bias).filter(|bias| self.config.has_tensor(&bias.key.name()));
@@ -105,7 +105,7 @@ impl<'a> Builder<'a> {
     /// section 2.2).
     pub fn predicting_next(mut self, write: impl FnOnce(&mut Self)) -> Self {
         self.layer = self.config.layers;
-        let [projection, own_norm] = ["nextn.eh_proj.weight", "nextn.shared_head_norm.weight"].map(named);
+        let projection = named("nextn.eh_proj.weight");
         if !self.config.predicts_next || !self.has(projection) {
             return self;
         }
@@ -121,14 +121,18 @@ impl<'a> Builder<'a> {
         let embed = std::mem::take(&mut self.ops);
         write(&mut self);
         let layer = std::mem::take(&mut self.ops);
-        let norm = if self.has(own_norm) { of_layer(self.layer, own_norm) } else { of_model(self.output_norm) };
+        let norm = self.own_or("nextn.shared_head_norm.weight", self.output_norm);
         let normed = self.whole_norm(x, norm, "normed");
-        let shared = if self.config.tied { Role::TokenEmbedding } else { Role::Output };
-        let weight = self.own_or("nextn.shared_head_head.weight", shared);
+        let weight = self.own_or("nextn.shared_head_head.weight", self.head_role());
         let logits = self.activation(LOGITS, self.config.vocab);
         self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
         self.next = Some([embed, layer, std::mem::take(&mut self.ops)]);
         self
+    }
+
+    /// What the head multiplies with.
+    fn head_role(&self) -> Role {
+        if self.config.tied { Role::TokenEmbedding } else { Role::Output }
     }
 
     /// The layer's weight of this name, or else the model's of this role.

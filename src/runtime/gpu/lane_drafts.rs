@@ -13,7 +13,8 @@ pub enum Form {
     Rows(usize),
     /// The last token of one sequence, and a draft of the tokens after it, which the text foretells.
     Draft,
-    /// The same with a draft that the [draft model](super::draft_model) writes on the GPU before the pass.
+    /// The same with a draft that the [draft model](super::draft_model), or the model's own [block](super::next),
+    /// writes on the GPU before the pass.
     DraftOfModel,
 }
 

@@ -39,19 +39,13 @@ impl Shared {
     /// Makes the shared state of a session's lanes. The session must have room for as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         let count = session.texts.len();
-        let draft_context = match &session.draft_model {
-            Some(model) => model.context(),
-            None if session.predicts_next() => session.buffers.room.context,
-            None => 0,
-        };
+        let context = session.buffers.room.context;
+        let predicts_next = session.draft_model.is_none() && session.predicts_next();
+        let of_block = if predicts_next { context } else { 0 };
+        let draft_context = session.draft_model.as_ref().map_or(of_block, |model| model.context());
         Self {
             turns: Turns::default(),
-            lanes: Lanes {
-                draft_context,
-                predicts_next: session.draft_model.is_none() && session.predicts_next(),
-                ..Lanes::new(&session.texts, session.buffers.room.context)
-            }
-            .into(),
+            lanes: Lanes { draft_context, predicts_next, ..Lanes::new(&session.texts, context) }.into(),
             session: session.into(),
             adapters: vec![Vec::new(); count].into(),
             taken: Cell::new(1),

@@ -147,7 +147,7 @@ pub struct Lanes {
     pub(in crate::runtime) form: Form,
     /// Whether passes can have drafts.
     pub(in crate::runtime) has_drafts: bool,
-    /// Number of positions that the cache of the draft model can have; 0 without one.
+    /// Number of positions that the cache of the draft model, or of the model's own block, can have; 0 without both.
     pub draft_context: usize,
     /// Whether a block of the model itself is what drafts.
     pub predicts_next: bool,
