@@ -121,8 +121,8 @@ export interface SourceOptions {
   /** Access token for gated repositories of the hub. It is sent to `hub` alone and is not stored. */
   token?: string | undefined;
   /**
-   * Called where the model loads but its file is not kept, and where it is loaded again, since the GPU device was lost.
-   * Default: the console says so, once.
+   * Called where the model loads but its file is not kept or asks for something that is not done, and where it is
+   * loaded again, since the GPU device was lost. Default: the console says so, once.
    */
   onWarning?: ((warning: LoadWarning) => void) | undefined;
 }
@@ -619,7 +619,10 @@ export interface AdapterUse {
 
 /** Options of {@link WasmModel.addAdapter}: where the bytes come from, and a signal that ends reading them. */
 export interface AdapterOptions extends SourceOptions {
-  /** `adapter_config.json`, for PEFT's safetensors that are no URL beside it. */
+  /**
+   * `adapter_config.json`, for PEFT's safetensors that are no URL beside it. `sha256` is the digest of the weights; a
+   * list of two has that of the configuration, too.
+   */
   config?: Source | undefined;
   /** Ends reading; `addAdapter` then rejects with its reason. */
   signal?: AbortSignal | undefined;

@@ -4,6 +4,7 @@
 import { abortable, cancellable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
 import { splitSourceOptions } from '../options.js';
+import { warner } from './cache/warning.js';
 import { withSources } from './sources.js';
 import type { AdapterOptions, Source } from '../types.js';
 import type { ByteSource } from '../wasm/webgguf.js';
@@ -15,15 +16,25 @@ import type { ByteSource } from '../wasm/webgguf.js';
  */
 export async function readAdapter(source: Source, options: AdapterOptions, architecture: string): Promise<Uint8Array> {
   const { config, ...others } = options;
-  const file = await readFile(source, others);
-  if (String.fromCharCode(...file.subarray(0, 4)) === 'GGUF') return file;
+  // Of two digests the second is the configuration's.
+  const digests = typeof others.sha256 === 'string' ? [others.sha256] : (others.sha256 ?? []);
   const beside = config ?? configBeside(source);
-  if (beside === undefined) return file; // whose error says what it is
+  const isPair = beside !== undefined && digests.length === 2;
+  const file = await readFile(source, isPair ? { ...others, sha256: digests[0] } : others);
+  if (String.fromCharCode(...file.subarray(0, 4)) === 'GGUF') return file;
+  if (beside === undefined) {
+    if (!isSafetensors(file)) return file; // whose error says what it is
+    throw invalidArgument("addAdapter: safetensors need their adapter_config.json, by the option 'config'");
+  }
   const { sha256: _, cacheKey: _key, ...rest } = others;
-  const text = new TextDecoder().decode(await readFile(beside, rest));
+  const text = new TextDecoder().decode(await readFile(beside, isPair ? { ...rest, sha256: digests[1] } : rest));
   const { ggufOfPeft } = await import('./peft.js');
-  return ggufOfPeft(file, text, architecture);
+  const warn = warner(others.onWarning);
+  return ggufOfPeft(file, text, architecture, (message) => warn({ code: 'file', message }));
 }
+
+/** Whether a file begins with the length of a header and the header. */
+const isSafetensors = (file: Uint8Array): boolean => file[8] === 0x7b && file.subarray(4, 8).every((byte) => !byte);
 
 /** Where a URL of safetensors has its config. */
 function configBeside(source: Source): string | undefined {

@@ -110,7 +110,6 @@ test('what PEFT has besides is refused by name', () => {
   refuse({ ...CONFIG, peft_type: 'IA3' }, GOOD, /expected peft_type LORA, found IA3/);
   refuse({ ...CONFIG, use_dora: true }, GOOD, /use_dora/);
   refuse({ ...CONFIG, modules_to_save: ['lm_head'] }, GOOD, /modules_to_save/);
-  refuse({ ...CONFIG, alpha_pattern: { q_proj: 3 } }, GOOD, /alpha_pattern/);
   refuse({ ...CONFIG, bias: 'all' }, GOOD, /expected bias none, found all/);
   refuse(CONFIG, new Uint8Array(4), /a header of NaN bytes in a file of 4/);
   refuse(CONFIG, GOOD.subarray(0, 40), /a header of \d+ bytes in a file of 40/);

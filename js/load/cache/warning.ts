@@ -9,9 +9,9 @@ export interface LoadWarning {
    * (private windows, pages that are not `https:`, Safari before 26), or it failed; `device_lost`: the GPU device was
    * lost, and the model is being loaded again, perhaps in the middle of a text; `self_check`: kernels compute wrong
    * values on this device, see `info.selfCheck`; `cpu`: the model runs on the CPU, though `backend` is `auto`, see
-   * `info.backendReason`.
+   * `info.backendReason`; `file`: the file lacks or asks for something, so that answers may be worse than elsewhere.
    */
-  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check' | 'cpu';
+  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check' | 'cpu' | 'file';
   /** For people: names the file or the device, and the reason. */
   readonly message: string;
 }
@@ -23,7 +23,7 @@ export function warningOf(name: string, error: unknown): LoadWarning {
   return { code, message: `${name} is not kept: ${message || kind || String(error)}` };
 }
 
-/** Codes that the console was told of: a page that loads ten models hears it once. */
+/** What the console was told: a page that loads ten models hears of each kind once, and of each fault of a file. */
 const told = new Set<string>();
 
 /** Tells the page's own listener of each warning, or else the console of each kind once. @internal */
@@ -33,8 +33,9 @@ export function warner(onWarning: ((warning: LoadWarning) => void) | undefined):
       onWarning(warning);
       return;
     }
-    if (told.has(warning.code)) return;
-    told.add(warning.code);
+    const kind = warning.code === 'file' ? warning.message : warning.code;
+    if (told.has(kind)) return;
+    told.add(kind);
     console.warn(`webgguf: ${warning.message}`);
   };
 }
