@@ -3,8 +3,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { findBrowser, findDriver } from './browser.mjs';
-import { CACHE, cargoHome, filesUnder, readJson, ROOT, run, which, writeJson } from './common.mjs';
-import { findBindgen, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
+import { CACHE, cargoHome, filesUnder, must, programIn, readJson, ROOT, run, which, writeJson } from './common.mjs';
+import { findTestRunner, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
 
 /** The programs in tests/ that have tests in a browser: all others would be built for it in vain. */
 export function browserPrograms() {
@@ -30,12 +30,18 @@ async function prepared(programs) {
   return { bin, env, tests: programs.flatMap((name) => ['--test', name]) };
 }
 
-/** Runs all programs, with `all` also the tests that are marked `#[ignore]`; gives what `run` gives. */
-export async function browserTests({ all = false, ...options }) {
+/** Compiles programs, so that each is only run after that. */
+export async function compileBrowserPrograms(programs) {
+  const { bin, env, tests } = await prepared(programs);
+  await must(programIn(bin, 'cargo'), ['test', '--no-run', '--target', TARGET, ...tests], { env });
+}
+
+/** Runs a program, with `all` also the tests that are marked `#[ignore]`; gives what `run` gives. */
+export async function browserProgram(program, { all = false, ...options }) {
   const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
   const more = all ? ['--include-ignored'] : [];
-  if (!pack) return chosenBrowserTests(browserPrograms(), more, options);
-  const { env, tests } = await prepared(browserPrograms());
+  if (!pack) return chosenBrowserTests([program], more, options);
+  const { env, tests } = await prepared([program]);
   const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...tests, '--', ...more];
   return run(pack, args, { env, ...options });
 }
@@ -44,10 +50,10 @@ export async function browserTests({ all = false, ...options }) {
 export async function chosenBrowserTests(programs, runnerArgs, { env = {}, ...options }) {
   const { bin, env: needed, tests } = await prepared(programs);
   const runner = {
-    CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: path.join(path.dirname(findBindgen()), 'wasm-bindgen-test-runner'),
+    CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: findTestRunner(),
     CHROMEDRIVER: findDriver(),
     WASM_BINDGEN_TEST_ONLY_WEB: '1',
   };
   const args = ['test', '--no-fail-fast', '--target', TARGET, ...tests, '--', ...runnerArgs];
-  return run(path.join(bin, 'cargo'), args, { env: { ...needed, ...runner, ...env }, ...options });
+  return run(programIn(bin, 'cargo'), args, { env: { ...needed, ...runner, ...env }, ...options });
 }

@@ -19,6 +19,7 @@ import {
   hashOf,
   isMain,
   must,
+  programIn,
   readJson,
   ROOT,
   runMain,
@@ -163,7 +164,7 @@ export async function buildHarness({ quiet = false } = {}) {
  */
 async function buildHarnessWasm({ bin }) {
   const cargo = ['test', '--no-run', '--quiet', '--locked', '--target', TARGET, '--test', 'kernels'];
-  await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
+  await must(programIn(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   const built = path.join(ROOT, 'target', TARGET, 'debug', 'deps', 'webgguf.wasm');
   fs.rmSync(HARNESS, { recursive: true, force: true });
   await must(bindgen(), ['--target', 'web', '--out-dir', HARNESS, '--no-typescript', built], { quiet: true });
@@ -187,7 +188,7 @@ async function stage(name, inputs, stamps, outputs, work, say) {
 async function buildGrammar({ bin }) {
   const target = path.join(ROOT, 'target', 'grammar');
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: target, CARGO_ENCODED_RUSTFLAGS: remapFlags().join('\x1f') };
-  await must(path.join(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: GRAMMAR, env });
+  await must(programIn(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: GRAMMAR, env });
   const built = path.join(target, TARGET, 'release', 'webgguf_grammar.wasm');
   fs.rmSync(GRAMMAR_PKG, { recursive: true, force: true });
   await bind(built, GRAMMAR_PKG);
@@ -201,7 +202,7 @@ async function buildMedia({ bin }) {
   // In place of those in .cargo/config.toml. Less inlining saves 2 KB, and takes no longer.
   const flags = [...remapFlags(), '-Ctarget-feature=+simd128', '-Cllvm-args=-inline-threshold=10'];
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: target, CARGO_ENCODED_RUSTFLAGS: flags.join('\x1f') };
-  await must(path.join(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: MEDIA, env });
+  await must(programIn(bin, 'cargo'), ['build', '--release', '--locked', '--target', TARGET], { cwd: MEDIA, env });
   fs.rmSync(MEDIA_PKG, { recursive: true, force: true });
   await bind(path.join(target, TARGET, 'release', 'webgguf_media.wasm'), MEDIA_PKG);
   await optimise(path.join(MEDIA_PKG, 'webgguf_media_bg.wasm'));
@@ -210,7 +211,7 @@ async function buildMedia({ bin }) {
 async function buildWasm({ bin }) {
   const flags = `target.${TARGET}.rustflags=${JSON.stringify(remapFlags())}`;
   const cargo = ['build', '--release', '--locked', ...BARE, '--target', TARGET, '--lib', '--config', flags];
-  await must(path.join(bin, 'cargo'), cargo, { env: rustEnv(bin) });
+  await must(programIn(bin, 'cargo'), cargo, { env: rustEnv(bin) });
   for (const file of ENGINE_FILES) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
   await bind(BUILT, PKG);
   await optimise(path.join(PKG, 'webgguf_bg.wasm'));

@@ -1,22 +1,15 @@
 // What every script here needs: where the project is, how to run a program, how to stop with a clear word.
 
-import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CACHE, ROOT, Stop } from './base.mjs';
+import { isSamePath, withSlashes } from './system.mjs';
 
-export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-export const CACHE = path.join(ROOT, '.cache');
-
-/** A failure whose cause and cure are known: printed without a stack. */
-export class Stop extends Error {
-  /** @param {string} missing what is missing @param {string} [cure] what to do about it */
-  constructor(missing, cure) {
-    super(cure ? `${missing}\n  what to do: ${cure}` : missing);
-  }
-}
+export { CACHE, ROOT, Stop } from './base.mjs';
+export { ask, must, run } from './processes.mjs';
+export { cargoHome, isRoot, programIn, which } from './system.mjs';
 
 /** Runs `main`; a `Stop` prints its message, anything else its stack; either way the exit code is 1. */
 export async function runMain(main) {
@@ -30,7 +23,7 @@ export async function runMain(main) {
 
 /** True when the file with this URL is the script that node was started with. */
 export function isMain(url) {
-  return Boolean(process.argv[1]) && fs.realpathSync(process.argv[1]) === fileURLToPath(url);
+  return Boolean(process.argv[1]) && isSamePath(fs.realpathSync(process.argv[1]), fileURLToPath(url));
 }
 
 /** What the command line of a script asks for that runs everything, or only what has changed. */
@@ -44,115 +37,13 @@ export function seconds(since) {
   return `${((performance.now() - since) / 1000).toFixed(1)} s`;
 }
 
-/**
- * Runs a program to its end without blocking.
- * @param {string} program @param {string[]} args
- * @param {{cwd?: string, env?: object, quiet?: boolean, timeoutMs?: number}} [options] `quiet` collects the output
- *   without showing it.
- * @returns {Promise<{code: number, output: string}>} exit code (127: not found, 124: timed out) and both streams
- */
-export function run(program, args, options = {}) {
-  const { cwd = ROOT, env = {}, quiet = false, timeoutMs = 0 } = options;
-  return new Promise((resolve) => {
-    const child = spawn(program, args, {
-      cwd,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    let output = '';
-    let timedOut = false;
-    const timer =
-      timeoutMs &&
-      setTimeout(() => {
-        timedOut = true;
-        killGroup(child);
-      }, timeoutMs);
-    const forget = endWithUs(child);
-    const take = (sink) => (piece) => {
-      output += piece;
-      if (!quiet) sink.write(piece);
-    };
-    child.stdout.setEncoding('utf8').on('data', take(process.stdout));
-    child.stderr.setEncoding('utf8').on('data', take(process.stderr));
-    const end = (code) => {
-      clearTimeout(timer);
-      forget();
-      resolve({ code, output });
-    };
-    child.on('error', (error) => {
-      output += error.message;
-      end(127);
-    });
-    child.on('close', (code) => end(timedOut ? 124 : (code ?? 1)));
-  });
-}
-
-function killGroup(child) {
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    /* it has ended by itself */
-  }
-}
-
-/** Programs that run now. */
-const running = new Set();
-
-function endAll() {
-  running.forEach(killGroup);
-  process.exit(130);
-}
-
-/** Ends `child` and its children when this process is interrupted; returns how to forget about it. */
-function endWithUs(child) {
-  if (running.size === 0) process.once('SIGINT', endAll).once('SIGTERM', endAll);
-  running.add(child);
-  return () => {
-    running.delete(child);
-    if (running.size === 0) process.off('SIGINT', endAll).off('SIGTERM', endAll);
-  };
-}
-
-/** Like `run`, but a failure stops with the last lines of the output. */
-export async function must(program, args, options = {}) {
-  const result = await run(program, args, options);
-  if (result.code === 0) return result.output;
-  const tail = options.quiet ? `\n${result.output.trimEnd().split('\n').slice(-30).join('\n')}` : '';
-  throw new Stop(`\`${path.basename(program)} ${args.join(' ')}\` failed with code ${result.code}${tail}`);
-}
-
-/** Output of a short command, or null when it is missing or fails. */
-export function ask(program, args, env = {}) {
-  const result = spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 20_000 });
-  return result.status === 0 ? result.stdout.trim() : null;
-}
-
-/** First existing executable of this name on PATH or in `folders`, else null. */
-export function which(name, folders = []) {
-  const all = [...folders, ...(process.env.PATH ?? '').split(path.delimiter)];
-  for (const folder of all.filter(Boolean)) {
-    const file = path.join(folder, name);
-    try {
-      fs.accessSync(file, fs.constants.X_OK);
-    } catch {
-      continue;
-    }
-    if (fs.statSync(file).isFile()) return file;
-  }
-  return null;
-}
-
-export const isRoot = () => process.getuid?.() === 0;
-export const cargoHome = () => process.env.CARGO_HOME || path.join(os.homedir(), '.cargo');
-
-/** All files under a folder (or the file itself), sorted, relative to ROOT. Missing paths give nothing. */
+/** All files under a folder (or the file itself), sorted, relative to ROOT, with `/`. Missing paths give nothing. */
 export function filesUnder(...places) {
   const found = [];
   const visit = (place) => {
     const stat = fs.statSync(path.join(ROOT, place), { throwIfNoEntry: false });
     if (stat?.isDirectory()) fs.readdirSync(path.join(ROOT, place)).forEach((name) => visit(path.join(place, name)));
-    else if (stat) found.push(place);
+    else if (stat) found.push(withSlashes(place));
   };
   places.forEach(visit);
   return found.sort();

@@ -5,7 +5,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { must, ROOT, Stop } from './common.mjs';
+import { must, programIn, ROOT, Stop } from './common.mjs';
 import { rustEnv, TARGET } from './toolchain.mjs';
 
 const FILE = path.join(ROOT, 'THIRD-PARTY.txt');
@@ -68,7 +68,7 @@ async function shippedCrates(bin) {
 /** The crates of a module: `cargo tree` knows which, `cargo metadata` where they lie. */
 async function cratesOf(bin, cwd) {
   const cargo = (...args) =>
-    must(path.join(bin, 'cargo'), [...args, '--locked', '--no-default-features'], {
+    must(programIn(bin, 'cargo'), [...args, '--locked', '--no-default-features'], {
       cwd,
       env: rustEnv(bin),
       quiet: true,

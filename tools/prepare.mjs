@@ -15,6 +15,7 @@ import {
   isMain,
   isRoot,
   must,
+  programIn,
   ROOT,
   run,
   runMain,
@@ -175,7 +176,7 @@ async function installBindgen() {
   const env = { ...rustEnv(bin), CARGO_TARGET_DIR: path.join(CACHE, 'install') };
   const install = (...flags) => {
     console.log(`  cargo install ${[...crate, ...flags].join(' ')} (some minutes, once)`);
-    return must(path.join(bin, 'cargo'), ['install', ...crate, ...flags, ...place], { cwd: CACHE, env, quiet: true });
+    return must(programIn(bin, 'cargo'), ['install', ...crate, ...flags, ...place], { cwd: CACHE, env, quiet: true });
   };
   try {
     await install('--locked');

@@ -3,7 +3,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { ask, filesUnder, isMain, ROOT, run, runMain } from './common.mjs';
+import { ask, filesUnder, isMain, programIn, ROOT, run, runMain } from './common.mjs';
 import { findToolchain, hasCargoCommand, rustEnv, TARGET } from './toolchain.mjs';
 
 const WIDTH = 120;
@@ -40,7 +40,7 @@ async function cargo(command, args) {
   const { bin } = await findToolchain();
   const why = `the toolchain in ${bin} has no cargo ${command}`;
   if (!hasCargoCommand(bin, command)) return { outcome: 'skipped', why };
-  const { code } = await run(path.join(bin, 'cargo'), args, { env: rustEnv(bin) });
+  const { code } = await run(programIn(bin, 'cargo'), args, { env: rustEnv(bin) });
   return result(code === 0);
 }
 

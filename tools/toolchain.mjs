@@ -5,7 +5,8 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { ask, CACHE, cargoHome, hashOf, readJson, ROOT, run, which, writeJson } from './common.mjs';
+import { ask, CACHE, cargoHome, hashOf, programIn, readJson, ROOT, run, which, writeJson } from './common.mjs';
+import { pathFolders } from './system.mjs';
 
 export const TARGET = 'wasm32-unknown-unknown';
 export const TOOL_FOLDERS = () => [path.join(CACHE, 'cargo', 'bin'), path.join(cargoHome(), 'bin')];
@@ -29,8 +30,8 @@ function candidates() {
 /** The toolchain that can build for wasm32: `{bin, version}`, or null. Milliseconds when asked before. */
 export async function findToolchain() {
   for (const bin of candidates()) {
-    const rustc = path.join(bin, 'rustc');
-    if (!fs.existsSync(rustc) || !fs.existsSync(path.join(bin, 'cargo'))) continue;
+    const rustc = programIn(bin, 'rustc');
+    if (!fs.existsSync(rustc) || !fs.existsSync(programIn(bin, 'cargo'))) continue;
     const version = ask(rustc, ['-vV']);
     const libraries = ask(rustc, ['--print', 'target-libdir', '--target', TARGET]);
     if (!version || !libraries || !fs.existsSync(libraries)) continue;
@@ -70,8 +71,8 @@ async function canCompile(rustc, version, libraries) {
 
 /** Environment in which plain `cargo`, `rustc` and `wasm-bindgen` are those of the toolchain in `bin`. */
 export function rustEnv(bin) {
-  const folders = [bin, ...TOOL_FOLDERS(), process.env.PATH ?? ''];
-  return { PATH: folders.join(path.delimiter), RUSTC: path.join(bin, 'rustc'), CARGO_TERM_COLOR: 'never' };
+  const folders = [bin, ...TOOL_FOLDERS(), ...pathFolders()];
+  return { PATH: folders.join(path.delimiter), RUSTC: programIn(bin, 'rustc'), CARGO_TERM_COLOR: 'never' };
 }
 
 /** Panic messages name source files: as seen from the project and the registry, not from this machine. */
@@ -86,13 +87,20 @@ export function remapFlags() {
 /** Path of wasm-bindgen in the version the crate needs, or null. */
 export function findBindgen() {
   const wanted = `wasm-bindgen ${bindgenVersion()}`;
-  const folders = [...TOOL_FOLDERS(), ...(process.env.PATH ?? '').split(path.delimiter)];
+  const folders = [...TOOL_FOLDERS(), ...pathFolders()];
   for (const folder of new Set(folders)) {
-    const file = folder && path.join(folder, 'wasm-bindgen');
-    if (file && fs.existsSync(file) && ask(file, ['--version']) === wanted) return file;
+    const file = programIn(folder, 'wasm-bindgen');
+    if (fs.existsSync(file) && ask(file, ['--version']) === wanted) return file;
   }
   return null;
 }
 
+/** Path of the runner of tests beside wasm-bindgen, or null. */
+export function findTestRunner() {
+  const tool = findBindgen();
+  const file = tool && programIn(path.dirname(tool), 'wasm-bindgen-test-runner');
+  return file && fs.existsSync(file) ? file : null;
+}
+
 /** Whether cargo has this subcommand (`fmt`, `clippy`) in the toolchain in `bin`. */
-export const hasCargoCommand = (bin, name) => ask(path.join(bin, 'cargo'), [name, '--version'], rustEnv(bin)) !== null;
+export const hasCargoCommand = (bin, name) => ask(programIn(bin, 'cargo'), [name, '--version'], rustEnv(bin)) !== null;

@@ -60,17 +60,17 @@ test('what a job printed is not lost when all ends in the middle of it', () => {
   assert.deepEqual(lines, ['last words']);
 });
 
-test('long suites begin early, and the build beside the longest that needs none', () => {
-  const all = ['style', 'host', 'tools', 'browser', 'js', 'page'].map((name) => {
-    return { name, needsBuild: ['js', 'page'].includes(name) };
+test('long suites begin early, the files of pages last, and the build beside the longest that needs none', () => {
+  const all = ['style', 'host', 'tools', 'browser', 'js', 'page', 'package'].map((name) => {
+    return { name, needsBuild: ['js', 'page', 'package'].includes(name) };
   });
   const order = (lanes, ...names) => {
     const chosen = names.length > 0 ? all.filter(({ name }) => names.includes(name)) : all;
     return schedule(chosen, lanes).map(({ name }) => name);
   };
-  assert.deepEqual(order(2), ['browser', 'build', 'page', 'host', 'style', 'tools', 'js']);
-  assert.deepEqual(order(2, 'style', 'host', 'page'), ['host', 'build', 'page', 'style']);
-  assert.deepEqual(order(2, 'js', 'page'), ['build', 'page', 'js']);
+  assert.deepEqual(order(2), ['browser', 'build', 'host', 'package', 'style', 'tools', 'js', 'page']);
+  assert.deepEqual(order(2, 'style', 'host', 'page'), ['host', 'build', 'style', 'page']);
+  assert.deepEqual(order(2, 'js', 'page'), ['build', 'js', 'page']);
   assert.deepEqual(order(2, 'style', 'host'), ['host', 'style']);
-  assert.deepEqual(order(1), ['build', 'style', 'host', 'tools', 'browser', 'js', 'page']);
+  assert.deepEqual(order(1), ['build', 'style', 'host', 'tools', 'browser', 'js', 'package', 'page']);
 });

@@ -1,0 +1,258 @@
+// The suites of `npm test`. Each has chains of work: what is in one chain runs one after the other, and two chains may
+// run beside each other.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { browserProgram, browserPrograms, compileBrowserPrograms } from './browser-tests.mjs';
+import {
+  ARITHMETIC_BUDGET,
+  BARE,
+  buildHarness,
+  core,
+  GRAMMAR_BUDGET,
+  isForArithmetic,
+  isForGrammars,
+  isForLearning,
+  isForMedia,
+  LEARNING_BUDGET,
+  MEDIA_BUDGET,
+  SIZE_BUDGET,
+  sizes,
+  sum,
+} from './build.mjs';
+import { findDriver } from './browser.mjs';
+import { cargoHome, filesUnder, ROOT, run, Stop, which } from './common.mjs';
+import { added, countCargo, countNode, hasFailedTest } from './counting.mjs';
+import { driverEnv, findDriverManifest } from './firefox.mjs';
+import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
+import { runPrograms } from './programs.mjs';
+import { style } from './style.mjs';
+import { rustEnv } from './toolchain.mjs';
+import { watch } from './watch.mjs';
+
+/**
+ * Suites as they are listed: `chains` gives the work of each, with a name where there are several. Those with
+ * `needsBuild` are failed without a run when the package does not build.
+ */
+export const SUITES = [
+  { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', chains: one(style) },
+  { name: 'host', about: 'cargo test: everything that needs no browser', chains: one(host) },
+  { name: 'tools', about: 'the scripts themselves', chains: one(() => nodeTests('tests/tools')) },
+  { name: 'browser', about: 'wasm-pack test: kernels and models on a WebGPU device in Chromium', chains: one(browser) },
+  { name: 'types', about: 'tsc --strict over the example', chains: one(types), needsBuild: true },
+  {
+    name: 'js',
+    about: 'the TypeScript over a mock of the WebAssembly, and both in Node.js',
+    chains: one(() => nodeTests('tests/js')),
+    needsBuild: true,
+  },
+  { name: 'media', about: 'images as encoders read them: the crate', chains: one(images) },
+  {
+    name: 'grammar',
+    about: 'grammars of llguidance: the crate, and JSON that schemas describe',
+    chains: one(grammars),
+    needsBuild: true,
+  },
+  { name: 'size', about: 'the package stays inside its budget', chains: one(size), needsBuild: true },
+  { name: 'page', about: 'the pages and the package in Chromium', chains: pages, needsBuild: true },
+  {
+    name: 'soak',
+    about: 'two minutes of requests while servers, devices, workers, the disk and tabs fail',
+    chains: one(() => nodeTests('tests/soak')),
+    needsBuild: true,
+  },
+  { name: 'site', about: 'the site is built, and its pages in Chromium', chains: one(site), needsBuild: true },
+  {
+    name: 'firefox',
+    about: 'kernels, models, a training and the demo in Firefox',
+    chains: one(firefox),
+    needsBuild: true,
+  },
+  {
+    name: 'real',
+    about: 'published models against llama.cpp',
+    chains: one(() => nodeTests('tests/real')),
+    needsBuild: true,
+  },
+  {
+    name: 'package',
+    about: 'npm pack, installed elsewhere',
+    chains: one(() => nodeTests('tests/package')),
+    needsBuild: true,
+  },
+];
+
+/** A suite of one chain. */
+function one(work) {
+  return () => [{ work }];
+}
+
+// ---- Node.js --------------------------------------------------------------------------------------------------------
+
+function testFiles(folder) {
+  return filesUnder(folder).filter((file) => file.endsWith('.test.mjs'));
+}
+
+/** A file of tests, in a process of its own; `limits` are those of `watch`. */
+export function nodeProgram(file, { quiet = false, ...limits } = {}) {
+  return {
+    name: path.posix.basename(file),
+    run: () =>
+      run(process.execPath, ['--test-reporter=spec', path.join(ROOT, file)], {
+        // Without this variable it is a run of its own, also where a test starts it.
+        env: { NODE_TEST_CONTEXT: '' },
+        isAlone: true,
+        quiet,
+        watch: watch({ hasFailed: hasFailedTest, ...limits }),
+      }),
+    count: countNode,
+  };
+}
+
+/** One file at a time: files of these suites share folders. */
+function nodeTests(folder) {
+  return runPrograms(testFiles(folder).map((file) => nodeProgram(file)));
+}
+
+/** The harness is built once for all files. */
+let harness;
+const withHarness = async (work) => {
+  harness ??= buildHarness();
+  await harness;
+  return work();
+};
+
+/** Each file is a chain: it has a server and a browser of its own. */
+function pages() {
+  return testFiles('tests/page').map((file) => ({
+    name: path.posix.basename(file),
+    work: () => withHarness(() => runPrograms([nodeProgram(file)])),
+  }));
+}
+
+function site() {
+  return withHarness(() => nodeTests('tests/site'));
+}
+
+function firefox() {
+  if (!firefoxDone()) return skipped(firefoxSkipped() ?? 'Firefox or lavapipe is missing; run `npm run setup`');
+  return withHarness(() => nodeTests('tests/firefox'));
+}
+
+function skipped(why) {
+  console.log(`skipped: ${why}`);
+  return { passed: 0, failed: 0, skipped: 1, told: '' };
+}
+
+async function types() {
+  const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { code } = await run(process.execPath, [tsc, '-p', 'tests/package']);
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+}
+
+// ---- cargo ----------------------------------------------------------------------------------------------------------
+
+const findCargo = () => which('cargo', [path.join(cargoHome(), 'bin')]);
+
+/** How cargo is asked for one program of those that it has built. */
+const SELECTORS = { lib: '--lib', cdylib: '--lib', rlib: '--lib', bin: '--bin', example: '--example', test: '--test' };
+
+/** The programs of tests among what `cargo test --no-run --message-format=json` prints: arguments that select each. */
+export function programsOf(output) {
+  const lines = output.split('\n').filter((line) => line.startsWith('{"reason":"compiler-artifact"'));
+  const built = lines.map((line) => JSON.parse(line)).filter(({ profile, executable }) => profile.test && executable);
+  return built.map(({ target }) => {
+    const selector = SELECTORS[target.kind[0]];
+    return selector === '--lib' ? [selector] : [selector, target.name];
+  });
+}
+
+/** Compiles a crate's tests, then runs each program and the code in its documentation. */
+async function cargoTests(args, { cwd = ROOT, env, testEnv = {} }) {
+  const cargo = findCargo();
+  const compile = ['test', ...args, '--no-run', '--message-format=json-render-diagnostics'];
+  const { code, output } = await run(cargo, compile, { cwd, env, quiet: true, watch: watch() });
+  if (code !== 0) {
+    const said = output.split('\n').filter((line) => !line.startsWith('{"reason"'));
+    console.error(said.join('\n'));
+    throw new Stop(`the tests in ${path.relative(ROOT, cwd) || 'src/ and tests/'} did not compile`);
+  }
+  const hasDocuments = fs.existsSync(path.join(cwd, 'src', 'lib.rs'));
+  const programs = [...programsOf(output), ...(hasDocuments ? [['--doc']] : [])];
+  return runPrograms(programs.map((selector) => cargoProgram(cargo, [...args, ...selector], { cwd, env, testEnv })));
+}
+
+function cargoProgram(cargo, args, { cwd, env, testEnv }) {
+  const options = { cwd, env: { ...env, ...testEnv }, isAlone: true };
+  const isDocuments = args.at(-1) === '--doc';
+  return {
+    name: isDocuments ? 'documentation' : args.at(-1).replace('--lib', 'src'),
+    run: () => run(cargo, ['test', ...args], { ...options, watch: watch() }),
+    count: countCargo,
+    // A crate may have no code in its documentation, and a program no test on this system.
+    mayBeEmpty: true,
+  };
+}
+
+async function host() {
+  const env = { ...rustEnv(path.dirname(findCargo())), RUST_BACKTRACE: '1' };
+  const hasDriver = findDriverManifest() !== null;
+  const args = [...BARE, '--features', hasDriver ? 'harness,tensors' : 'harness'];
+  // The driver's libraries are for the tests alone, not for the compiler.
+  const counts = await cargoTests(args, { env, testEnv: driverEnv() });
+  if (hasDriver) return counts;
+  const tensors = skipped('tensors from Rust: no Vulkan driver; run `npm run setup`, or set VK_DRIVER_FILES');
+  return { ...counts, skipped: counts.skipped + tensors.skipped };
+}
+
+/** A crate in a folder of its own, which has its own folder of what cargo builds. */
+function crate(name) {
+  const env = { ...rustEnv(path.dirname(findCargo())), CARGO_TARGET_DIR: path.join(ROOT, 'target', name) };
+  return cargoTests([], { cwd: path.join(ROOT, name), env });
+}
+
+/** The crate for images. */
+function images() {
+  return crate('media');
+}
+
+/** The crate alone, then the schemas of JSON Schema's test suite with a model. */
+async function grammars() {
+  const parts = [await crate('grammar'), await nodeTests('tests/grammar')];
+  return { ...added(parts), again: parts.flatMap(({ again }) => again) };
+}
+
+async function browser() {
+  if (!findDriver()) return skipped('no chromedriver; install the one of your Chrome, or set CHROMEDRIVER to its path');
+  const programs = browserPrograms();
+  await compileBrowserPrograms(programs);
+  return runPrograms(
+    programs.map((name) => ({
+      name,
+      run: () => browserProgram(name, { all: isWhole(), isAlone: true, watch: watch() }),
+      count: countCargo,
+    })),
+  );
+}
+
+/** Whether tests that take long run, too. */
+export const isWhole = () => process.argv.includes('--all');
+
+// ---- sizes ----------------------------------------------------------------------------------------------------------
+
+function size() {
+  const { inCore, others } = core();
+  const checks = [
+    ['core', sum(inCore, 'gzip'), SIZE_BUDGET],
+    ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
+    ['images', sum(sizes().filter(isForMedia), 'gzip'), MEDIA_BUDGET],
+    ['compute and training', sum(others.filter(isForArithmetic), 'gzip'), ARITHMETIC_BUDGET],
+    ['training of models', sum(others.filter(isForLearning), 'gzip'), LEARNING_BUDGET],
+  ];
+  console.log(`other entry points, shaders of tensors: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);
+  const fitting = checks.filter(([name, total, budget]) => {
+    console.log(`${name}: ${total.toLocaleString('en')} of ${budget.toLocaleString('en')} bytes, gzipped`);
+    return total > 0 && total <= budget;
+  });
+  return { passed: fitting.length, failed: checks.length - fitting.length, skipped: 0 };
+}
