@@ -2,13 +2,16 @@
 //!
 //! A kernel's name is that of its file, `compute/name` in the folder `compute`. What kernels import is `shared/name`,
 //! whatever folder it lies in. Names are unique.
+//!
+//! The WebAssembly of pages lacks `compute/` and `tensor/`, which `Gpu` fetches, and `rare/`, which `load` fetches for
+//! the models that need it. It lacks the grids of `src/formats/grids/` as well, which come with `rare/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Folders of shaders that are kernels, with what stands before their names.
-const KERNELS: [(&str, &str); 3] = [("model", ""), ("tensor", ""), ("compute", "compute/")];
+const KERNELS: [(&str, &str); 4] = [("model", ""), ("rare/model", ""), ("tensor", ""), ("compute", "compute/")];
 
 fn main() {
     println!("cargo::rerun-if-changed=shaders");
@@ -27,12 +30,12 @@ fn main() {
     files.sort_by(|one, other| one.1.cmp(&other.1));
     // What models do not need, a page fetches with its first `Gpu`.
     let tensors = harness || is_set("CARGO_FEATURE_TENSORS") || !is_page;
-    let (mut held, mut fetched) = (String::new(), String::new());
+    let (mut held, mut fetched, mut rare) = (String::new(), String::new(), String::new());
     for (name, path, text) in &files {
         let folder = path.split('/').next().unwrap_or_default();
         let is_held = match folder {
             "compute" => harness,
-            "tensor" => tensors,
+            "tensor" | "rare" => tensors,
             _ => true,
         };
         if is_held {
@@ -40,16 +43,40 @@ fn main() {
             let code = if is_page && !harness { without_blanks(&code) } else { code };
             let _ = writeln!(held, "({name:?}, {code:?}),");
         }
-        if folder == "tensor" {
-            let _ = writeln!(fetched, "{name:?},");
+        match folder {
+            "tensor" => drop(writeln!(fetched, "{name:?},")),
+            "rare" => drop(writeln!(rare, "{name:?},")),
+            _ => {}
         }
     }
     let text = format!(
         "static FILES: &[(&str, &str)] = &[\n{held}];\n\
-         /// The files that operations on tensors alone use.\npub const FETCHED: &[&str] = &[\n{fetched}];\n"
+         /// The files that operations on tensors alone use.\npub const FETCHED: &[&str] = &[\n{fetched}];\n\
+         /// The files of `shaders/rare/`.\npub const RARE: &[&str] = &[\n{rare}];\n"
     );
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("shaders.rs");
-    fs::write(out, text).expect("the output folder is writable");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
+    fs::write(out.join("shaders.rs"), text).expect("the output folder is writable");
+    write_grids(&out, tensors);
+}
+
+/// Writes the codes of all grids one after the other, unless pages fetch them, and a constant with the place of each.
+fn write_grids(out: &Path, are_held: bool) {
+    println!("cargo::rerun-if-changed=src/formats/grids");
+    let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src/formats/grids");
+    let entries = fs::read_dir(folder).expect("the grids have a folder");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry of a folder").path()).collect();
+    files.sort();
+    let (mut bytes, mut places) = (Vec::new(), String::new());
+    for file in files {
+        let stem = file.file_stem().expect("a file has a name").to_string_lossy().to_uppercase();
+        let codes = fs::read(&file).expect("a grid can be read");
+        let _ = writeln!(places, "const {stem}_CODES: Codes = Codes {{ at: {}, bytes: {} }};", bytes.len(), codes.len());
+        bytes.extend(codes);
+    }
+    let held = if are_held { "include_bytes!(concat!(env!(\"OUT_DIR\"), \"/grids.bin\"))" } else { "&[]" };
+    let _ = writeln!(places, "static HELD: &[u8] = {held};");
+    fs::write(out.join("grids.bin"), &bytes).expect("the output folder is writable");
+    fs::write(out.join("grids.rs"), places).expect("the output folder is writable");
 }
 
 /// Puts (name, path, text) of every shader under `folder` into `files`.

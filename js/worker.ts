@@ -10,6 +10,7 @@ import * as threads from './engine/threads.js';
 import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
+import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
 /** As modules of this script, rather than files that it fetches. */
@@ -19,6 +20,7 @@ const here: typeof later = {
   encoder: async () => encoder,
   grammar: async () => grammar,
   imagePrompt: async () => imagePrompt,
+  rare: async () => rare,
   parts: async () => parts,
   threads: async () => threads,
   tuning: async () => tuning,

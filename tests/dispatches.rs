@@ -12,12 +12,12 @@ use std::fmt::Write as _;
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
-use webgguf::kernels::shaders::FETCHED;
-use webgguf::kernels::spec::{BufferId, Dispatch, Extent, MAX_WORKGROUPS, Slice};
+use webgguf::kernels::shaders::{self, FETCHED, RARE};
+use webgguf::kernels::spec::{BufferId, Dispatch, Extent, Kernel, MAX_WORKGROUPS, Slice};
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
 use webgguf::model::program::{Output, Program};
-use webgguf::model::{Role, architectures, match_tensors};
+use webgguf::model::{Role, architectures, match_tensors, needs_rare};
 
 fn config(architecture: &str) -> ModelConfig {
     let mut metadata = tiny::metadata(architecture);
@@ -63,6 +63,24 @@ fn line(text: &mut String, dispatch: &Dispatch, labels: &HashMap<BufferId, &str>
     let _ = writeln!(text, "  {} [{}] {}", dispatch.kernel.id, grid.join(", "), buffers.join(", "));
 }
 
+/// The names of the shaders that `kernel` is made of.
+fn files_of(kernel: &Kernel) -> Vec<String> {
+    let mut files = vec![kernel.spec.kernel_name.to_owned()];
+    let mut at = 0;
+    while at < files.len() {
+        for name in shaders::text(&files[at]).lines().filter_map(|line| line.strip_prefix("#import ")) {
+            let name = name.trim();
+            let chosen = kernel.imports.iter().find(|(from, _)| *from == name).map_or(name, |(_, file)| *file);
+            let file = format!("shared/{chosen}");
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        at += 1;
+    }
+    files
+}
+
 fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlType) -> String {
     let config = config(architecture);
     let tensors = tiny::typed_tensors(&config, ty);
@@ -96,7 +114,12 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
         }
     };
     let mut text = String::new();
+    let is_rare = needs_rare(&program, tensors.iter().map(|tensor| tensor.ty));
     for (list, dispatches) in lists {
+        for dispatch in dispatches.iter().filter(|_| !is_rare) {
+            let rare = files_of(&dispatch.kernel).into_iter().find(|file| RARE.contains(&file.as_str()));
+            assert_eq!(rare, None, "{architecture} {name}: {} on a page without rare shaders", dispatch.kernel.id);
+        }
         let _ = writeln!(text, "{architecture} {name} {list}");
         for (number, dispatch) in dispatches.iter().enumerate() {
             if list == "prefill" && number == kept {
@@ -289,4 +312,16 @@ fn every_row_that_a_device_can_run_runs_where_a_verdict_says_so() {
             assert_eq!(kernels(architecture, &caps), table, "{problem}={none}");
         }
     }
+}
+
+/// A page fetches the rare shaders for exactly the types whose shaders are among them, and for types with a grid.
+#[test]
+fn types_whose_shaders_pages_fetch_are_rare() {
+    let program = webgguf::model::program(&config("llama"));
+    for ty in GgmlType::ALL {
+        let format = ty.format();
+        let is_fetched = [format.weights, format.repack].iter().any(|file| RARE.contains(&&*format!("shared/{file}")));
+        assert_eq!(needs_rare(&program, [ty]), is_fetched || format.grid().is_some(), "{ty:?}");
+    }
+    assert!(!needs_rare(&program, [GgmlType::Q4_0]) && needs_rare(&webgguf::model::program(&config("qwen35")), []));
 }

@@ -5,7 +5,8 @@
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/;  pkg/media/ ──copy──► dist/media/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
 //   dist/training/ ──esbuild──► dist/training/language/training-worker.js
-//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/ of tensors ──the same──► dist/tensor/shaders.js
+//   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/tensor/ ──the same──► dist/tensor/shaders.js
+//   shaders/rare/, src/formats/grids/ ──the same──► dist/wasm/rare.js
 //   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
 //
 // A stage whose inputs have not changed is skipped. `--quiet` prints failures only.
@@ -281,7 +282,8 @@ async function bundleTraining() {
   const classes = path.join(folder, 'worker-classes.js');
   const shared = {
     name: 'shared',
-    setup: ({ onResolve }) => onResolve({ filter: /\/wasm\/instance\.js$/ }, () => ({ path: classes })),
+    // The worker's WebAssembly has what rare.js gives, if the model needs it.
+    setup: ({ onResolve }) => onResolve({ filter: /\/wasm\/(instance|rare)\.js$/ }, () => ({ path: classes })),
   };
   await bundle({
     ...{ entryPoints: [path.join(folder, 'in-worker.js')], outfile: path.join(folder, 'training-worker.js') },

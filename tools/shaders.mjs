@@ -1,6 +1,7 @@
 // The shaders that are not in the WebAssembly, as two modules, without comments. Those of `webgguf/compute`:
 // shaders/compute/*.wgsl with their imports, and the types of their `params` (js/compute/shaders.d.ts says what is in
-// it). And those of operations that no model uses, which the WebAssembly asks for by name (js/tensor/shaders.d.ts).
+// it). Those of operations that no model uses, which the WebAssembly asks for by name (js/tensor/shaders.d.ts). And
+// those of shaders/rare/ with the grids of src/formats/grids/, which few models need (js/wasm/rare.d.ts).
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -11,13 +12,14 @@ const FOLDER = path.join(ROOT, 'shaders');
 /** Where the modules are. */
 export const SHADERS = path.join(ROOT, 'dist', 'compute', 'shaders.js');
 const TENSOR_SHADERS = path.join(ROOT, 'dist', 'tensor', 'shaders.js');
+const RARE = path.join(ROOT, 'dist', 'wasm', 'rare.js');
 
 /** Folders of shaders that are kernels, with what stands before their names. */
-const KERNELS = { model: '', tensor: '', compute: 'compute/' };
+const KERNELS = { model: '', 'rare/model': '', tensor: '', compute: 'compute/' };
 
 /** A shader's name, as build.rs makes it: a kernel's is that of its file, what kernels import is `shared/name`. */
 function nameOf(file) {
-  const before = KERNELS[path.relative('shaders', path.dirname(file))] ?? 'shared/';
+  const before = KERNELS[path.relative('shaders', path.dirname(file)).replaceAll(path.sep, '/')] ?? 'shared/';
   return before + path.basename(file, '.wgsl');
 }
 
@@ -65,10 +67,13 @@ export function computeShaders() {
   });
 }
 
-/** The files that the WebAssembly of pages asks for by name, one after the other: see src/kernels/shaders.rs. */
-export function tensorShaders() {
+/**
+ * The files under `shaders/<folder>/`, which the WebAssembly of pages asks for by name, one after the other: see
+ * src/kernels/shaders.rs.
+ */
+export function shadersUnder(folder) {
   const names = [...shaderFiles]
-    .filter(([, file]) => file.startsWith(path.join('shaders', 'tensor')))
+    .filter(([, file]) => file.startsWith(path.join('shaders', folder) + path.sep))
     .map(([name]) => name);
   return names.map((name) => [`#file ${name}`, ...stripped(name), ''].join('\n')).join('');
 }
@@ -82,7 +87,15 @@ export function writeShaders() {
   const lines = made.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`);
   fs.mkdirSync(path.dirname(SHADERS), { recursive: true });
   fs.writeFileSync(SHADERS, lines.join(''));
-  fs.writeFileSync(TENSOR_SHADERS, `export const tensorShaders = ${JSON.stringify(tensorShaders())};\n`);
+  fs.writeFileSync(TENSOR_SHADERS, `export const tensorShaders = ${JSON.stringify(shadersUnder('tensor'))};\n`);
+  const grids = Buffer.concat(filesUnder('src/formats/grids').map((file) => fs.readFileSync(path.join(ROOT, file))));
+  const rare = { rareShaders: shadersUnder('rare'), grids: grids.toString('base64') };
+  fs.writeFileSync(
+    RARE,
+    Object.entries(rare)
+      .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`)
+      .join(''),
+  );
 }
 
 if (isMain(import.meta.url)) {

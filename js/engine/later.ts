@@ -5,6 +5,8 @@
  * Vite does, and such a file imports nothing more. It is one file only where every module here is part of it already.
  */
 
+import type { RareFiles } from '../wasm/give-rare.js';
+
 /** @internal */
 export const later = {
   /**
@@ -16,6 +18,7 @@ export const later = {
   encoder: () => import('../media/encoders.js'),
   grammar: () => import('../grammar/webgguf_grammar.js'),
   imagePrompt: () => import('../media/prompt.js'),
+  rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
   parts: () => import('../load/parts.js'),
   threads: () => import('./threads.js'),
   tuning: () => import('../tuning/index.js'),

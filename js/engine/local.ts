@@ -38,6 +38,7 @@ import type {
   Tuning,
 } from '../types.js';
 import { Verdicts } from '../tuning/verdicts.js';
+import { giveRare } from '../wasm/give-rare.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { Conversation } from '../templates/types.js';
 import type { ByteSource, DeviceHandle, TensorEngine, TensorHandle, WasmLoadOptions } from '../wasm/webgguf.js';
@@ -236,6 +237,7 @@ export class LocalEngine implements Engine {
 
   async addAdapter(file: Uint8Array, scale: number): Promise<number> {
     const id = this.#recovery.nextAdapter();
+    await giveRare(later.rare);
     await this.#kept(() => this.#handle.addAdapter(id, file));
     this.#recovery.adapters.set(id, { file: new Blob([file as Uint8Array<ArrayBuffer>]), scale });
     return id;
@@ -490,7 +492,7 @@ function loader(
         report(...progress);
       };
       const team = LazyThreads.areThere() && threads !== 1 ? new LazyThreads(threads, scope) : undefined;
-      const withThreads = { ...options, ...(team && { threads: team.start }) };
+      const withThreads = { ...options, rare: () => giveRare(later.rare), ...(team && { threads: team.start }) };
       const handle = await Handle.load(sources, { backend, ...withThreads, ...kernels }, said, device?.());
       if (team) threadCounts.set(handle, team.count);
       const found = tuning?.found(handle.info());

@@ -2,10 +2,12 @@
  * A thread's side of `threads.ts`: it is given rows of matrices by calls; then it waits for products in memory that all
  * threads see, and hears no call any more.
  */
+import { giveRare } from '../wasm/give-rare.js';
 import { init, wasmClasses } from '../wasm/instance.js';
 import type { CpuThread } from '../wasm/webgguf.js';
 import { running } from '../worker-running.js';
 import type { Handler } from './channel.js';
+import { later } from './later.js';
 
 /** Most values of x and of a product: 4 MiB each. @internal */
 export const MOST_VALUES = 1 << 20;
@@ -49,9 +51,9 @@ export function threadHandlers(): Record<'beginThread' | 'keepRows' | 'listen', 
   let thread: Promise<CpuThread>;
   let [shared, own]: [SharedMemory?, number?] = [];
   return {
-    beginThread: async ([module, memory, index]) => {
+    beginThread: async ([module, memory, index, withRare]) => {
       [shared, own] = [memory as SharedMemory, index as number];
-      thread = begin(module as WebAssembly.Module);
+      thread = begin(module as WebAssembly.Module, withRare as boolean);
       await thread;
     },
     keepRows: async ([shape, bytes]) => {
@@ -72,8 +74,9 @@ export function startOwnScript(signal: AbortSignal): Promise<Worker> {
   return running(new Worker(location.href, { type: 'module' }), location.href, signal);
 }
 
-async function begin(module: WebAssembly.Module): Promise<CpuThread> {
+async function begin(module: WebAssembly.Module, withRare: boolean): Promise<CpuThread> {
   await init({ wasm: module });
+  if (withRare) await giveRare(later.rare);
   const { CpuThread } = await wasmClasses();
   return new CpuThread();
 }

@@ -4,6 +4,7 @@
  * that are cross-origin isolated.
  */
 import { WebggufError } from '../errors.js';
+import { hasRare } from '../wasm/give-rare.js';
 import { compiledModule } from '../wasm/instance.js';
 import type { CpuThreads } from '../wasm/webgguf.js';
 import { Channel } from './channel.js';
@@ -41,7 +42,7 @@ export class Threads implements CpuThreads {
     this.#workers = workers;
     this.#channels = workers.map(async (worker) => this.#channelOf(await worker));
     const module = compiledModule();
-    for (const index of workers.keys()) this.#call(index, 'beginThread', [module, this.#memory, index]);
+    for (const index of workers.keys()) this.#call(index, 'beginThread', [module, this.#memory, index, hasRare()]);
   }
 
   /**

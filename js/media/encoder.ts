@@ -2,12 +2,14 @@
  * An encoder of images or sounds beside a model: these become rows of its prompts.
  */
 import { settled } from '../cancel.js';
+import { later } from '../engine/later.js';
 import { Recovery, readOnce } from '../engine/recovery.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { warner } from '../load/cache/warning.js';
 import { withSources } from '../load/sources.js';
 import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo, Source, SourceOptions } from '../types.js';
+import { giveRare } from '../wasm/give-rare.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { digestOf, digestOfPart } from './digest.js';
@@ -118,7 +120,8 @@ export class Encoder {
     const { scope, report, width, device } = about;
     const { WasmEncoder: Handle } = await wasmClasses();
     const { backend, precision, ofSounds, selfCheck } = options;
-    const given = { backend, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
+    const rare = (): Promise<void> => giveRare(later.rare);
+    const given = { backend, rare, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {
         const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read('checked') : undefined;

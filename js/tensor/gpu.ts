@@ -10,6 +10,7 @@ import { show } from '../options.js';
 import { Tensor } from './tensor.js';
 import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';
 import type { Tuning } from '../types.js';
+import { giveRare } from '../wasm/give-rare.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { DeviceFacts, TensorEngine } from '../wasm/webgguf.js';
 
@@ -154,8 +155,12 @@ export class Gpu extends ModelOperations {
   }
 }
 
-/** The shaders that models do not use. Pages without tensors need not load them, so they are a module of their own. */
+/**
+ * The shaders that models do not use. Pages without tensors need not load them, so they are a module of their own. A
+ * tensor may have any format, so those of rare formats come with them.
+ */
 async function fetchShaders(): Promise<string> {
+  await giveRare(() => import('../wasm/rare.js'));
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {

@@ -12,7 +12,15 @@ import {
   setMediaFile,
   wasmBesideScript,
 } from '../wasm-file.js';
-import glue, { CpuThread, inspect, TensorEngine, VocabularyHandle, WasmEncoder, WasmModel } from './webgguf.js';
+import glue, {
+  CpuThread,
+  giveRare,
+  inspect,
+  TensorEngine,
+  VocabularyHandle,
+  WasmEncoder,
+  WasmModel,
+} from './webgguf.js';
 
 /** Options of {@link init}. */
 export interface InitOptions {
@@ -70,12 +78,13 @@ export interface WasmClasses {
   TensorEngine: typeof TensorEngine;
   VocabularyHandle: typeof VocabularyHandle;
   inspect: typeof inspect;
+  giveRare: typeof giveRare;
 }
 
 /** The classes that Rust exports, ready to use. @internal */
 export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect };
+  return { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect, giveRare };
 }
 
 /** The module that runs here, for a thread that is to have the same. @internal */

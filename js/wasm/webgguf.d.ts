@@ -54,6 +54,8 @@ export interface WasmLoadOptions {
   selfCheck?: (key: string) => string[] | undefined;
   /** Chooses rows of tables: frees the handle, and gives the lines of its verdicts. `key` is that of `selfCheck`. */
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
+  /** Calls {@link giveRare}, where the model needs that. */
+  rare?: () => Promise<void>;
   /** Starts threads for the CPU path, where the model comes to run there. */
   threads?: () => Promise<CpuThreads | undefined>;
 }
@@ -97,6 +99,9 @@ declare namespace init {
   const __wbindgen_wasm_module: WebAssembly.Module;
 }
 export default init;
+
+/** Takes the shaders and grids of `rare.js`: the files of one behind the other, and the codes of all grids. */
+export function giveRare(shaders: string, grids: Uint8Array): void;
 
 /** What the headers of these parts say, and whether a GPU here can hold the model. */
 export function inspect(

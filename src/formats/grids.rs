@@ -3,14 +3,43 @@
 //!
 //! On the GPU a grid lies behind the blocks of each matrix, where it is one more section of a buffer that every reader
 //! binds anyway. That costs up to 8 KiB for each matrix, and no binding.
+//!
+//! The codes are 9 KiB that no compressor makes smaller, so the WebAssembly of pages lacks them: a page fetches them with
+//! the first model that [`needs_rare`](crate::model::needs_rare).
 
 use std::fmt;
+use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/grids.rs"));
+
+/// Where the codes of a grid lie in those of all, which `build.rs` puts one after the other: bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Codes {
+    at: usize,
+    bytes: usize,
+}
+
+static GIVEN: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Gives the codes of all grids, where this build lacks them. The first call counts.
+pub fn give_grids(codes: Vec<u8>) {
+    let _ = GIVEN.set(codes);
+}
+
+impl Codes {
+    /// # Panics
+    /// Where a page did not give them.
+    fn get(self) -> &'static [u8] {
+        let all = if HELD.is_empty() { GIVEN.get().map_or(HELD, Vec::as_slice) } else { HELD };
+        &all[self.at..][..self.bytes]
+    }
+}
 
 /// A table of the `gguf` package, made by `tools/make_grids.py`.
 #[derive(PartialEq, Eq)]
 pub struct Grid {
     /// Two bytes for each entry, which hold the codes of its values, the lowest bits first.
-    codes: &'static [u8],
+    codes: Codes,
     /// Values of an entry: 4 or 8.
     width: usize,
     /// What the codes stand for.
@@ -34,13 +63,13 @@ enum Form {
 
 impl fmt::Debug for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a grid of {} entries of {}", self.codes.len() / 2, self.width)
+        write!(f, "a grid of {} entries of {}", self.codes.bytes / 2, self.width)
     }
 }
 
 /// 256 entries of four magnitudes.
 pub static IQ3_XXS: Grid = Grid {
-    codes: include_bytes!("grids/iq3_xxs.bin"),
+    codes: IQ3_XXS_CODES,
     width: 4,
     values: &[4, 12, 20, 28, 36, 44, 52, 62],
     words: 256,
@@ -49,7 +78,7 @@ pub static IQ3_XXS: Grid = Grid {
 
 /// 512 entries of four magnitudes.
 pub static IQ3_S: Grid = Grid {
-    codes: include_bytes!("grids/iq3_s.bin"),
+    codes: IQ3_S_CODES,
     width: 4,
     values: &[1, 3, 5, 7, 9, 11, 13, 15],
     words: 512,
@@ -57,28 +86,29 @@ pub static IQ3_S: Grid = Grid {
 };
 
 /// Entries of eight magnitudes.
-const fn of_magnitudes(codes: &'static [u8]) -> Grid {
-    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.len() as u32, form: Form::Bytes }
+const fn of_magnitudes(codes: Codes) -> Grid {
+    Grid { codes, width: 8, values: &[8, 25, 43], words: codes.bytes as u32, form: Form::Bytes }
 }
 
 /// 256 entries.
-pub static IQ2_XXS: Grid = of_magnitudes(include_bytes!("grids/iq2_xxs.bin"));
+pub static IQ2_XXS: Grid = of_magnitudes(IQ2_XXS_CODES);
 
 /// 512 entries.
-pub static IQ2_XS: Grid = of_magnitudes(include_bytes!("grids/iq2_xs.bin"));
+pub static IQ2_XS: Grid = of_magnitudes(IQ2_XS_CODES);
 
 /// 1024 entries.
-pub static IQ2_S: Grid = of_magnitudes(include_bytes!("grids/iq2_s.bin"));
+pub static IQ2_S: Grid = of_magnitudes(IQ2_S_CODES);
 
 /// 2048 entries of eight values with their signs, for IQ1_S and IQ1_M.
 pub static IQ1: Grid =
-    Grid { codes: include_bytes!("grids/iq1_s.bin"), width: 8, values: &[-1, 0, 1], words: 1024, form: Form::Pairs };
+    Grid { codes: IQ1_S_CODES, width: 8, values: &[-1, 0, 1], words: 1024, form: Form::Pairs };
 
 impl Grid {
     /// The code of value `i` of an entry.
     fn code(&self, entry: usize, i: usize) -> usize {
         let bits = 16 / self.width;
-        let codes = u16::from_le_bytes([self.codes[2 * entry], self.codes[2 * entry + 1]]);
+        let codes = self.codes.get();
+        let codes = u16::from_le_bytes([codes[2 * entry], codes[2 * entry + 1]]);
         usize::from(codes >> (bits * i)) & ((1 << bits) - 1)
     }
 

@@ -39,7 +39,7 @@ mod tq2_0;
 
 use half::f16;
 
-pub use grids::Grid;
+pub use grids::{Grid, give_grids};
 use integers::Dot;
 
 /// Declares the types and the one `match`: a type and its row.

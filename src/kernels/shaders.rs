@@ -1,7 +1,8 @@
 //! The texts of `shaders/`, without comments, by name: see `build.rs`.
 //!
-//! Shaders that models do not use are not in the WebAssembly of pages, which fetch their text with their first `Gpu`.
-//! Builds for the host and with the features `harness` and `tensors` have all.
+//! The WebAssembly of pages lacks two folders. Pages fetch `tensor/`, which models do not use, with their first `Gpu`,
+//! and `rare/` with the first model that [`needs_rare`](crate::model::needs_rare). Builds for the host and with the
+//! features `harness` and `tensors` have all.
 
 use std::sync::OnceLock;
 
@@ -15,18 +16,28 @@ pub fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The text of a file: `name` of a kernel's, `shared/name` of one to import.
 ///
 /// # Panics
-/// Where there is none: `tests/contract.rs` sees that all are there, and `Gpu.create` gives those that are fetched.
+/// Where there is none: `tests/contract.rs` sees that all are there, and pages give those that they fetch.
 pub fn text(name: &str) -> &'static str {
     let held = FILES.iter().find(|(held, _)| *held == name).map(|(_, text)| *text);
-    held.or_else(|| find(GIVEN.get()?, name)).unwrap_or_else(|| panic!("no text of the shader {name}"))
+    let given = || GIVEN.iter().find_map(|given| find(given.get()?, name));
+    held.or_else(given).unwrap_or_else(|| panic!("no text of the shader {name}"))
 }
 
-/// Files one after the other, each behind a line `#file NAME`.
-static GIVEN: OnceLock<String> = OnceLock::new();
+/// What a page gives.
+#[derive(Debug, Clone, Copy)]
+pub enum Given {
+    /// [`FETCHED`].
+    Tensors,
+    /// [`RARE`].
+    Rare,
+}
 
-/// Gives the files that this build lacks, before the first operation on tensors. The first call counts.
-pub fn give(text: String) {
-    let _ = GIVEN.set(text);
+/// Files one after the other, each behind a line `#file NAME`, by [`Given`].
+static GIVEN: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
+
+/// Gives files that this build lacks, before the first pipeline that needs them. The first call for each counts.
+pub fn give(what: Given, text: String) {
+    let _ = GIVEN[what as usize].set(text);
 }
 
 fn find<'a>(text: &'a str, file: &str) -> Option<&'a str> {

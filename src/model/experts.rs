@@ -22,7 +22,7 @@ pub struct Experts {
     pub used: usize,
 }
 
-/// How the logits of a router become weights. The numbers are those of `GATING` in `shaders/model/route.wgsl`.
+/// How the logits of a router become weights. The numbers are those of `GATING` in `shaders/rare/model/route.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gating {
     /// Softmax over all experts.

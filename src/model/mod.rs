@@ -15,6 +15,7 @@ mod input;
 mod op;
 mod op_weights;
 pub mod program;
+mod rare;
 mod recurrent;
 mod roles;
 mod streams;
@@ -30,6 +31,7 @@ pub use experts::ExpertConfig;
 pub use families::{architectures, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
+pub use rare::needs_rare;
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use js_sys::Function;
+use js_sys::{Function, Promise};
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
 
 use super::errors::to_js;
 use super::progress::Progress;
@@ -17,14 +18,16 @@ use super::threads;
 use super::tuning::tune;
 use super::upload::Upload;
 use crate::cpu::{CacheFormat, CpuModel};
+use crate::formats::give_grids;
 use crate::forward::Room;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo, Value};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
+use crate::kernels::shaders::{self, Given};
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{ModelConfig, Pooling, WeightSpec, WholeImages, match_tensors, rounded_kernel};
+use crate::model::{ModelConfig, Pooling, WeightSpec, WholeImages, match_tensors, needs_rare, rounded_kernel};
 use crate::runtime::{AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
@@ -74,6 +77,10 @@ pub struct LoadOptions {
     /// A function that tunes kernels, if they are to be tuned: see [`tune()`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     tune: JsValue,
+    /// A function that calls `giveRare` and returns a promise: it is called for a model that needs what pages fetch
+    /// for such models alone.
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    rare: JsValue,
     /// A function that starts the threads of the CPU path, where it is to have several: see [`threads::open`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     threads: JsValue,
@@ -195,6 +202,7 @@ pub async fn load_encoder(
         return Err(to_js(Error::invalid_argument(message)));
     }
     let room = Room::one(config.context_length);
+    fetch_rare(&options.rare, &config, &gguf.tensors, &matched).await?;
     let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
     let job =
         Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
@@ -236,6 +244,7 @@ pub async fn load(
     if !config.predicts_next {
         matched.retain(|(_, spec)| spec.layer.is_none_or(|layer| layer < config.layers));
     }
+    fetch_rare(&options.rare, &config, &gguf.tensors, &matched).await?;
     let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
@@ -265,6 +274,29 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
         }
         None => Ok(()),
     }
+}
+
+/// Lets the page give the shaders and grids that few models need, where this is such a model.
+async fn fetch_rare(
+    fetch: &JsValue,
+    config: &ModelConfig,
+    tensors: &[TensorInfo],
+    matched: &[(usize, WeightSpec)],
+) -> Result<(), JsValue> {
+    let Some(fetch) = fetch.dyn_ref::<Function>() else { return Ok(()) };
+    let types = matched.iter().map(|(index, _)| tensors[*index].ty);
+    if needs_rare(&crate::model::program(config), types) {
+        JsFuture::from(Promise::resolve(&fetch.call0(&JsValue::NULL)?)).await?;
+    }
+    Ok(())
+}
+
+/// Takes what pages fetch for few models: the files of `shaders/rare/`, each behind a line `#file NAME`, and the codes
+/// of all grids.
+#[wasm_bindgen(js_name = giveRare)]
+pub fn give_rare(shaders: String, grids: Vec<u8>) {
+    shaders::give(Given::Rare, shaders);
+    give_grids(grids);
 }
 
 /// The context length, given the one that the caller asks for. A model that drafts takes the one of the model that it

@@ -11,7 +11,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
-use crate::kernels::shaders;
+use crate::kernels::shaders::{self, Given};
 use crate::runtime::Tuning;
 use crate::tensor::options::Value;
 use crate::tensor::shader::{self, Run, Text};
@@ -108,7 +108,7 @@ impl DeviceFacts {
 impl TensorEngine {
     /// Opens a device. `texts` has the shaders of [`FETCHED`](crate::kernels::shaders::FETCHED).
     pub fn open(texts: String) -> js_sys::Promise {
-        shaders::give(texts);
+        shaders::give(Given::Tensors, texts);
         promise(async {
             let device = Device::open().await.map_err(to_js)?;
             Self::on(device.into()).map_err(to_js)

@@ -8,7 +8,7 @@ use super::errors::to_js;
 use super::tensor::TensorEngine;
 use crate::Error;
 use crate::gguf::GgmlType;
-use crate::kernels::shaders;
+use crate::kernels::shaders::{self, Given};
 use crate::kernels::spec::BufferId;
 use crate::runtime::AnySession;
 use crate::tensor::DType;
@@ -25,7 +25,7 @@ impl WasmModel {
         };
         let model = lane.model();
         let export = model.export();
-        shaders::give(texts);
+        shaders::give(Given::Tensors, texts);
         let tensors = TensorEngine::on(model.device().clone()).map_err(to_js)?;
         let weight = |(ty, shape, id): &(GgmlType, [u32; 2], BufferId)| {
             (DType::named(ty.key()).unwrap_or(DType::F32), *shape, model.buffer(*id))

@@ -12,6 +12,7 @@ export function resetMock() {
   Object.assign(seen, {
     freed: 0,
     loads: [],
+    rare: [],
     started: [],
     handles: [],
     saved: [],
@@ -80,11 +81,12 @@ export class WasmModel {
   #running = false;
   #known = [];
 
-  static async load(sources, options, onProgress, device) {
+  static async load(sources, { rare, ...options }, onProgress, device) {
     const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
     let loaded = 0;
     const parts = await pull(sources, (bytes) => onProgress('download', (loaded += bytes), total));
     if (plan.loadFails) throw plan.loadFails;
+    if (plan.isRare) await rare();
     if (plan.lost === 'loading') loseDevice();
     for (let i = 1; i <= 4; i += 1) {
       await sleep(plan.compileMs ?? 0);
@@ -363,6 +365,11 @@ export class WasmModel {
     if (this.#borrowed) throw new Error('attempted to free while borrowed');
     seen.freed += 1;
   }
+}
+
+/** Takes the shaders that few models need. */
+export function giveRare(shaders, grids) {
+  seen.rare.push({ shaders, grids });
 }
 
 /** No test over the mock loads an encoder. */

@@ -72,9 +72,13 @@ export function digestOf(file, kernel) {
   return known.get(key);
 }
 
+/** The order of digests: files that move to another folder keep it. */
+const byName = (a, b) =>
+  path.basename(a) < path.basename(b) || (path.basename(a) === path.basename(b) && a < b) ? -1 : 1;
+
 function computed(file, kernel) {
   const hash = createHash('sha256').update(withMarkers(textOf(shader(file))));
-  for (const of of [...filesOf(kernel), ...casesOf(kernel)].sort()) {
+  for (const of of [...filesOf(kernel), ...casesOf(kernel)].sort(byName)) {
     hash.update(`\0${path.basename(of)}\0${code(textOf(of))}`);
   }
   return hash.digest('hex').slice(0, 16);

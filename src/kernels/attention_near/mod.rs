@@ -34,7 +34,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/attention_near.wgsl`.
+/// The contract with `shaders/rare/model/attention_near.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_near",
     bindings: &[PARAMS, read("q"), read("k"), read("v"), read("far"), read("weight"), read("key_weight"), write("y")],

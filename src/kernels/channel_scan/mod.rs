@@ -7,7 +7,7 @@ pub mod reference;
 use super::norm::Rows;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/model/channel_scan.wgsl`.
+/// The contract with `shaders/rare/model/channel_scan.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "channel_scan",
     bindings: &[

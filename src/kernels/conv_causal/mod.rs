@@ -9,7 +9,7 @@ use super::mat_vec::MAX_COLUMNS;
 use super::norm::Rows;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
-/// The contract with `shaders/model/conv_causal.wgsl`.
+/// The contract with `shaders/rare/model/conv_causal.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "conv_causal",
     bindings: &[PARAMS, read("this_pass"), read("x"), read("weight"), read("bias"), write("state"), write("y")],

@@ -23,7 +23,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/delta_net.wgsl`.
+/// The contract with `shaders/rare/model/delta_net.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "delta_net",
     bindings: &[

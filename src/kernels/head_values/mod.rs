@@ -7,7 +7,7 @@ pub mod reference;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 use crate::model::program::HeadRows;
 
-/// The contract with `shaders/model/head_values.wgsl`.
+/// The contract with `shaders/rare/model/head_values.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "head_values",
     bindings: &[PARAMS, read("this_pass"), read("x"), read("w"), write("y")],

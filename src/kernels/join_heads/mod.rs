@@ -7,7 +7,7 @@ pub mod reference;
 use super::norm::Rows;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, read, write};
 
-/// The contract with `shaders/model/join_heads.wgsl`.
+/// The contract with `shaders/rare/model/join_heads.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "join_heads",
     bindings: &[PARAMS, read("a"), read("b"), write("y")],

@@ -7,7 +7,7 @@ pub mod reference;
 use super::norm::Rows;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
-/// The contract with `shaders/model/lerp.wgsl`.
+/// The contract with `shaders/rare/model/lerp.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "lerp",
     bindings: &[PARAMS, read("x"), read("to"), read("share"), read("by"), write("y")],

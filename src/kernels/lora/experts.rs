@@ -29,7 +29,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/lora_experts.wgsl`.
+/// The contract with `shaders/rare/model/lora_experts.wgsl`.
 pub static EXPERTS: KernelSpec = KernelSpec {
     kernel_name: "lora_experts",
     bindings: &[

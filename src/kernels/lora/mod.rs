@@ -73,7 +73,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/lora.wgsl`.
+/// The contract with `shaders/rare/model/lora.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "lora",
     bindings: &[
@@ -90,7 +90,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS", "LANES"],
 };
 
-/// The contract with `shaders/model/lora_a.wgsl`.
+/// The contract with `shaders/rare/model/lora_a.wgsl`.
 pub static A: KernelSpec = KernelSpec {
     kernel_name: "lora_a",
     bindings: &[PARAMS, read("this_pass"), read("scales"), read("a"), read("x"), write("t")],
@@ -98,7 +98,7 @@ pub static A: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "SLOTS", "OF_OUTPUTS", "TABLE"],
 };
 
-/// The contract with `shaders/model/lora_b.wgsl`.
+/// The contract with `shaders/rare/model/lora_b.wgsl`.
 pub static B: KernelSpec = KernelSpec {
     kernel_name: "lora_b",
     bindings: &[PARAMS, read("this_pass"), read("scales"), read("segments"), read("b"), read("t"), write("y")],
@@ -116,7 +116,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/lora_a_row.wgsl`.
+/// The contract with `shaders/rare/model/lora_a_row.wgsl`.
 pub static A_ROW: KernelSpec = KernelSpec {
     kernel_name: "lora_a_row",
     bindings: &[PARAMS, read("this_pass"), read("scales"), read("a"), read("x"), read("norm_weight"), write("t")],

@@ -18,7 +18,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/expert_tiles.wgsl`.
+/// The contract with `shaders/rare/model/expert_tiles.wgsl`.
 pub static TILES: KernelSpec = KernelSpec {
     kernel_name: "expert_tiles",
     bindings: &[PARAMS, read("this_pass"), read("routes"), write("plan")],
@@ -26,7 +26,7 @@ pub static TILES: KernelSpec = KernelSpec {
     overrides: &["EXPERTS", "TOP", "TILE", "ENTRIES_AT", "HEADS"],
 };
 
-/// The contract with `shaders/model/mat_mul_experts.wgsl`.
+/// The contract with `shaders/rare/model/mat_mul_experts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_experts",
     bindings: &[PARAMS, read("plan"), read("x"), read("w_vec"), read("w_word"), read("bias"), write("y")],
@@ -51,7 +51,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     ],
 };
 
-/// The contract with `shaders/model/expert_add.wgsl`.
+/// The contract with `shaders/rare/model/expert_add.wgsl`.
 pub static ADD: KernelSpec = KernelSpec {
     kernel_name: "expert_add",
     bindings: &[PARAMS, read("routes"), read("z"), write("y")],

@@ -22,7 +22,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/mat_vec_experts.wgsl`.
+/// The contract with `shaders/rare/model/mat_vec_experts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_vec_experts",
     bindings: &[

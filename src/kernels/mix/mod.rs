@@ -16,7 +16,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/mix.wgsl`.
+/// The contract with `shaders/rare/model/mix.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mix",
     bindings: &[PARAMS, read("indices"), read("weights"), read("x"), write("y")],

@@ -15,7 +15,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/route.wgsl`.
+/// The contract with `shaders/rare/model/route.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "route",
     bindings: &[PARAMS, read("logits"), read("bias"), read("expert_scales"), write("routes")],

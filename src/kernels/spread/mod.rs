@@ -7,7 +7,7 @@ pub mod reference;
 use super::norm::Rows;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/model/spread.wgsl`.
+/// The contract with `shaders/rare/model/spread.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "spread",
     bindings: &[PARAMS, read("length_of"), write("x")],

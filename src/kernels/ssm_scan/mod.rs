@@ -8,7 +8,7 @@ pub mod reference;
 use super::norm::Rows;
 use super::spec::{Dispatch, Extent, Grid, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/model/ssm_scan.wgsl`.
+/// The contract with `shaders/rare/model/ssm_scan.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "ssm_scan",
     bindings: &[PARAMS, read("this_pass"), read("zdt"), read("xbc"), read("heads"), write("state"), write("y")],
@@ -16,7 +16,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "LANES", "HEADS", "HEAD_DIM", "STATE", "GROUPS", "STRIDE", "Z_AT", "DT_AT"],
 };
 
-/// The contract with `shaders/model/ssm_chunk_products.wgsl`.
+/// The contract with `shaders/rare/model/ssm_chunk_products.wgsl`.
 pub static CHUNK_PRODUCTS: KernelSpec = KernelSpec {
     kernel_name: "ssm_chunk_products",
     bindings: &[PARAMS, read("this_pass"), read("xbc"), write("products")],
@@ -24,7 +24,7 @@ pub static CHUNK_PRODUCTS: KernelSpec = KernelSpec {
     overrides: &["TILE", "CHUNK", "STATE", "GROUPS", "STRIDE", "B_AT"],
 };
 
-/// The contract with `shaders/model/ssm_chunk_scan.wgsl`.
+/// The contract with `shaders/rare/model/ssm_chunk_scan.wgsl`.
 pub static CHUNK_SCAN: KernelSpec = KernelSpec {
     kernel_name: "ssm_chunk_scan",
     bindings: &[

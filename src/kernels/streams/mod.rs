@@ -7,7 +7,7 @@ pub mod reference;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 use crate::model::program::StreamSpec;
 
-/// The contract with `shaders/model/streams.wgsl`.
+/// The contract with `shaders/rare/model/streams.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "streams",
     bindings: &[PARAMS, read("base"), read("x"), read("router"), read("w"), write("y")],

@@ -19,7 +19,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/turn.wgsl`.
+/// The contract with `shaders/rare/model/turn.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "turn",
     bindings: &[PARAMS, read("turns"), write("x")],

@@ -10,7 +10,7 @@ use super::caps::Caps;
 use super::delta_net::{DeltaHeads, with_column_sums};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/model/wkv.wgsl`.
+/// The contract with `shaders/rare/model/wkv.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "wkv",
     bindings: &[

@@ -7,7 +7,7 @@ pub mod reference;
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
-/// The contract with `shaders/model/wkv_output.wgsl`.
+/// The contract with `shaders/rare/model/wkv_output.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "wkv_output",
     bindings: &[PARAMS, read("r"), read("w"), read("k"), read("v"), read("gate"), read("of_heads"), write("y")],

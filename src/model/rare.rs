@@ -1,0 +1,38 @@
+//! Which models need what pages do not load with the WebAssembly: `shaders/rare/` and the codes of the grids.
+
+use super::op::Op;
+use super::program::Program;
+use crate::gguf::GgmlType;
+
+/// Whether a page must give the rare shaders and grids before it runs `program` over tensors of these types. Adapters
+/// need them too, on any model.
+///
+/// A dense transformer with usual tensor types needs none. Experts, recurrent layers, encoders and the other operations
+/// of few families do; `tests/dispatches.rs` compares this with the shaders that all families run.
+pub fn needs_rare(program: &Program, types: impl IntoIterator<Item = GgmlType>) -> bool {
+    !program.all_ops().all(is_usual) || types.into_iter().any(is_rare)
+}
+
+fn is_usual(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Embed { .. }
+            | Op::EmbedPlace { .. }
+            | Op::Norm { .. }
+            | Op::Linear { .. }
+            | Op::Rope { .. }
+            | Op::Attend { .. }
+            | Op::Pool { .. }
+            | Op::Gate { .. }
+            | Op::GateHeads { .. }
+            | Op::Activate { .. }
+            | Op::Add { .. }
+            | Op::Scale { .. }
+            | Op::SoftCap { .. }
+    )
+}
+
+/// The types whose shaders are in `shaders/rare/`.
+fn is_rare(ty: GgmlType) -> bool {
+    matches!(ty, GgmlType::MXFP4 | GgmlType::NVFP4 | GgmlType::TQ1_0 | GgmlType::TQ2_0) || ty.format().grid().is_some()
+}
