@@ -3,18 +3,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { readJson, ROOT, Stop, which } from './common.mjs';
+import { browserPlaces } from './system.mjs';
+import { pace } from './watch.mjs';
 
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome'];
-const PLACES = [
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
-];
-
 /** Path of Chrome or Chromium: `CHROME`, then PATH, then the usual places; null when there is none. */
 export function findBrowser() {
   if (process.env.CHROME) return fs.existsSync(process.env.CHROME) ? process.env.CHROME : null;
-  return firstOf(BROWSERS.map((name) => which(name))) ?? firstOf(PLACES.map((file) => fs.existsSync(file) && file));
+  return (
+    firstOf(BROWSERS.map((name) => which(name))) ?? firstOf(browserPlaces().map((file) => fs.existsSync(file) && file))
+  );
 }
 
 /** Path of chromedriver: `CHROMEDRIVER`, then PATH, then beside the browser; null when there is none. */
@@ -27,8 +25,11 @@ export function findDriver() {
 
 const firstOf = (list) => list.find(Boolean) ?? null;
 
-/** How long a page may take for one step: no limit on any machine, only the end of what hangs. */
-export const PATIENCE_MS = 240_000;
+/**
+ * How long a page may take for one step: no limit on any machine, only the end of what hangs. The more the machine has
+ * to do, the longer.
+ */
+export const PATIENCE_MS = Math.round(240_000 / Math.max(pace(), 1 / 8));
 
 /** The flags in webdriver.json, so that every kind of test meets the same browser. */
 export function browserFlags() {
@@ -45,7 +46,7 @@ export const FAKE_CAMERA = ['--use-fake-device-for-media-stream'];
 export async function openBrowser({ args = [] } = {}) {
   const executablePath = findBrowser();
   if (!executablePath)
-    throw new Stop('no Chrome or Chromium was found', 'run `npm run setup`, or set CHROME to its path');
+    throw new Stop('no Chrome or Chromium was found', 'install Chrome, or set CHROME to the path of one');
   const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({ executablePath, headless: true, args: [...browserFlags(), ...args] });
   const newContext = browser.newContext.bind(browser);

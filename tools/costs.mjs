@@ -7,13 +7,13 @@
 
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { cargoHome, ROOT, runMain, Stop, which } from './common.mjs';
-import { rustEnv } from './toolchain.mjs';
+import { ROOT, runMain, Stop } from './common.mjs';
+import { findCargo, rustEnv } from './toolchain.mjs';
 
 const EXAMPLE = ['run', '--quiet', '--example', 'costs', '--no-default-features', '--features', 'harness', '--'];
 
 async function main() {
-  const cargo = which('cargo', [path.join(cargoHome(), 'bin')]);
+  const cargo = findCargo();
   if (!cargo) throw new Stop('no cargo', 'npm run setup installs it');
   const env = { ...process.env, ...rustEnv(path.dirname(cargo)) };
   // Paths of files are those of where the command was given.

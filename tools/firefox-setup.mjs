@@ -21,6 +21,7 @@ export function firefoxDone() {
 /** Why this machine cannot be set up, or null. */
 export function firefoxSkipped() {
   if (!which('apt-get') || !which('dpkg-deb')) return 'only Debian packages Firefox and lavapipe in a way known here';
+  if (process.env.WEBGGUF_APT === '0') return 'WEBGGUF_APT=0 installs nothing';
   if (!isRoot()) return 'apt-get needs root: run `npm run setup` as root once, or set FIREFOX and VK_DRIVER_FILES';
   return null;
 }

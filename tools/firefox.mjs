@@ -7,13 +7,14 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE_MS } from './browser.mjs';
 import { CACHE, Stop, which } from './common.mjs';
 
 /** Where firefox-setup.mjs unpacks lavapipe, and the manifest by which the Vulkan loader finds it. */
 export const DRIVER = path.join(CACHE, 'lavapipe');
 export const MANIFEST = path.join(DRIVER, 'driver.json');
 
-const START_MS = 240_000;
+const START_MS = PATIENCE_MS;
 const PREFERENCES = {
   'dom.webgpu.enabled': true,
   // A driver without a GPU is on the list of those that are not trusted.
@@ -107,7 +108,7 @@ async function connect(child, profile) {
   const port = await portOf(child, path.join(profile, 'MarionetteActivePort'));
   const send = await openSocket(port);
   await send('WebDriver:NewSession', { capabilities: { alwaysMatch: { pageLoadStrategy: 'normal' } } });
-  await send('WebDriver:SetTimeouts', { script: 900_000, pageLoad: 240_000 });
+  await send('WebDriver:SetTimeouts', { script: 4 * PATIENCE_MS, pageLoad: PATIENCE_MS });
   return {
     open: (url) => send('WebDriver:Navigate', { url }),
     evaluate: async (work, ...args) => {

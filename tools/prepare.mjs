@@ -1,11 +1,10 @@
 // Prepares a machine to build and test: `npm run setup`, and first thing in `npm start` and `npm test`.
 //
 // Each step knows how to tell that it is done (in milliseconds), how to do itself, and what to say when it cannot.
-// Steps with `skipped`, which says why this machine cannot do them, serve single suites of tests: those are skipped
-// without.
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { cargoInstall } from './bindgen.mjs';
 import { findBrowser, findDriver } from './browser.mjs';
 import {
   ask,
@@ -15,7 +14,7 @@ import {
   isMain,
   isRoot,
   must,
-  programIn,
+  readJson,
   ROOT,
   run,
   runMain,
@@ -25,41 +24,56 @@ import {
   withLock,
 } from './common.mjs';
 import { firefoxDone, firefoxSkipped, prepareFirefox } from './firefox-setup.mjs';
+import { npmCommand } from './system.mjs';
 import {
   bindgenVersion,
-  findBindgen,
+  findTestRunner,
   findToolchain,
   hasCargoCommand,
+  neededRust,
+  oldRust,
   remapFlags,
   rustEnv,
   TARGET,
 } from './toolchain.mjs';
 
 const DEBIAN_RUST = ['rustc-web', 'cargo-web', 'rust-web-src', 'lld'];
-const DEBIAN_CHROMIUM = ['chromium', 'chromium-driver'];
 const NPM_STAMP = path.join(ROOT, 'node_modules', '.lock-hash');
 
+/**
+ * `forTests` are needed by tests alone: to build and to serve, Node.js and Rust are enough. A step with `skipped` is for
+ * single suites, which are skipped where it says why.
+ */
 const STEPS = [
+  { name: 'Node.js', done: nodeDone, perform: refuseNode },
   { name: `Rust for ${TARGET}`, done: async () => (await findToolchain())?.version, perform: prepareRust },
-  { name: 'wasm-bindgen', done: findBindgen, perform: installBindgen },
-  { name: 'Chromium and its driver', done: () => findBrowser() && findDriver(), perform: prepareChromium },
   { name: 'npm packages', done: npmDone, perform: prepareNpm },
-  { name: 'rustfmt and clippy', done: lintersDone, perform: prepareLinters, skipped: lintersSkipped },
+  { name: 'Chrome or Chromium', done: findBrowser, perform: () => aptInstall(['chromium'], CHROME), forTests: true },
+  {
+    name: 'chromedriver',
+    done: findDriver,
+    perform: () => aptInstall(['chromium-driver'], 'or set CHROMEDRIVER to its path'),
+    skipped: aptSkipped,
+    forTests: true,
+  },
+  { name: 'the runner of wasm-bindgen', done: findTestRunner, perform: installRunner, forTests: true },
+  { name: 'rustfmt and clippy', done: lintersDone, perform: prepareLinters, skipped: lintersSkipped, forTests: true },
   {
     name: 'Firefox and lavapipe',
     done: firefoxDone,
     perform: () => prepareFirefox((packages) => aptInstall(packages, 'or set FIREFOX to its path')),
     skipped: firefoxSkipped,
+    forTests: true,
   },
 ];
 
 /**
  * Runs the steps that are not done. Throws `Stop` at the first that cannot be done.
- * @param {{quiet?: boolean, tests?: boolean}} [options] `tests`: also what only single suites of tests need
+ * @param {{quiet?: boolean, tests?: boolean}} [options] `tests`: also what only tests need
  */
 export async function prepare({ quiet = false, tests = false } = {}) {
   await withLock('prepare', async () => {
-    for (const step of STEPS) if (tests || !step.skipped) await performStep(step, quiet);
+    for (const step of STEPS) if (tests || !step.forTests) await performStep(step, quiet);
   });
 }
 
@@ -84,21 +98,43 @@ async function performStep(step, quiet) {
 
 const shorten = (state) => (typeof state === 'string' ? state.replace(`${ROOT}${path.sep}`, '') : 'up to date');
 
+// ---- Node.js --------------------------------------------------------------------------------------------------------
+
+const neededNode = () => /\d+\.\d+/.exec(readJson(path.join(ROOT, 'package.json')).engines.node)[0];
+
+/** Whether a version such as `v20.19.0` is at least one such as `20.19`. */
+export function isNodeNewEnough(version, needed) {
+  const [have, want] = [version.replace('v', ''), needed].map((text) => text.split('.').map(Number));
+  return have[0] > want[0] || (have[0] === want[0] && have[1] >= want[1]);
+}
+
+function nodeDone() {
+  return isNodeNewEnough(process.version, neededNode()) ? process.version : null;
+}
+
+function refuseNode() {
+  throw new Stop(`Node.js ${process.version} is too old`, `install ${neededNode()} or newer, from https://nodejs.org`);
+}
+
 // ---- Rust -----------------------------------------------------------------------------------------------------------
 
 async function prepareRust() {
   const rustup = findRustup();
-  if (rustup && process.env.WEBGGUF_RUST !== '/usr/bin' && (await addRustupTarget(rustup))) return;
-  if (!which('apt-get')) {
+  const old = oldRust();
+  if (old)
     throw new Stop(
-      `no Rust toolchain that builds for ${TARGET}`,
-      `install rustup (https://rustup.rs), then \`rustup target add ${TARGET}\``,
+      `${old} is too old`,
+      `webgguf needs ${neededRust()} or newer: ${rustup ? '`rustup update stable`' : RUSTUP}`,
     );
-  }
-  await aptInstall(DEBIAN_RUST, `Rust for ${TARGET}: or run \`rustup target add ${TARGET}\` where rustup is online`);
+  if (rustup && process.env.WEBGGUF_RUST !== '/usr/bin' && (await addRustupTarget(rustup))) return;
+  if (!which('apt-get'))
+    throw new Stop(`no Rust that builds for ${TARGET}`, rustup ? `\`rustup target add ${TARGET}\`` : RUSTUP);
+  await aptInstall(DEBIAN_RUST, `or ${RUSTUP}`);
   linkLinker();
   await buildStandardLibrary();
 }
+
+const RUSTUP = 'install rustup (https://rustup.rs), which brings Rust, and open a new terminal';
 
 const findRustup = () => which('rustup', [path.join(cargoHome(), 'bin')]);
 
@@ -168,37 +204,26 @@ async function buildStandardLibrary() {
 // ---- tools ----------------------------------------------------------------------------------------------------------
 
 /** Installs into cargo's own folder, or beside the project when another version is there already. */
-async function installBindgen() {
+async function installRunner() {
   const { bin } = await findToolchain();
   const taken = which('wasm-bindgen', [path.join(cargoHome(), 'bin')]);
   const place = taken ? ['--root', path.join(CACHE, 'cargo')] : [];
-  const crate = ['wasm-bindgen-cli', '--version', bindgenVersion()];
-  const env = { ...rustEnv(bin), CARGO_TARGET_DIR: path.join(CACHE, 'install') };
-  const install = (...flags) => {
-    console.log(`  cargo install ${[...crate, ...flags].join(' ')} (some minutes, once)`);
-    return must(programIn(bin, 'cargo'), ['install', ...crate, ...flags, ...place], { cwd: CACHE, env, quiet: true });
-  };
-  try {
-    await install('--locked');
-  } catch (error) {
-    if (!lacksLockedVersion(error.message)) throw error;
-    console.log('  this registry lacks a version that the lock file of wasm-bindgen-cli names; cargo chooses another');
-    await install();
-  }
+  console.log('  cargo install wasm-bindgen-cli (two minutes on two cores, once)');
+  await cargoInstall({ bin }, ['wasm-bindgen-cli', '--version', bindgenVersion(), ...place], CACHE);
 }
 
-/** Whether cargo failed because the registry lacks a version that a lock file names; mirrors can be behind. */
-export const lacksLockedVersion = (output) => /failed to select a version .*\(locked to /.test(output);
+const CHROME = 'or install Chrome, or set CHROME to the path of Chrome or Chromium';
 
-async function prepareChromium() {
-  const hint = 'or install Chrome and chromedriver and set CHROME and CHROMEDRIVER to their paths';
-  if (!which('apt-get')) throw new Stop('no Chrome or Chromium with its chromedriver', hint.slice(3));
-  await aptInstall(DEBIAN_CHROMIUM, hint);
+/** Why nothing can be installed here by Debian's packages, or null. */
+function aptSkipped() {
+  if (!which('apt-get')) return 'not found, and no Debian to install it from';
+  return isRoot() && process.env.WEBGGUF_APT !== '0' ? null : 'not found, and apt-get is not to be used here';
 }
 
 let aptUpdated = false;
 
 async function aptInstall(packages, hint) {
+  if (!which('apt-get')) throw new Stop(`missing: ${packages.join(', ')}`, hint.replace(/^or /, ''));
   if (!isRoot() || process.env.WEBGGUF_APT === '0') {
     throw new Stop(
       `these Debian packages are missing: ${packages.join(' ')}`,
@@ -225,7 +250,8 @@ function npmDone() {
 }
 
 async function prepareNpm() {
-  if (!which('npm')) throw new Stop('npm was not found', 'install Node.js 20.19 or newer with npm');
+  if (!npmCommand()) throw new Stop('npm was not found', `install Node.js ${neededNode()} or newer with npm`);
+  console.log('  npm ci (half a minute)');
   // What the lock file holds and nothing else; no package here needs a script of its own.
   await must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], { quiet: true });
   fs.writeFileSync(NPM_STAMP, lockHash());

@@ -44,9 +44,10 @@ export const MOUNTS = {
  * Starts a server on a free port of this machine.
  * @param {{port?: number, host?: string, mounts?: Record<string, string>, onReport?: (value: unknown) => void,
  *   routes?: Record<string, (request, response) => void>, cacheControl?: string,
- *   isIsolated?: boolean}} [options] `port` 0 picks one;
+ *   isIsolated?: boolean, harness?: Harness}} [options] `port` 0 picks one;
  *   `mounts` are added to `MOUNTS`; `onReport` gets the JSON of each `POST /result`; `routes` answer exact paths before
- *   any file does; `cacheControl` is `no-store` unless given; with `isIsolated` pages are cross-origin isolated
+ *   any file does; `cacheControl` is `no-store` unless given; with `isIsolated` pages are cross-origin isolated;
+ *   `harness` says whether `www/harness/` is built, and builds it
  * @returns {Promise<{url: string, server: http.Server, close: () => Promise<void>}>} `url` without a slash at its end
  */
 export async function serve(options = {}) {
@@ -68,17 +69,51 @@ export async function serve(options = {}) {
   };
 }
 
-async function answer(request, response, mounts, { routes = {}, onReport, cacheControl = 'no-store', isIsolated }) {
+async function answer(request, response, mounts, options) {
+  const { routes = {}, onReport, cacheControl = 'no-store', isIsolated, harness = WRITTEN } = options;
   const { pathname } = new URL(request.url, 'http://localhost');
   response.setHeader('Cache-Control', cacheControl);
   if (isIsolated) ISOLATED.forEach(([name, value]) => response.setHeader(name, value));
   if (Object.hasOwn(routes, pathname)) return routes[pathname](request, response);
   if (request.method === 'POST' && pathname === '/result') return takeReport(request, response, onReport);
   if (request.method !== 'GET' && request.method !== 'HEAD') return fail(response, 405, 'only GET and HEAD');
+  if (pathname.startsWith(HARNESS) && answerWithoutHarness(request, response, pathname, harness)) return undefined;
   const file = locate(pathname, mounts);
   const stat = file && fs.statSync(file, { throwIfNoEntry: false });
   if (!stat?.isFile()) return fail(response, 404, `${pathname} is not here`);
   return sendFile(request, response, file, stat.size);
+}
+
+/** Where kernels.html finds the module that it runs, and what it is told as long as that is not built. */
+const HARNESS = '/harness/';
+const STATUS = `${HARNESS}status.json`;
+export const HARNESS_COMMAND = 'npm run build -- --harness';
+
+/**
+ * @typedef {{isBuilt: () => boolean, isBuilding: () => boolean, begin?: () => void, error?: () => string | undefined}}
+ *   Harness whether the module of kernels.html is built, and what builds it
+ */
+
+/** For a server that builds nothing: what lies there is taken. */
+const WRITTEN = {
+  isBuilt: () => fs.existsSync(path.join(MOUNTS['/'], HARNESS, 'webgguf.js')),
+  isBuilding: () => false,
+};
+
+/**
+ * Answers `/harness/status.json`, and with 503 all else there while it is not built. A page of this server that asks for
+ * the module begins the build; a page of another site does not.
+ * @returns {boolean} whether it was answered
+ */
+function answerWithoutHarness(request, response, pathname, harness) {
+  const isStatus = pathname === STATUS;
+  if (!isStatus && harness.isBuilt()) return false;
+  const site = request.headers['sec-fetch-site'];
+  if (!isStatus && site === 'same-origin') harness.begin?.();
+  const status = { built: harness.isBuilt(), building: harness.isBuilding(), command: HARNESS_COMMAND };
+  const body = JSON.stringify({ ...status, error: harness.error?.() });
+  response.writeHead(isStatus ? 200 : 503, { 'Content-Type': 'application/json' }).end(body);
+  return true;
 }
 
 /** The file behind a URL path, or null when it would leave its folder. */

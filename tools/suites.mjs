@@ -4,10 +4,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { browserProgram, browserPrograms, compileBrowserPrograms } from './browser-tests.mjs';
+import { buildHarness } from './build.mjs';
+import { findDriver } from './browser.mjs';
+import { filesUnder, ROOT, run, Stop } from './common.mjs';
+import { added, countCargo, countNode, hasFailedTest } from './counting.mjs';
+import { driverEnv, findDriverManifest } from './firefox.mjs';
+import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
+import { BARE } from './modules.mjs';
+import { runPrograms } from './programs.mjs';
 import {
   ARITHMETIC_BUDGET,
-  BARE,
-  buildHarness,
   core,
   GRAMMAR_BUDGET,
   isForArithmetic,
@@ -19,15 +25,9 @@ import {
   SIZE_BUDGET,
   sizes,
   sum,
-} from './build.mjs';
-import { findDriver } from './browser.mjs';
-import { cargoHome, filesUnder, ROOT, run, Stop, which } from './common.mjs';
-import { added, countCargo, countNode, hasFailedTest } from './counting.mjs';
-import { driverEnv, findDriverManifest } from './firefox.mjs';
-import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
-import { runPrograms } from './programs.mjs';
+} from './sizes.mjs';
 import { style } from './style.mjs';
-import { rustEnv } from './toolchain.mjs';
+import { findCargo, rustEnv } from './toolchain.mjs';
 import { watch } from './watch.mjs';
 
 /**
@@ -151,8 +151,6 @@ async function types() {
 }
 
 // ---- cargo ----------------------------------------------------------------------------------------------------------
-
-const findCargo = () => which('cargo', [path.join(cargoHome(), 'bin')]);
 
 /** How cargo is asked for one program of those that it has built. */
 const SELECTORS = { lib: '--lib', cdylib: '--lib', rlib: '--lib', bin: '--bin', example: '--example', test: '--test' };

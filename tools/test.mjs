@@ -6,13 +6,14 @@
 
 import fs from 'node:fs';
 import os from 'node:os';
-import { build, sum } from './build.mjs';
+import { build } from './build.mjs';
 import { CACHE, isMain, runMain, seconds, Stop } from './common.mjs';
 import { added } from './counting.mjs';
 import { inLanes } from './lanes.mjs';
 import { prepare } from './prepare.mjs';
 import { FLAKY, runAgain } from './programs.mjs';
 import { option } from './serve.mjs';
+import { sum } from './sizes.mjs';
 import { isWhole, SUITES } from './suites.mjs';
 
 /** A browser and what it does in software beside a compiler: two suites at a time need a core and this much each. */

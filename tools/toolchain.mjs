@@ -9,7 +9,12 @@ import { ask, CACHE, cargoHome, hashOf, programIn, readJson, ROOT, run, which, w
 import { pathFolders } from './system.mjs';
 
 export const TARGET = 'wasm32-unknown-unknown';
-export const TOOL_FOLDERS = () => [path.join(CACHE, 'cargo', 'bin'), path.join(cargoHome(), 'bin')];
+/** Where wasm-bindgen's own programs may be, and the small one of tools/bindgen. */
+export const TOOL_FOLDERS = () => [
+  path.join(CACHE, 'cargo', 'bin'),
+  path.join(cargoHome(), 'bin'),
+  path.join(CACHE, 'bindgen', 'bin'),
+];
 
 const PROBE = `#[unsafe(no_mangle)] pub extern "C" fn probe(x: u32) -> u32 { format!("{x}").len() as u32 }`;
 const PROBED = path.join(CACHE, 'toolchain.json');
@@ -23,8 +28,29 @@ export function bindgenVersion() {
 /** Folders that may hold a cargo with its rustc, in order of preference. `WEBGGUF_RUST` names one and only one. */
 function candidates() {
   if (process.env.WEBGGUF_RUST) return [process.env.WEBGGUF_RUST];
-  const first = which('cargo', [path.join(cargoHome(), 'bin')]);
+  const first = findCargo();
   return [...new Set([first && path.dirname(first), '/usr/bin'])].filter(Boolean);
+}
+
+/** Path of cargo, or null. */
+export const findCargo = () => which('cargo', [path.join(cargoHome(), 'bin')]);
+
+/** The Rust that Cargo.toml asks for, such as `1.95`. */
+export function neededRust() {
+  return /^rust-version = "([\d.]+)"/m.exec(fs.readFileSync(path.join(ROOT, 'Cargo.toml'), 'utf8'))[1];
+}
+
+/** Whether what `rustc -V` says is older than a version such as `1.95`. */
+export function isOlderThan(version, needed) {
+  const [have, want] = [/rustc (\d+)\.(\d+)/.exec(version)?.slice(1), needed.split('.')];
+  const [major, minor] = want.map(Number).map((number, i) => Number(have?.[i]) - number);
+  return major < 0 || (major === 0 && minor < 0);
+}
+
+/** The first Rust that is there and too old, by its name, or null. */
+export function oldRust() {
+  const versions = candidates().map((bin) => ask(programIn(bin, 'rustc'), ['-V']));
+  return versions.find((version) => version && isOlderThan(version, neededRust())) ?? null;
 }
 
 /** The toolchain that can build for wasm32: `{bin, version}`, or null. Milliseconds when asked before. */
@@ -34,7 +60,7 @@ export async function findToolchain() {
     if (!fs.existsSync(rustc) || !fs.existsSync(programIn(bin, 'cargo'))) continue;
     const version = ask(rustc, ['-vV']);
     const libraries = ask(rustc, ['--print', 'target-libdir', '--target', TARGET]);
-    if (!version || !libraries || !fs.existsSync(libraries)) continue;
+    if (!version || !libraries || !fs.existsSync(libraries) || isOlderThan(version, neededRust())) continue;
     if (await canCompile(rustc, version, libraries)) return { bin, version: version.split('\n')[0] };
   }
   return null;
@@ -85,21 +111,19 @@ export function remapFlags() {
 }
 
 /** Path of wasm-bindgen in the version the crate needs, or null. */
-export function findBindgen() {
-  const wanted = `wasm-bindgen ${bindgenVersion()}`;
+export const findBindgen = () => findOfBindgen('wasm-bindgen');
+
+/** Path of its runner of tests in that version, or null. */
+export const findTestRunner = () => findOfBindgen('wasm-bindgen-test-runner');
+
+function findOfBindgen(name) {
+  const wanted = `${name} ${bindgenVersion()}`;
   const folders = [...TOOL_FOLDERS(), ...pathFolders()];
   for (const folder of new Set(folders)) {
-    const file = programIn(folder, 'wasm-bindgen');
+    const file = programIn(folder, name);
     if (fs.existsSync(file) && ask(file, ['--version']) === wanted) return file;
   }
   return null;
-}
-
-/** Path of the runner of tests beside wasm-bindgen, or null. */
-export function findTestRunner() {
-  const tool = findBindgen();
-  const file = tool && programIn(path.dirname(tool), 'wasm-bindgen-test-runner');
-  return file && fs.existsSync(file) ? file : null;
 }
 
 /** Whether cargo has this subcommand (`fmt`, `clippy`) in the toolchain in `bin`. */

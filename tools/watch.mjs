@@ -13,8 +13,8 @@ const ALL = 480;
 /** Less than this share of a core is standing still: a browser that waits still paints and counts. */
 const SHARE = 0.01;
 
-/** How much a look counts: of a core's time a program gets this share at least. */
-function pace() {
+/** Of a core's time a program gets this share at least, by what the machine has had to do in the last minute. */
+export function pace() {
   const [load] = os.loadavg();
   return Math.min(1, os.availableParallelism() / Math.max(load, 1));
 }

@@ -80,7 +80,7 @@ test('models on the device of a Gpu: one device, hidden states as tensors, each 
     const gone = await failure(WasmModel.load(url, { gpu }));
     await second.free();
     await own.free();
-    const late = new Promise((resolve) => setTimeout(resolve, 60_000));
+    const late = new Promise((resolve) => setTimeout(resolve, 240_000));
     await Promise.race([late, Promise.all(devices.map(({ device }) => device.lost))]);
     return {
       ids: [alone, shared, again, after].map(({ ids }) => [...ids].join()),

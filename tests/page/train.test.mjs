@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { PATIENCE_MS } from '../../tools/browser.mjs';
 import { ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { openSite, screenshot, violations } from './site.mjs';
@@ -442,7 +443,7 @@ test('a small model learns, in two parts, for real', { skip }, async (t) => {
     pages.push(await openPage(context, `${site.url}/train.html`));
   };
   const evaluate = (work, argument) => pages.at(-1).evaluate(work, argument);
-  t.diagnostic(await trainInParts({ open, evaluate, patience: 120 }));
+  t.diagnostic(await trainInParts({ open, evaluate, patience: PATIENCE_MS / 1000 }));
   assert.deepEqual(
     pages.flatMap(({ crashes }) => crashes),
     [],

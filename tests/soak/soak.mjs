@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { openBrowser } from '../../tools/browser.mjs';
+import { openBrowser, PATIENCE_MS } from '../../tools/browser.mjs';
 import { ROOT } from '../../tools/common.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { faultyRoutes, pick, randomOf } from './faults.mjs';
@@ -18,7 +18,7 @@ const TABS = 3;
 /** What goes wrong in the page; `null` as often as all others. */
 export const FAULTS = ['device', 'worker', 'full', 'abort', 'close', 'pause'];
 /** Longer than any request may take: one that is not over then hangs. */
-const HANGS_MS = 120_000;
+const HANGS_MS = PATIENCE_MS;
 /** Heaps of JavaScript may end this much larger than they were after the first quarter. */
 const MOST_GROWTH = 8 << 20;
 

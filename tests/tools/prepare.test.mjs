@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lacksLockedVersion } from '../../tools/prepare.mjs';
+import { lacksLockedVersion } from '../../tools/bindgen.mjs';
 
 test('a lock file is given up only where the registry lacks a version of it', () => {
   const lacking = 'error: failed to select a version for the requirement `webpki-roots = "^1.0.10"` (locked to 1.0.11)';

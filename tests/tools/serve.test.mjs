@@ -6,7 +6,8 @@ import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { ROOT } from '../../tools/common.mjs';
-import { addressesOf, parseRange, serve } from '../../tools/serve.mjs';
+import { addressesOf, HARNESS_COMMAND, parseRange, serve } from '../../tools/serve.mjs';
+import { lazyHarness } from '../../tools/start.mjs';
 
 const NAME = 'shaders/tensor';
 const FILE = fs.readdirSync(path.join(ROOT, NAME)).find((name) => name.endsWith('.wgsl'));
@@ -90,4 +91,55 @@ test('a server for all of the network names addresses that work', () => {
     'http://192.168.1.7:8080',
   ]);
   assert.deepEqual(addressesOf('http://127.0.0.1:8080', '127.0.0.1', interfaces), ['http://127.0.0.1:8080']);
+});
+
+// ---- what kernels.html runs -----------------------------------------------------------------------------------------
+
+const asPage = { headers: { 'Sec-Fetch-Site': 'same-origin' } };
+
+test('while the module of kernels.html is not built, its status says what to do', async () => {
+  const harness = { isBuilt: () => false, isBuilding: () => false };
+  const { url, close } = await serve({ harness });
+  try {
+    const module = await fetch(`${url}/harness/webgguf.js`, asPage);
+    assert.equal(module.status, 503);
+    const status = await (await fetch(`${url}/harness/status.json`)).json();
+    assert.deepEqual(status, { built: false, building: false, command: HARNESS_COMMAND });
+  } finally {
+    await close();
+  }
+});
+
+test('a page of the server begins the build, once; another site, or asking for its status, does not', async () => {
+  const lines = [];
+  let works = 0;
+  let end;
+  const work = () => {
+    works += 1;
+    return new Promise((resolve, reject) => {
+      end = { resolve, reject };
+    });
+  };
+  const harness = await lazyHarness({ isBuilt: async () => false, work, log: (line) => lines.push(line) });
+  const { url, close } = await serve({ harness });
+  const status = async () => (await fetch(`${url}/harness/status.json`, asPage)).json();
+  const ask = (site) => fetch(`${url}/harness/webgguf.js`, { headers: { 'Sec-Fetch-Site': site } });
+  try {
+    for (const site of ['cross-site', 'same-site', 'none']) assert.equal((await ask(site)).status, 503);
+    assert.deepEqual([(await status()).building, works], [false, 0]);
+    await ask('same-origin');
+    await ask('same-origin');
+    assert.deepEqual([(await status()).building, works], [true, 1]);
+    end.reject(new Error('no space left'));
+    while ((await status()).building);
+    assert.equal((await status()).error, 'no space left');
+    await ask('same-origin');
+    end.resolve();
+    while ((await status()).building);
+    const last = await status();
+    assert.deepEqual([last.built, last.error, works], [true, undefined, 2]);
+    assert.match(lines[0], /takes 5 minutes/);
+  } finally {
+    await close();
+  }
 });
