@@ -6,18 +6,16 @@ use serde_json::{Value, json};
 use toktrie::TokenId;
 
 use crate::gbnf::lark_of_gbnf;
+use crate::schema;
 use crate::vocabulary::Vocabulary;
 
 /// Bytes of the text of a grammar, at most.
 const MAX_BYTES: usize = 1 << 20;
 
-/// White space between the parts of JSON: as people and models write it, but never without end, which is what small
-/// models do that may.
-const WHITE_SPACE: &str = r"[ ]|\n[ \t]{0,20}";
-
 /// What the tokens of a text must spell, compiled for a vocabulary.
 pub struct Grammar {
     fresh: llguidance::Matcher,
+    notes: Vec<String>,
 }
 
 impl Grammar {
@@ -28,8 +26,18 @@ impl Grammar {
     /// What is wrong with `text`, and where.
     pub fn new(vocabulary: &Vocabulary, kind: &str, text: &str) -> Result<Self> {
         ensure!(text.len() <= MAX_BYTES, "the {kind} has {} bytes, {MAX_BYTES} are possible", text.len());
-        let parser = vocabulary.factory.create_parser(top_level(kind, text)?)?;
-        Ok(Self { fresh: llguidance::Matcher::new(Ok(parser)) })
+        let compiles = |schema: &Value| {
+            let alone = TopLevelGrammar::from_json_schema(schema.clone());
+            vocabulary.factory.create_parser(alone).is_ok()
+        };
+        let (grammar, notes) = top_level(kind, text, &compiles)?;
+        let parser = vocabulary.factory.create_parser(grammar)?;
+        Ok(Self { fresh: llguidance::Matcher::new(Ok(parser)), notes })
+    }
+
+    /// What the schemas ask for and texts need not follow.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The start of a text.
@@ -38,54 +46,37 @@ impl Grammar {
     }
 }
 
-fn top_level(kind: &str, text: &str) -> Result<TopLevelGrammar> {
-    Ok(match kind {
-        "json_object" => TopLevelGrammar::from_json_schema(with_white_space(json!({ "type": "object" }))),
+/// A grammar, and what its schemas say that it does not.
+fn top_level(kind: &str, text: &str, compiles: &dyn Fn(&Value) -> bool) -> Result<(TopLevelGrammar, Vec<String>)> {
+    let mut notes = Vec::new();
+    let grammar = match kind {
+        "json_object" => TopLevelGrammar::from_json_schema(schema::prepared(json!({ "type": "object" }))?.0),
         "json_schema" => {
-            let mut schema = serde_json::from_str(text)?;
-            forbid_leap_seconds(&mut schema);
-            TopLevelGrammar::from_json_schema(with_white_space(schema))
+            let prepared = settled(serde_json::from_str(text)?, compiles, &mut notes)?;
+            TopLevelGrammar::from_json_schema(prepared)
         }
         "regex" => TopLevelGrammar::from_regex(text),
         "choice" => TopLevelGrammar::from_lark(lark_of_choice(text)?),
-        "lark" => TopLevelGrammar::from_lark(text.to_owned()),
+        "lark" => {
+            let settle = &mut |schema| settled(schema, compiles, &mut notes);
+            TopLevelGrammar::from_lark(schema::in_lark(text, settle)?)
+        }
         "gbnf" => TopLevelGrammar::from_lark(lark_of_gbnf(text)?),
         _ => return Err(anyhow!("unknown kind of grammar '{kind}'")),
-    })
-}
-
-/// Says how white space may look, unless the schema does.
-fn with_white_space(schema: Value) -> Value {
-    match schema {
-        Value::Object(mut fields) => {
-            fields.entry("x-guidance").or_insert_with(|| json!({ "whitespace_pattern": WHITE_SPACE }));
-            Value::Object(fields)
-        }
-        Value::Bool(true) => with_white_space(json!({})),
-        other => other,
-    }
-}
-
-/// `llguidance` allows second 60 in every minute of the formats `time` and `date-time`; there is one at most, before
-/// midnight in UTC.
-fn forbid_leap_seconds(schema: &mut Value) {
-    let Value::Object(fields) = schema else { return };
-    let pattern = match fields.get("format").and_then(Value::as_str) {
-        Some("time") => Some("^..:..:[0-5]"),
-        Some("date-time") => Some("[tT]..:..:[0-5]"),
-        _ => None,
     };
-    if let Some(pattern) = pattern
-        && let Value::Array(all) = fields.entry("allOf").or_insert_with(|| json!([]))
-    {
-        all.push(json!({ "pattern": pattern }));
+    Ok((grammar, notes))
+}
+
+/// A schema as `llguidance` follows it; of a lenient one that it refuses, what it does not refuse.
+fn settled(schema: Value, compiles: &dyn Fn(&Value) -> bool, notes: &mut Vec<String>) -> Result<Value> {
+    let is_lenient = schema::is_lenient(&schema);
+    let (prepared, more) = schema::prepared(schema)?;
+    notes.extend(more);
+    if !is_lenient || compiles(&prepared) {
+        return Ok(prepared);
     }
-    for (_, value) in fields.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "const" | "enum" | "default")) {
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(forbid_leap_seconds),
-            value => forbid_leap_seconds(value),
-        }
-    }
+    notes.push("a part of a tool's schema".to_owned());
+    Ok(schema::weakened(prepared, compiles))
 }
 
 fn lark_of_choice(text: &str) -> Result<String> {

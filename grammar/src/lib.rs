@@ -6,6 +6,7 @@
 
 mod gbnf;
 mod grammar;
+mod schema;
 mod vocabulary;
 #[cfg(target_arch = "wasm32")]
 mod web;

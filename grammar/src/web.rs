@@ -62,6 +62,11 @@ impl Grammar {
     pub fn matcher(&self) -> Matcher {
         Matcher(self.0.matcher())
     }
+
+    /// See [`grammar::Grammar::notes`].
+    pub fn notes(&self) -> Vec<String> {
+        self.0.notes().to_vec()
+    }
 }
 
 /// See [`grammar::Matcher`].

@@ -31,6 +31,8 @@ export class Grammar {
   private constructor();
   /** For one text. */
   matcher(): Matcher;
+  /** What its schemas ask for and the text need not follow. */
+  notes(): string[];
   free(): void;
 }
 
