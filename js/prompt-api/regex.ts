@@ -24,6 +24,8 @@ class Translation {
   #at = 0;
   #depth = 0;
   #inClass = false;
+  /** What comes next begins an alternative of the whole expression. */
+  #isStart = true;
 
   constructor(source: string) {
     this.#source = source;
@@ -42,8 +44,9 @@ class Translation {
   }
 
   #part(): string {
+    const isStart = this.#isStart;
+    this.#isStart = false;
     if (this.#source.startsWith('[^]', this.#at)) return this.#take(3) && '(?s:.)';
-    const before = this.#source[this.#at - 1];
     const sign = this.#take();
     const after = this.#source[this.#at];
     if (sign === '\\') return this.#escape();
@@ -51,14 +54,18 @@ class Translation {
     if (sign === '(') this.#depth += 1;
     if (sign === ')') this.#depth -= 1;
     if (this.#depth > 0) return sign;
-    if (sign === '^' && (before === undefined || before === '|')) return '';
+    this.#isStart = sign === '|';
+    if (sign === '^' && isStart) return '';
     if (sign === '$' && (after === undefined || after === '|')) return '';
     return sign;
   }
 
   #classPart(): string {
+    // Beside a class such as \w a hyphen is no range.
+    const isBeside = /\\[dDwWsS]$/.test(this.#source.slice(0, this.#at));
     const sign = this.#take();
     if (sign === ']') this.#inClass = false;
+    if (sign === '-' && (isBeside || /^\\[dDwWsS]/.test(this.#source.slice(this.#at)))) return '\\-';
     if (sign === '[' || sign === '&' || sign === '~') return `\\${sign}`; // operators in Rust
     return sign === '\\' ? this.#escape() : sign;
   }

@@ -236,6 +236,12 @@ test('regular expressions of JavaScript become those of the grammar', () => {
     [/^(?:^x$)\$\^$/, '(?:^x$)\\$\\^'],
     [/[\d\-.]\w\D[\W][^]/s, '(?s)[0-9\\-.][0-9A-Za-z_][^0-9][[^0-9A-Za-z_]](?s:.)'],
     [/a\/b[[&]/, 'a/b[\\[\\&]'],
+    [/[\w-.][.-\d]/, '[0-9A-Za-z_\\-.][.\\-0-9]'],
+    // An anchor behind a sign that only looks like the border of an alternative stays: nothing matches it.
+    [/a\|^b/, 'a\\|^b'],
+    [/a\\|^b/, 'a\\\\|b'],
+    [/[|]^b|^c/, '[|]^b|c'],
+    [/a$\|b/, 'a$\\|b'],
     [/\u00e9\u{1F600}/u, '\\u00e9\\u{1F600}'],
   ];
   for (const [regex, text] of cases) assert.equal(regexText(regex), text, String(regex));
