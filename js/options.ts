@@ -211,7 +211,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
 
 const GRAMMARS: Record<GrammarKind, Check> = {
   jsonSchema: (value) =>
-    (typeof value === 'object' && value !== null) || typeof value === 'string' || typeof value === 'boolean'
+    value !== null && ['object', 'string', 'boolean', 'function'].includes(typeof value)
       ? undefined
       : 'a JSON Schema, as an object or its text',
   json: (value) => (value === true ? undefined : 'true'),

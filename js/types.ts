@@ -499,11 +499,16 @@ export interface ToolCall {
 export interface Tool {
   /** `function`. */
   type: 'function';
-  /** `parameters`: a JSON Schema. */
+  /**
+   * `parameters`: a JSON Schema, or a schema of zod, valibot or arktype that says how it is converted (Standard Schema).
+   * `inputSchema`, as the AI SDK and MCP have it, and Anthropic's `input_schema` are other names for it.
+   */
   function: {
     name: string;
     description?: string | undefined;
     parameters?: object | undefined;
+    inputSchema?: object | undefined;
+    input_schema?: object | undefined;
     strict?: boolean | null | undefined;
   };
 }
@@ -641,7 +646,8 @@ export interface AdapterSource {
 /**
  * What a text must be. One of:
  *
- * - `{ jsonSchema }`: JSON that a JSON Schema (draft 2020-12, as an object or its text) describes
+ * - `{ jsonSchema }`: JSON that a JSON Schema (draft 2020-12, as an object or its text) describes; or a schema of zod,
+ *   valibot or arktype that says how it is converted (Standard Schema)
  * - `{ json: true }`: a JSON object
  * - `{ regex }`: a regular expression in Rust's syntax that the whole text matches, without anchors
  * - `{ choice }`: one of some texts

@@ -5,6 +5,7 @@ import { canAnswerOrCall, familyOf } from '../openai/families.js';
 import type { TextRequest } from '../openai/request.js';
 import { choiceOf } from '../openai/tool-choice.js';
 import type { ChatRequest } from '../openai/types.js';
+import { jsonSchemaOf, parametersOf } from '../model/schema.js';
 import { schemaGuide } from '../model/schema-guide.js';
 import { SAMPLING } from '../sampling.js';
 import type { Message, Tool } from '../types.js';
@@ -42,8 +43,9 @@ export function requestOf(options: CallOptions): { request: TextRequest; warning
 function toolsOf(tools: readonly ToolDefinition[], warnings: Warning[]): Tool[] {
   return tools.flatMap((tool): Tool[] => {
     if (tool.type === 'function') {
-      const { name, description, inputSchema: parameters } = tool;
-      return [{ type: 'function', function: { name, description, parameters } }];
+      const { name, description } = tool;
+      const parameters = parametersOf(`the tool '${name}'`, tool);
+      return [{ type: 'function', function: { name, description, ...(parameters && { parameters }) } }];
     }
     warnings.push({ type: 'unsupported', feature: `tool ${tool.id}`, details: 'a tool of another provider' });
     return [];
@@ -58,7 +60,8 @@ function givenChoice(choice: CallOptions['toolChoice']): NonNullable<ChatRequest
 /** The schema is in the prompt, too. */
 function formatOf({ responseFormat }: CallOptions): { format?: ChatRequest['response_format']; guide?: string } {
   if (responseFormat?.type !== 'json') return {};
-  const { schema, name = 'answer' } = responseFormat;
+  const { schema: given, name = 'answer' } = responseFormat;
+  const schema = jsonSchemaOf('responseFormat.schema', given) as object | undefined;
   const guide = schema ? schemaGuide(JSON.stringify(schema)) : 'Answer in JSON.';
   return { format: schema ? { type: 'json_schema', json_schema: { name, schema } } : { type: 'json_object' }, guide };
 }

@@ -1,7 +1,8 @@
 /**
  * Grammars: a second WebAssembly module, `llguidance`, which is fetched when a text is first to follow one.
  */
-import { followable } from '../model/schema.js';
+import type { LoadWarning } from '../load/cache/warning.js';
+import { jsonSchemaOf, schemaText } from '../model/schema.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { Grammar as Compiled, Matcher, Vocabulary } from '../grammar/webgguf_grammar.js';
 import { show } from '../options.js';
@@ -32,32 +33,25 @@ export function grammarText(grammar: Grammar): GrammarText {
   if ('choice' in grammar) return { kind: 'choice', text: JSON.stringify(grammar.choice) };
   if ('lark' in grammar) return { kind: 'lark', text: grammar.lark };
   if ('gbnf' in grammar) return { kind: 'gbnf', text: grammar.gbnf };
-  const { jsonSchema } = grammar;
+  if (typeof grammar.jsonSchema === 'string') return { kind: 'json_schema', text: grammar.jsonSchema };
+  const jsonSchema = jsonSchemaOf("generate: option 'grammar': its jsonSchema", grammar.jsonSchema);
   try {
-    const schema = typeof jsonSchema === 'string' ? parsed(jsonSchema) : jsonSchema;
-    return { kind: 'json_schema', text: typeof schema === 'string' ? schema : JSON.stringify(followable(schema)) };
+    return { kind: 'json_schema', text: schemaText(jsonSchema) };
   } catch (cause) {
     throw invalidArgument(`generate: option 'grammar' must be { jsonSchema } with JSON: ${String(cause)}`);
-  }
-}
-
-/** What the text says; the text itself where it is no JSON, which the grammars report. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }
 
 /** The grammars of one model. @internal */
 export class Grammars {
   readonly #handle: WasmHandle;
+  readonly #warn: (warning: LoadWarning) => void;
   readonly #compiled = new Map<string, Compiled>();
   #vocabulary: Promise<Vocabulary> | undefined;
 
-  constructor(handle: WasmHandle) {
+  constructor(handle: WasmHandle, warn: (warning: LoadWarning) => void) {
     this.#handle = handle;
+    this.#warn = warn;
   }
 
   /** A matcher for one text. Rejects with `invalid_argument` for a wrong grammar, and with `download_failed`. */
@@ -69,7 +63,7 @@ export class Grammars {
     });
     const key = `${kind} ${text}`;
     const known = this.#compiled.get(key);
-    const compiled = known ?? compile(vocabulary, kind, text);
+    const compiled = known ?? this.#compile(vocabulary, kind, text);
     this.#compiled.delete(key);
     this.#compiled.set(key, compiled); // the last one used is the last one
     const [oldest] = this.#compiled.keys();
@@ -106,6 +100,16 @@ export class Grammars {
     return matcher;
   }
 
+  /** Says what a schema asks for and the text need not follow. */
+  #compile(vocabulary: Vocabulary, kind: GrammarText['kind'], text: string): Compiled {
+    const compiled = named(`the ${kind.replace('_', ' ')}`, () => vocabulary.compile(kind, text));
+    const notes = compiled.notes();
+    if (notes.length > 0) {
+      this.#warn({ code: 'schema', message: `a grammar cannot follow ${notes.join(', ')}: the text may differ there` });
+    }
+    return compiled;
+  }
+
   #forget(key: string): void {
     this.#compiled.get(key)?.free();
     this.#compiled.delete(key);
@@ -116,10 +120,6 @@ async function start(): Promise<Module> {
   const module = await later.grammar();
   await module.default({ module_or_path: await grammarFile() });
   return module;
-}
-
-function compile(vocabulary: Vocabulary, kind: GrammarText['kind'], text: string): Compiled {
-  return named(`the ${kind.replace('_', ' ')}`, () => vocabulary.compile(kind, text));
 }
 
 /** The module throws strings. */

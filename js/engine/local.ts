@@ -83,7 +83,7 @@ export class LocalEngine implements Engine {
     this.#handle = handle;
     this.#encoder = encoder;
     this.#recovery = recovery;
-    this.#grammars = new Grammars(handle);
+    this.#grammars = new Grammars(handle, recovery.warn);
     const [tuning, draft] = [tunings.get(handle), drafts.get(handle)];
     this.info = {
       ...info,

@@ -17,7 +17,8 @@ export type Reload = (signal: AbortSignal | undefined) => Promise<WasmHandle>;
 /** Of a model and its sessions. @internal */
 export class Recovery {
   readonly #reload: Reload | string;
-  readonly #warn: (warning: LoadWarning) => void;
+  /** Tells the page. */
+  readonly warn: (warning: LoadWarning) => void;
   #last = -Infinity;
   /** How often the model was loaded again, and that it is now. */
   #times = 0;
@@ -29,7 +30,7 @@ export class Recovery {
   /** @param reload or why the model cannot be loaded again */
   constructor(reload: Reload | string, warn: (warning: LoadWarning) => void) {
     this.#reload = reload;
-    this.#warn = warn;
+    this.warn = warn;
   }
 
   /**
@@ -94,7 +95,7 @@ export class Recovery {
     const now = performance.now();
     if (now - this.#last < MINUTE) throw refused(lost, 'it was lost before, less than a minute ago');
     this.#last = now;
-    this.#warn({ code: 'device_lost', message: `${lost.message}; the model is loaded again` });
+    this.warn({ code: 'device_lost', message: `${lost.message}; the model is loaded again` });
     return reload;
   }
 }

@@ -3,6 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show, templateOptions } from '../options.js';
+import { withParameters } from './schema.js';
 import type { ChatTemplateOptions, Message } from '../types.js';
 import type { Conversation, Medium, TemplateMessage } from '../templates/types.js';
 
@@ -138,8 +139,11 @@ function argumentsOf(value: unknown): unknown {
 function toolsOf(call: string, tools: unknown): object[] {
   if (!Array.isArray(tools)) throw invalidArgument(`${call}: tools must be an array, found ${show(tools)}`);
   return tools.map((tool: unknown, index) => {
+    const what = `${call}: tools[${index}]`;
     const { function: called } = (tool ?? {}) as { function?: { name?: unknown } };
-    if (typeof called?.name === 'string') return plain(`${call}: tools[${index}]`, tool) as object;
+    if (typeof called?.name === 'string') {
+      return plain(what, { ...(tool as object), function: withParameters(what, called) }) as object;
+    }
     const expected = "{ type: 'function', function: { name, description, parameters } }";
     throw invalidArgument(`${call}: tools[${index}] must be ${expected}, found ${show(tool)}`);
   });

@@ -4,7 +4,6 @@
  * Written in the Lark of llguidance (docs/syntax.md there): a `[lazy]` rule
  * ends where it first matches, `<[5]>` is the token 5, and `<[^5]>` is any other.
  */
-import { followable } from '../model/schema.js';
 import type { WasmModel } from '../model/model.js';
 import type { Grammar, Tool } from '../types.js';
 import { type Family, isInThoughts, specialOf } from './families.js';
@@ -111,7 +110,7 @@ function callRules(format: Format, tools: readonly Tool[], control: ControlToken
   const { object } = format;
   const sign = (text: string): string => (control.has(text) ? `<[${control.get(text)}]>` : quoted(text));
   const rules = tools.flatMap(({ function: { name, parameters } }, place) => {
-    const schema = { type: 'object', 'x-guidance': GUIDANCE, ...(followable(parameters, true) as object) };
+    const schema = { type: 'object', ...parameters, 'x-guidance': GUIDANCE };
     const json = `json_${place}: %json ${JSON.stringify(schema)}`;
     if (!object) return [`call_${place}: ${format.body?.(quoted(name), `json_${place}`, sign)}`, json];
     const member = (key: string): string => `SPACE ${quoted(JSON.stringify(key))} BLANK ":" BLANK`;

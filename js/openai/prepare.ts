@@ -1,7 +1,7 @@
 /**
  * From a request to a prompt, options of `generate`, and a reader of what the model writes.
  */
-import { followable } from '../model/schema.js';
+import { jsonSchemaOf, lenient } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import { mediaOf } from '../model/conversation.js';
 import { type TextWithMedia, withMedia } from '../model/prompt.js';
@@ -154,12 +154,12 @@ function forcedCall(format: Format, tools: readonly Tool[], several: boolean): B
   const [only] = tools;
   if (tools.length === 1 && only && !(several && object?.isList)) {
     const begun = format.force(only.function.name);
-    return { begun, ...(format.isJson && { grammar: { jsonSchema: parametersOf(only) } }) };
+    return { begun, ...(format.isJson && { grammar: { jsonSchema: lenient(parametersOf(only)) } }) };
   }
   if (!object) return { begun: format.force() };
   const $defs: Record<string, object> = {};
   const calls = tools.map((tool, place) => {
-    $defs[`tool_${place}`] = parametersOf(tool, `#/$defs/tool_${place}`);
+    $defs[`tool_${place}`] = moved(parametersOf(tool), `#/$defs/tool_${place}`) as object;
     return {
       type: 'object',
       properties: { name: { const: tool.function.name }, [object.key]: { $ref: `#/$defs/tool_${place}` } },
@@ -169,7 +169,7 @@ function forcedCall(format: Format, tools: readonly Tool[], several: boolean): B
   });
   const items = calls.length === 1 ? (calls[0] as object) : { anyOf: calls };
   const list = { type: 'array', items, minItems: 1, ...(!several && { maxItems: 1 }) };
-  const jsonSchema = { ...(object.isList ? list : items), $defs };
+  const jsonSchema = lenient({ ...(object.isList ? list : items), $defs });
   return { begun: object.before, grammar: { jsonSchema } };
 }
 
@@ -181,11 +181,8 @@ async function grammarOfCalls(
   return callGrammar(...args);
 }
 
-/** Arguments are an object, whatever else the schema says. Its references begin at `root` of the whole schema. */
-function parametersOf({ function: { parameters } }: Tool, root = '#'): object {
-  const schema = { type: 'object', ...(followable(parameters, true) as object) };
-  return root === '#' ? schema : (moved(schema, root) as object);
-}
+/** Arguments are an object, whatever else the schema says. */
+const parametersOf = ({ function: { parameters } }: Tool): object => ({ type: 'object', ...parameters });
 
 /** A copy of a schema whose references into itself begin at `root`. */
 function moved(schema: unknown, root: string): unknown {
@@ -193,8 +190,8 @@ function moved(schema: unknown, root: string): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   return Object.fromEntries(
     Object.entries(schema).map(([key, value]) => {
-      const isReference = key === '$ref' && typeof value === 'string' && value.startsWith('#');
-      return [key, isReference ? root + value.slice(1) : moved(value, root)];
+      const isPointer = key === '$ref' && typeof value === 'string' && /^#(\/|$)/.test(value);
+      return [key, isPointer ? root + value.slice(1) : moved(value, root)];
     }),
   );
 }
@@ -204,9 +201,22 @@ function schemasOf(tools: readonly Tool[]): Tools {
 }
 
 function grammarOf({ response_format: format, grammar }: CheckedChat): Grammar | undefined {
+  const schema = schemaOf(format);
+  if (schema !== undefined) return { jsonSchema: schema };
   if (format?.type === 'json_object') return { json: true };
-  if (format?.type === 'json_schema') return { jsonSchema: format.json_schema.schema as object };
   return grammar === undefined ? undefined : { gbnf: grammar };
+}
+
+/** The schema of an answer; as WebLLM and llama-server have it, `json_object` may have one, too. */
+function schemaOf(format: CheckedChat['response_format']): object | undefined {
+  const given = format?.type === 'json_schema' ? format.json_schema.schema : (format as { schema?: unknown })?.schema;
+  const what = "chat.completions.create: field 'response_format': its schema";
+  if (typeof given !== 'string') return jsonSchemaOf(what, given) as object | undefined;
+  try {
+    return JSON.parse(given);
+  } catch (cause) {
+    throw invalidArgument(`${what} is no JSON: ${(cause as Error).message}`);
+  }
 }
 
 /** The schema of an answer that may be a call instead; none where it must be one. */
@@ -220,7 +230,7 @@ function schemaBesideTools(family: Family, { mode }: Choice, asked: Grammar): ob
     );
   }
   if (mode === 'required') return undefined;
-  return 'jsonSchema' in asked ? (followable(asked.jsonSchema) as object) : { type: 'object' };
+  return 'jsonSchema' in asked ? (asked.jsonSchema as object) : { type: 'object' };
 }
 
 function predictedText(content: NonNullable<ChatRequest['prediction']>['content']): string {

@@ -2,6 +2,7 @@
  * Requests checked: what is wrong is named, with what was found and what is right.
  */
 import { invalidArgument } from '../errors.js';
+import { withParameters } from '../model/schema.js';
 import { show } from '../options.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import { choiceMistake, toolChoiceShape } from './tool-choice.js';
@@ -37,10 +38,19 @@ const STOP: Check = (value) => {
   return list.every((item) => typeof item === 'string' && item !== '') ? undefined : 'a non-empty string or some';
 };
 
+/** A JSON Schema, its text, or what libraries have in its place, which may be a function. */
+const isSchema = (value: unknown): boolean => value !== null && ['object', 'function', 'string'].includes(typeof value);
+
 const FORMAT: Check = (value) => {
-  const { type: kind, json_schema: schema } = value as { type?: unknown; json_schema?: { schema?: unknown } };
-  if (kind === 'text' || kind === 'json_object') return undefined;
-  if (kind === 'json_schema' && typeof schema?.schema === 'object' && schema.schema !== null) return undefined;
+  const {
+    type: kind,
+    json_schema: named,
+    schema,
+  } = value as Partial<Record<'type' | 'schema', unknown>> & {
+    json_schema?: { schema?: unknown };
+  };
+  if (kind === 'text' || (kind === 'json_object' && (schema === undefined || isSchema(schema)))) return undefined;
+  if (kind === 'json_schema' && isSchema(named?.schema) && typeof named?.schema !== 'string') return undefined;
   return "{ type: 'text' }, { type: 'json_object' } or { type: 'json_schema', json_schema: { name, schema } }";
 };
 
@@ -124,6 +134,10 @@ export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<Tex
     wrong(`'tools[${unnamed}]' must be ${expected}, found ${show(tools[unnamed])}`);
   }
   if (!messages) return wrong("field 'messages' is missing");
+  const named = tools.map((tool, index) => {
+    const what = `chat.completions.create: 'tools[${index}]'`;
+    return { ...tool, function: withParameters(what, tool.function) };
+  });
   const mistake = choiceMistake(tools, choice);
   if (mistake) wrong(mistake);
   if (grammar !== undefined && format && format.type !== 'text') {
@@ -132,7 +146,12 @@ export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<Tex
   if (checked.top_logprobs !== undefined && !checked.logprobs) wrong("'top_logprobs' needs 'logprobs: true'");
   // As llama-server has it: another seed each time.
   const { seed, ...others } = checked;
-  return { ...others, ...(seed !== -1 && seed !== undefined && { seed }), messages };
+  return {
+    ...others,
+    ...(checked.tools && { tools: named }),
+    ...(seed !== -1 && seed !== undefined && { seed }),
+    messages,
+  };
 }
 
 /** @internal */

@@ -3,6 +3,7 @@
  */
 import { abortable } from '../cancel.js';
 import { invalidArgument, WebggufError } from '../errors.js';
+import { parametersOf } from '../model/schema.js';
 import { resultOf } from '../model/tool-result.js';
 import { show, signalOption } from '../options.js';
 import type { Message, Tool } from '../types.js';
@@ -16,8 +17,13 @@ export interface PageTool {
   readonly name: string;
   /** For the model: what it does, and when to call it. */
   readonly description?: string | undefined;
-  /** A JSON Schema of its one argument, an object. Default: any object. */
+  /**
+   * A JSON Schema of its one argument, an object; also one of zod, valibot or arktype that says how it is converted.
+   * Default: any object.
+   */
   readonly parameters?: object | undefined;
+  /** The same by its name in the AI SDK and MCP; `input_schema`, as Anthropic's API has it, is taken, too. */
+  readonly inputSchema?: object | undefined;
   /**
    * Gets the arguments, parsed. What it gives, or what its promise gives, goes to the model: a string as it is, other
    * values as JSON. What it throws goes to the model as `error: …`.
@@ -79,10 +85,12 @@ function afterFirst(request: ChatRequest, round: number): ChatRequest & { stream
   return { ...request, stream: false, tool_choice: round > 0 ? afterCall(choice) : choice };
 }
 
-const declared = ({ name, description, parameters }: PageTool): Tool => ({
-  type: 'function',
-  function: { name, ...(description !== undefined && { description }), ...(parameters && { parameters }) },
-});
+function declared(tool: PageTool, index: number): Tool {
+  const { name, description } = tool;
+  const parameters = parametersOf(`runTools: 'tools[${index}]'`, tool);
+  const described = { name, ...(description !== undefined && { description }), ...(parameters && { parameters }) };
+  return { type: 'function', function: described };
+}
 
 function functionsOf(tools: readonly PageTool[]): Map<string, (input: unknown) => unknown> {
   if (!Array.isArray(tools)) throw invalidArgument(`runTools: 'tools' must be an array, found ${show(tools)}`);

@@ -144,7 +144,7 @@ export type ToolChoice =
 /** What the answer must be. */
 export type ResponseFormat =
   | { type: 'text' }
-  | { type: 'json_object' }
+  | { type: 'json_object'; schema?: object | string }
   | {
       type: 'json_schema';
       json_schema: { name?: string; schema?: object; strict?: boolean | null; description?: string };

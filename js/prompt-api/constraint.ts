@@ -2,6 +2,7 @@
  * `responseConstraint`: a JSON Schema or a regular expression.
  */
 import { schemaGuide } from '../model/schema-guide.js';
+import { jsonSchemaOf } from '../model/schema.js';
 import type { Grammar, Message } from '../types.js';
 import { notSupported } from './errors.js';
 import { regexText } from './regex.js';
@@ -21,7 +22,9 @@ export function constraintOf(options: LanguageModelPromptOptions): Constraint | 
     if (omits) throw new TypeError('omitResponseConstraintInput needs a responseConstraint');
     return undefined;
   }
-  if (typeof wanted !== 'object') throw new TypeError('responseConstraint must be a JSON Schema or a RegExp');
+  if (typeof wanted !== 'object' && typeof wanted !== 'function') {
+    throw new TypeError('responseConstraint must be a JSON Schema or a RegExp');
+  }
   if (wanted instanceof RegExp) {
     const guide = `Answer with a text that matches this regular expression: ${wanted.source}`;
     return { grammar: { regex: regexText(wanted) }, guide: omits ? '' : guide };
@@ -32,7 +35,7 @@ export function constraintOf(options: LanguageModelPromptOptions): Constraint | 
 
 function schemaText(schema: object): string {
   try {
-    return JSON.stringify(schema);
+    return JSON.stringify(jsonSchemaOf('the schema', schema));
   } catch (cause) {
     throw notSupported(`responseConstraint: ${(cause as Error)?.message ?? cause}`);
   }

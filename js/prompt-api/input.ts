@@ -2,6 +2,8 @@
  * Prompts and options checked, with the exceptions that the draft wants. What is of a wrong type is a `TypeError`, as
  * in all of the web platform.
  */
+import { WebggufError } from '../errors.js';
+import { parametersOf } from '../model/schema.js';
 import { show } from '../options.js';
 import type { AudioPart, ImagePart, Message, Tool } from '../types.js';
 import { notSupported } from './errors.js';
@@ -193,15 +195,24 @@ function toolsOf(tools: readonly LanguageModelTool[]): CallableTool[] {
   return checked;
 }
 
+/** Under any of the names that libraries have for it. */
+function schemaOf(what: string, tool: object): object | undefined {
+  try {
+    return parametersOf(what, tool);
+  } catch (error) {
+    throw error instanceof WebggufError ? new TypeError(error.message) : error;
+  }
+}
+
 function toolOf(given: LanguageModelTool, index: number): CallableTool {
-  const { name, description, inputSchema, execute } = given ?? {};
+  const { name, description, execute } = given ?? {};
   const wrong = (what: string): never => {
     throw new TypeError(`tools[${index}]: ${what}`);
   };
   if (typeof name !== 'string' || name === '') wrong(`name must be a non-empty string, found ${show(name)}`);
   if (typeof description !== 'string' || description === '') wrong('description must be a non-empty string');
-  if (typeof inputSchema !== 'object' || inputSchema === null) wrong('inputSchema must be an object');
   if (typeof execute !== 'function') wrong(`execute must be a function, found ${show(execute)}`);
+  const inputSchema = schemaOf(`tools[${index}]`, given) ?? wrong('inputSchema must be an object');
   const schema = JSON.parse(JSON.stringify(inputSchema)) as Record<string, unknown>; // throws what a getter throws
   const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
   if (schema.type !== 'object') wrong("inputSchema must have type 'object'");

@@ -4,6 +4,7 @@
  */
 import { abortable } from '../cancel.js';
 import { nextTurn, roomForAnswer } from '../model/conversation.js';
+import { parametersOf } from '../model/schema.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
@@ -18,8 +19,10 @@ export interface ChatTool {
   name: string;
   /** What it does, for the model. */
   description?: string | undefined;
-  /** JSON Schema of the object that `execute` gets. */
+  /** JSON Schema of the object that `execute` gets; also one of zod, valibot or arktype that can be converted. */
   inputSchema?: object | undefined;
+  /** The same by its name in OpenAI's API; `input_schema`, as Anthropic's API has it, is taken, too. */
+  parameters?: object | undefined;
   /**
    * Does it. A string is the result as it is, other values as JSON. What it throws is a result, too.
    * `signal` fires when the answer is ended.
@@ -253,10 +256,11 @@ export class ChatStore {
   #tools({ tool_choice: choice }: SendOptions): Pick<ChatRequest, 'tool_choice'> & { tools?: readonly Tool[] } {
     const { tools = [] } = this.#options;
     if (tools.length === 0) return {};
-    const list = tools.map(({ name, description, inputSchema }) => ({
-      type: 'function' as const,
-      function: { name, description, parameters: inputSchema ?? { type: 'object', properties: {} } },
-    }));
+    const list = tools.map((tool, index) => {
+      const { name, description } = tool;
+      const parameters = parametersOf(`useChat: tools[${index}]`, tool) ?? { type: 'object', properties: {} };
+      return { type: 'function' as const, function: { name, description, parameters } };
+    });
     return { tools: list, tool_choice: choice };
   }
 

@@ -9,9 +9,10 @@ export interface LoadWarning {
    * (private windows, pages that are not `https:`, Safari before 26), or it failed; `device_lost`: the GPU device was
    * lost, and the model is being loaded again, perhaps in the middle of a text; `self_check`: kernels compute wrong
    * values on this device, see `info.selfCheck`; `cpu`: the model runs on the CPU, though `backend` is `auto`, see
-   * `info.backendReason`; `file`: the file lacks or asks for something, so that answers may be worse than elsewhere.
+   * `info.backendReason`; `file`: the file lacks or asks for something, so that answers may be worse than elsewhere;
+   * `schema`: an answer or the arguments of a tool need not follow a part of their JSON Schema.
    */
-  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check' | 'cpu' | 'file';
+  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check' | 'cpu' | 'file' | 'schema';
   /** For people: names the file or the device, and the reason. */
   readonly message: string;
 }
