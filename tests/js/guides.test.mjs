@@ -61,6 +61,24 @@ declare module 'react';
 declare module 'openai';
 declare module 'zod';
 declare module 'ai';
+declare module '@langchain/openai';
+declare module '@llamaindex/openai';
+declare module '@mastra/core/agent';
+declare module '@modelcontextprotocol/sdk/client/index.js' {
+  export class Client {
+    constructor(info: object);
+    connect(transport: unknown): Promise<void>;
+    listTools(): Promise<{ tools: { name: string; description?: string; inputSchema: object }[] }>;
+    callTool(call: { name: string; arguments: unknown }): Promise<{ content: unknown }>;
+  }
+}
+declare module '@modelcontextprotocol/sdk/client/streamableHttp.js';
+declare module '@openai/agents';
+declare module '@orama/orama';
+declare module 'svelte/store' {
+  export function writable<T>(value: T): { update(change: (value: T) => T): void };
+}
+declare module 'vue';
 declare module '*?url' { const url: string; export default url }
 declare module 'webgguf/webgguf_bg.wasm' { const url: string; export default url }
 `;
