@@ -412,7 +412,8 @@ test('who takes over from a cancelled load, on a server without ranges, hands no
   });
   Object.assign(plan, { stopAt: undefined, noRanges: true });
   const following = load();
-  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const waits = async () => (await navigator.locks.query()).pending.length > 0;
+  for (let look = 0; look < 1000 && !(await waits()); look += 1) await new Promise((resolve) => setTimeout(resolve, 1));
   lock();
   assert.ok((await following).read.equals(BYTES));
 });

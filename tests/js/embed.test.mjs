@@ -62,8 +62,10 @@ test('a signal ends the call', async () => {
   plan.embedMs = 20;
   const controller = new AbortController();
   const embedding = model.embed(['a'], { signal: controller.signal });
-  setTimeout(() => controller.abort(), 5);
-  await assert.rejects(embedding, isAbort);
+  const ended = assert.rejects(embedding, isAbort);
+  while (seen.embeds.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  controller.abort();
+  await ended;
   await assert.rejects(model.embed(['a'], { signal: AbortSignal.abort() }), isAbort);
   assert.equal((await model.embed(['a'])).length, 1, 'the model is free again');
 });

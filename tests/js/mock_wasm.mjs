@@ -90,6 +90,7 @@ export class WasmModel {
     if (plan.lost === 'loading') loseDevice();
     for (let i = 1; i <= 4; i += 1) {
       await sleep(plan.compileMs ?? 0);
+      await plan.compiling;
       if (!plan.deaf) onProgress('compile', i, 4);
     }
     if (plan.backend) onProgress('ready', 1, 1);

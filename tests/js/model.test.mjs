@@ -125,8 +125,8 @@ test('a signal cancels before, during and right at the end of loading', async ()
 
   const during = new AbortController();
   plan.compileMs = 10;
-  setTimeout(() => during.abort(), 15);
-  await assert.rejects(load({ signal: during.signal }), isAbort);
+  const onProgress = ({ stage }) => stage === 'compile' && during.abort();
+  await assert.rejects(load({ signal: during.signal, onProgress }), isAbort);
   assert.equal(seen.loads.length, 0);
 
   const timedOut = (error) => error instanceof DOMException && error.name === 'TimeoutError';
@@ -136,20 +136,27 @@ test('a signal cancels before, during and right at the end of loading', async ()
 
   plan.deaf = true;
   const late = new AbortController();
-  setTimeout(() => late.abort(), 15);
-  await assert.rejects(load({ signal: late.signal }), isAbort);
+  const { reads } = seen;
+  const ending = assert.rejects(load({ signal: late.signal }), isAbort);
+  while (seen.reads === reads) await sleep(1);
+  late.abort();
+  await ending;
+  while (seen.freed === 0) await sleep(1);
   assert.equal(seen.freed, 1, 'an engine that did not notice is freed');
 });
 
 test('an engine that takes too long to stop does not hold up the caller, and is freed when it comes', async () => {
-  Object.assign(plan, { deaf: true, compileMs: 400 });
+  let compiled;
+  Object.assign(plan, { deaf: true, compiling: new Promise((resolve) => (compiled = resolve)) });
   const controller = new AbortController();
-  setTimeout(() => controller.abort(), 50);
-  await assert.rejects(load({ signal: controller.signal }), isAbort);
+  const ending = assert.rejects(load({ signal: controller.signal }), isAbort);
+  while (seen.reads === 0) await sleep(1);
+  controller.abort();
+  await ending;
   assert.equal(seen.loads.length, 0, 'the engine was waited for');
-  while (seen.loads.length === 0) await sleep(50);
-  await sleep(50);
-  assert.equal(seen.freed, 1);
+  compiled();
+  while (seen.freed === 0) await sleep(1);
+  assert.deepEqual([seen.loads.length, seen.freed], [1, 1]);
 });
 
 test('progress is thinned out, keeps the edges, and knows when it knows nothing', () => {
@@ -278,7 +285,8 @@ test('stop ends a generation early, also by the model', async () => {
 
   const other = model.generate('a', { maxTokens: 1000 });
   const { result } = other;
-  await sleep(20);
+  const before = seen.nexts;
+  while (seen.nexts < before + 2) await sleep(1);
   await model.stop();
   assert.equal((await result).finishReason, 'abort');
   await model.stop();
@@ -356,7 +364,7 @@ test('after a cancel the next generation waits for the last token of the old one
   const controller = new AbortController();
   const old = model.generate('a', { maxTokens: 1000, signal: controller.signal });
   const reading = assert.rejects(textOf(old), isAbort);
-  await sleep(10);
+  while (seen.nexts === 0) await sleep(1);
   controller.abort();
   assert.equal(await textOf(model.generate('a', { maxTokens: 1 })), 'a');
   await reading;
@@ -607,7 +615,7 @@ test('free ends what runs, refuses what waits, and then frees', async () => {
   const reading = textOf(generation);
   const waiting = [model.generate('b').result, model.evaluate([1]), model.reset()];
   const refused = waiting.map((call) => assert.rejects(call, withCode('invalid_argument', /the model was freed/)));
-  await sleep(30);
+  while (seen.nexts < 2) await sleep(1);
   const freeing = model.free();
   assert.equal(seen.freed, 0, 'not while the engine works');
   await Promise.all(refused);
@@ -621,7 +629,7 @@ test('free ends an embed, which says why', async () => {
   const model = await load();
   plan.embedMs = 20;
   const embedding = assert.rejects(model.embed('a'), withCode('invalid_argument', /embed: the model was freed/));
-  await sleep(5);
+  while (seen.embeds.length === 0) await sleep(1);
   await model.free();
   await embedding;
   assert.equal(seen.freed, 1);

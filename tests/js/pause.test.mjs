@@ -272,7 +272,8 @@ test('a tab that is paused as another leaves the file to it does not keep it', a
   download.pause();
   controller.abort();
   await assert.rejects(writer.next(), isAbort);
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await until('the file is free', async () => (await navigator.locks.query()).held.length === 0);
+  await new Promise((resolve) => setTimeout(resolve, 400)); // and stays so
   assert.deepEqual([plan.asked.length, (await navigator.locks.query()).held.length], [1, 0]);
   plan.stopAt = undefined;
   download.resume();

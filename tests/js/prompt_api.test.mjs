@@ -316,7 +316,7 @@ test('a load goes on as long as someone waits for it', async () => {
   const LanguageModel = languageModel({ model: new Blob([new Uint8Array(9)]) });
   const [one, two] = [new AbortController(), new AbortController()];
   const creating = [one, two].map(({ signal }) => LanguageModel.create({ signal }));
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  while (seen.reads === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   one.abort();
   await rejectsWith(creating[0], 'AbortError');
   assert.equal(await LanguageModel.availability(), 'downloading');

@@ -60,6 +60,6 @@ function send(response, bytes, from, until, stopAt = Infinity) {
 
 /** Waits for what another end of a connection has to notice; fails where it does not come. */
 export async function until(what, isSo) {
-  for (let wait = 0; wait < 1500 && !(await isSo()); wait += 1) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let wait = 0; wait < 6000 && !(await isSo()); wait += 1) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.ok(await isSo(), what);
 }

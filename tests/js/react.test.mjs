@@ -104,7 +104,7 @@ test('stop keeps what was written; another message ends the answer before it', a
   const { length } = store.state().messages[1].content;
   assert.ok(length > 0 && length < 1000, `${length} letters`);
   const first = store.send('One');
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  while (!isWriting()) await new Promise((resolve) => setTimeout(resolve, 5));
   plan.writes = 'done';
   await Promise.all([store.send('Two'), first]);
   assert.deepEqual(said(store).slice(-2), ['user: Two', 'assistant: done']);

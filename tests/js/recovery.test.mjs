@@ -141,9 +141,10 @@ for (const worker of [false, true]) {
     const model = await load();
     plan.lost = true;
     plan.compileMs = 300;
+    const { reads } = seen;
     const generation = model.generate('a');
     const first = generation.next();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    while (seen.reads === reads) await new Promise((resolve) => setTimeout(resolve, 1));
     const { length } = seen.loads;
     await generation.stop();
     assert.equal(seen.loads.length, length, 'the load ends at its next report');

@@ -299,7 +299,7 @@ test('a session that waits is refused when the model is freed', async () => {
   plan.tokenMs = 10;
   const running = model.session().send('A', { maxTokens: 1000 }).result;
   const waiting = assert.rejects(model.session().send('B').result, withCode('invalid_argument', /the model was freed/));
-  await sleep(20);
+  while (seen.nexts === 0) await sleep(1);
   await model.free();
   await waiting;
   assert.equal((await running).finishReason, 'abort');

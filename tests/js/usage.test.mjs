@@ -20,14 +20,18 @@ globalThis.Worker = MockWorker;
 after(() => workers.forEach((worker) => worker.terminate()));
 
 const SOUND = path.join(ENCODERS, 'sound-8219.wav');
-/** How long it takes to fetch the sound of {@link slow}, in milliseconds. */
-const FETCH = 300;
+/** How long it takes to fetch the sound of {@link slow}, in milliseconds of the clock here. */
+const FETCH = 1e6;
+const clock = performance.now.bind(performance);
+let passed = 0;
+performance.now = () => clock() + passed;
 
-/** A sound whose bytes take a while. */
+/** A sound whose bytes take a while, by that clock. */
 function slow() {
   const file = blob(SOUND);
   file.arrayBuffer = async () => {
-    await new Promise((resolve) => setTimeout(resolve, FETCH));
+    await new Promise(setImmediate);
+    passed += FETCH;
     return Blob.prototype.arrayBuffer.call(file);
   };
   return file;

@@ -291,7 +291,8 @@ test('requests queue, and free ends them all', async () => {
   plan.tokenMs = 5;
   const running = model.generate('a', { maxTokens: 1000 }).result;
   const refused = assert.rejects(model.generate('b').result, withCode('invalid_argument', /freed/));
-  await sleep(20);
+  const before = seen.nexts;
+  while (seen.nexts === before) await sleep(1);
   await model.free();
   await refused;
   assert.equal((await running).finishReason, 'abort');
@@ -305,7 +306,7 @@ test('a worker that fails rejects all that waits, with a code', async () => {
   const reading = textOf(model.generate('a', { maxTokens: 1000 }));
   const waiting = model.generate('b').result;
   const embedding = model.embed('c');
-  await sleep(30);
+  while (seen.nexts === 0) await sleep(1);
   workers[0].dispatchEvent(Object.assign(new Event('error'), { message: 'out of memory' }));
   const lost = withCode('worker_lost', /the worker with the model failed: out of memory; load the model again/);
   for (const call of [reading, waiting, embedding, model.tokenize('a')]) await assert.rejects(call, lost);
