@@ -553,7 +553,13 @@ export type AudioSource =
   | ArrayBuffer
   | string
   | URL
-  | AudioBuffer
+  // `AudioBuffer`, for which the library `webworker` of TypeScript has no name.
+  | {
+      readonly sampleRate: number;
+      readonly numberOfChannels: number;
+      readonly length: number;
+      getChannelData(channel: number): Float32Array;
+    }
   | { readonly samples: Float32Array; readonly sampleRate: number };
 
 /** A text in a message. */

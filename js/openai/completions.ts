@@ -121,7 +121,7 @@ async function* merged<T>(sources: AsyncGenerator<T>[]): AsyncGenerator<T> {
   const steps = new Map(sources.map((source) => [source, next(source)]));
   try {
     while (steps.size > 0) {
-      const { source, result } = await Promise.race(steps.values());
+      const { source, result } = await Promise.race([...steps.values()]);
       steps.delete(source);
       if (result.done) continue;
       yield result.value;
