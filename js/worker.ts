@@ -14,7 +14,7 @@ import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
 /** As modules of this script, rather than files that it fetches. */
-const here: typeof later = {
+const here: Omit<typeof later, 'preload'> = {
   startWorker: startOwnScript,
   chatText: async () => chatText,
   encoder: async () => encoder,

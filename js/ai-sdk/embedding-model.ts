@@ -2,6 +2,7 @@
  * `EmbeddingModelV4`, and those of versions 2 and 3, over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { EmbeddingRequest } from '../openai/types.js';
 import type { SpecificationVersion, WebggufEmbeddingModel } from './types.js';
 
@@ -19,6 +20,7 @@ export class EmbeddingModel implements WebggufEmbeddingModel<SpecificationVersio
   readonly #lazy: LazyModel;
 
   constructor(specificationVersion: SpecificationVersion, modelId: string, lazy: LazyModel) {
+    knowItself(this);
     this.specificationVersion = specificationVersion;
     this.modelId = modelId;
     this.#lazy = lazy;
@@ -37,3 +39,4 @@ export class EmbeddingModel implements WebggufEmbeddingModel<SpecificationVersio
     return { embeddings, usage: { tokens: usage.total_tokens }, warnings: [] };
   }
 }
+throughProxies(EmbeddingModel);

@@ -2,6 +2,7 @@
  * `LanguageModelV4` and `LanguageModelV3` over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { ChatChunk, RequestOptions } from '../openai/types.js';
 import { failed, PartReader, wholeOf } from './parts.js';
 import { requestOf, withFollowable } from './request.js';
@@ -30,6 +31,7 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
     lazy: LazyModel,
     onProgress?: RequestOptions['onProgress'],
   ) {
+    knowItself(this);
     this.specificationVersion = specificationVersion;
     this.modelId = modelId;
     this.#lazy = lazy;
@@ -78,6 +80,7 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
     return { type: 'response-metadata', id, timestamp: new Date(created * 1000), modelId: this.modelId };
   }
 }
+throughProxies(LanguageModel);
 
 /** A failure is a part of the stream; the caller's own abort is not. */
 function streamOf(

@@ -2,6 +2,7 @@
  * `RerankingModelV4` and `RerankingModelV3` over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { RankOptions } from '../types.js';
 import type { RerankCall, SpecificationVersion, WebggufRerankingModel } from './types.js';
 
@@ -13,6 +14,7 @@ export class RerankingModel implements WebggufRerankingModel<SpecificationVersio
   readonly #lazy: LazyModel;
 
   constructor(specificationVersion: SpecificationVersion, modelId: string, lazy: LazyModel) {
+    knowItself(this);
     this.specificationVersion = specificationVersion;
     this.modelId = modelId;
     this.#lazy = lazy;
@@ -35,3 +37,4 @@ export class RerankingModel implements WebggufRerankingModel<SpecificationVersio
     return { ranking: ranking.slice(0, topN) };
   }
 }
+throughProxies(RerankingModel);

@@ -1,6 +1,7 @@
 /**
  * `LanguageModelV2`, which `ai` 5 takes: the answers of version 4 in older shapes.
  */
+import { knowItself, throughProxies } from '../proxies.js';
 import type { LanguageModel } from './language-model.js';
 import type {
   CallOptions,
@@ -23,6 +24,7 @@ export class LanguageModelV2 implements WebggufLanguageModel<'v2'> {
   readonly #model: LanguageModel;
 
   constructor(model: LanguageModel) {
+    knowItself(this);
     this.provider = model.provider;
     this.modelId = model.modelId;
     this.#model = model;
@@ -41,6 +43,7 @@ export class LanguageModelV2 implements WebggufLanguageModel<'v2'> {
     return { stream: stream.pipeThrough(older) };
   }
 }
+throughProxies(LanguageModelV2);
 
 function partOf(part: StreamPart): StreamPartV2 {
   if (part.type === 'stream-start') return { ...part, warnings: part.warnings.map(warningOf) };

@@ -10,6 +10,7 @@
  *
  * @module webgguf/compute
  */
+import { throughProxies } from '../proxies.js';
 import { AttentionOperations } from './attention.js';
 
 /** A GPU device with the operations of `Gpu` of `webgguf`, and those of this entry. Models take it as `gpu`, too. */
@@ -19,6 +20,7 @@ export class Gpu extends AttentionOperations {
     return (await super.create()) as Gpu;
   }
 }
+throughProxies(Gpu);
 
 export type { BatchNormOptions } from './activations.js';
 export type { ConvOptions, ConvTransposeOptions } from './convolution.js';

@@ -56,7 +56,7 @@ export class Channel {
       if (this.#closed) throw this.#closed.error;
       const call = (this.#calls += 1);
       const cancel = (): void => this.#port.postMessage({ cancel: call }, []);
-      this.#port.postMessage({ call, method, args }, transfer);
+      this.#post({ call, method, args }, transfer);
       const settle = (): void => {
         this.#pending.delete(call);
         signal?.removeEventListener('abort', cancel);
@@ -68,6 +68,16 @@ export class Channel {
       signal?.addEventListener('abort', cancel, { once: true });
       if (signal?.aborted) cancel();
     });
+  }
+
+  /** Messages and options may be proxies, as Vue makes them, which do not cross: then copies of them do. */
+  #post(message: Message, transfer: Transferable[]): void {
+    try {
+      this.#port.postMessage(message, transfer);
+    } catch (error) {
+      if ((error as Error).name !== 'DataCloneError') throw error;
+      this.#port.postMessage(plain(message), transfer);
+    }
   }
 
   /** Ends the connection: all calls without a reply, and all later ones, reject with `error`. */
@@ -116,6 +126,13 @@ function buffersOf(value: unknown): Transferable[] {
   const parts: unknown[] = ArrayBuffer.isView(value) ? [value] : Object.values(value);
   const views = parts.filter((part) => ArrayBuffer.isView(part));
   return [...new Set(views.map(({ buffer }) => buffer))].filter((buffer) => buffer instanceof ArrayBuffer);
+}
+
+/** Arrays and plain objects anew; all else as it is. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
 }
 
 function toWire(error: unknown): WireError {

@@ -81,11 +81,7 @@ export class Grammars {
   }
 
   async #read(): Promise<Vocabulary> {
-    started ??= start();
-    const module = await started.catch((error: unknown) => {
-      started = undefined;
-      throw error;
-    });
+    const module = await grammarModule();
     const { bytes, ends, kinds, endOfGeneration } = this.#handle.tokens();
     const tokenize = (part: string): Uint32Array => this.#handle.tokenizeInside(part);
     return named('the vocabulary', () => new module.Vocabulary(bytes, ends, kinds, endOfGeneration, tokenize));
@@ -113,6 +109,17 @@ export class Grammars {
   #forget(key: string): void {
     this.#compiled.get(key)?.free();
     this.#compiled.delete(key);
+  }
+}
+
+/** The module, started. @internal */
+export async function grammarModule(): Promise<Module> {
+  started ??= start();
+  try {
+    return await started;
+  } catch (error) {
+    started = undefined; // the next call may have more luck
+    throw error;
   }
 }
 

@@ -3,8 +3,9 @@
  *
  * The script of a worker has all of it from the start, see `worker.ts`: a bundler may make one file of that script, as
  * Vite does, and such a file imports nothing more. It is one file only where every module here is part of it already.
+ * What pages alone load later is in `model/on-demand.ts`.
  */
-
+import { guarded } from './fetched.js';
 import type { RareFiles } from '../wasm/give-rare.js';
 
 /** @internal */
@@ -14,12 +15,16 @@ export const later = {
    * led to the page's way, a bundler would put the worker into itself without end.
    */
   startWorker: (_signal: AbortSignal): Promise<Worker> => Promise.reject(new Error('nobody said how to start workers')),
-  chatText: () => import('./chat-text.js'),
-  encoder: () => import('../media/encoders.js'),
-  grammar: () => import('../grammar/webgguf_grammar.js'),
-  imagePrompt: () => import('../media/prompt.js'),
-  rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
-  parts: () => import('../load/parts.js'),
-  threads: () => import('./threads.js'),
-  tuning: () => import('../tuning/index.js'),
+  /** Loads what is needed later now; pages alone do. */
+  preload: async (): Promise<void> => {},
+  ...guarded({
+    chatText: () => import('./chat-text.js'),
+    encoder: () => import('../media/encoders.js'),
+    grammar: () => import('../grammar/webgguf_grammar.js'),
+    imagePrompt: () => import('../media/prompt.js'),
+    rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
+    parts: () => import('../load/parts.js'),
+    threads: () => import('./threads.js'),
+    tuning: () => import('../tuning/index.js'),
+  }),
 };

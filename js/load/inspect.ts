@@ -2,6 +2,7 @@
  * What a file is, whether it runs here and how much memory it takes, by its header alone.
  */
 import { abortable, cancellable } from '../cancel.js';
+import { onDemand } from '../model/on-demand.js';
 import { inspectOptions, splitSourceOptions } from '../options.js';
 import type { InspectOptions, Inspection, Source, SourceOptions } from '../types.js';
 import { wasmClasses } from '../wasm/instance.js';
@@ -35,11 +36,11 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
       Object.assign(beside, { draft: await look(draft, ofDraft, asked) });
     }
     if (mmproj !== undefined) {
-      const { inspectEncoder } = await import('../media/inspect.js');
+      const { inspectEncoder } = await onDemand.inspectEncoder();
       Object.assign(beside, { encoder: await inspectEncoder(source, mmproj, from, scope) });
     }
     if (memoryBytes !== undefined) {
-      const { advise } = await import('./advice.js');
+      const { advise } = await onDemand.advice();
       const taken = (beside.draft?.fileBytes ?? 0) + (beside.encoder?.fileBytes ?? 0);
       const advised: typeof ofHeader = (sources, asked) => advise(sources, asked, { memoryBytes, taken }, ofHeader);
       found = await look(source, from, rest, advised);

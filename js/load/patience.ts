@@ -3,6 +3,7 @@
  * paused; and whether one connection is fast enough.
  */
 import { abortable } from '../cancel.js';
+import { knowItself, throughProxies } from '../proxies.js';
 
 /** How often, and how long for, a load waits for a server, and over how many connections it reads. */
 export interface Patience {
@@ -80,7 +81,7 @@ export async function fetchPatiently(make: () => Request, signal: AbortSignal, p
 
 /** Whether the same request may be answered later. @internal */
 export function isBusy({ status }: Response): boolean {
-  return status === 408 || status === 429 || status >= 500;
+  return status === 408 || status === 429 || (status >= 500 && status !== 501);
 }
 
 /** Milliseconds before the next try; `undefined` where the server wants more than anybody waits. @internal */
@@ -156,6 +157,11 @@ function isMetered(): boolean {
 export class DownloadControl extends EventTarget {
   #paused = false;
 
+  constructor() {
+    super();
+    knowItself(this);
+  }
+
   /** Whether downloads wait. */
   get paused(): boolean {
     return this.#paused;
@@ -180,6 +186,7 @@ export class DownloadControl extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 }
+throughProxies(DownloadControl);
 
 /** Resolves once `control` is not paused. Rejects with the reason of `signal` when that fires. @internal */
 export async function untilResumed(control: DownloadControl | undefined, signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@
  */
 import { now, type TextEngine } from '../engine/engine.js';
 import { fromWasm } from '../errors.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { Queue } from './queue.js';
 import type { ChosenToken, GenerationResult, Piece } from '../types.js';
 
@@ -78,6 +79,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   /** @internal */
   constructor(run: Run) {
+    knowItself(this);
     this.#run = run;
     this.#result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -244,3 +246,4 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     this.#run.queue.leave(this);
   }
 }
+throughProxies(Generation);

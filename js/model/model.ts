@@ -8,6 +8,7 @@ import { checkInputs, type Input } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
+import { onDemand } from './on-demand.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { later } from '../engine/later.js';
 import { LocalEngine } from '../engine/local.js';
@@ -32,6 +33,7 @@ import {
 } from '../options.js';
 import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import { Session, type SessionHost } from './session.js';
 import { Tensor } from '../tensor/tensor.js';
 import type {
@@ -54,7 +56,8 @@ import type {
   TokenizeOptions,
 } from '../types.js';
 
-later.startWorker = async (signal) => (await import('../worker-start.js')).startWorker(signal);
+later.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
+later.preload = async () => (await onDemand.preload()).preload();
 
 /**
  * A GGUF language model, loaded and ready to write.
@@ -70,9 +73,13 @@ export class WasmModel {
   readonly #queue: Queue;
   /** The engines of sessions. */
   readonly #sessions = new Set<Engine>();
+  /** What ends before the model's memory goes. */
+  readonly #users = new Set<() => Promise<void>>();
   #freeing: Promise<void> | undefined;
 
   private constructor(engine: Engine) {
+    if (!engine) throw invalidArgument('new WasmModel: a model is made by await WasmModel.load(source)');
+    knowItself(this);
     this.#engine = engine;
     this.info = Object.freeze(engine.info);
     this.#queue = new Queue(this.info.parallel);
@@ -100,7 +107,7 @@ export class WasmModel {
     if (checked.draft && checked.backend === 'cpu') {
       throw invalidArgument("load: option 'draft' does not go with backend 'cpu', where no model drafts");
     }
-    const Place = checked.worker ? (await import('../engine/in-worker.js')).WorkerEngine : LocalEngine;
+    const Place = checked.worker ? (await onDemand.inWorker()).WorkerEngine : LocalEngine;
     const { adapters = [], ...others } = checked;
     const model = new WasmModel(await Place.load(source, others));
     try {
@@ -134,7 +141,7 @@ export class WasmModel {
   }
 
   async #addAdapter(source: Source, options: AdapterOptions, scale: number): Promise<number> {
-    const { readAdapter } = await import('../load/adapter.js');
+    const { readAdapter } = await onDemand.adapter();
     const file = await readAdapter(source, options, this.info.architecture);
     return this.#inTurn('addAdapter', (engine) => engine.addAdapter(file, scale), options.signal);
   }
@@ -161,7 +168,7 @@ export class WasmModel {
    * else if (!gpu?.fits) console.log('too large for this GPU');
    */
   static async inspect(source: Source, options: InspectOptions = {}): Promise<Inspection> {
-    const { inspect } = await import('../load/inspect.js');
+    const { inspect } = await onDemand.inspect();
     return inspect(source, options);
   }
 
@@ -172,7 +179,7 @@ export class WasmModel {
   get chat(): { readonly completions: Completions } {
     // OpenAI's shapes come with the first request.
     const create = async (request: ChatRequest, options?: RequestOptions) => {
-      const { LocalCompletions } = await import('../openai/completions.js');
+      const { LocalCompletions } = await onDemand.completions();
       return new LocalCompletions(this).create(request, options);
     };
     return { completions: { create: create as Completions['create'] } };
@@ -191,14 +198,14 @@ export class WasmModel {
    * @throws the reason of `options.signal` when that fires
    */
   async runTools(messages: readonly Message[], options: RunToolsOptions): Promise<ToolRun> {
-    const { runTools } = await import('../openai/run-tools.js');
+    const { runTools } = await onDemand.runTools();
     return runTools(this.chat.completions, messages, options);
   }
 
   /** OpenAI's embeddings: `await model.embeddings.create({ input })`. See {@link Embeddings}. */
   get embeddings(): Embeddings {
     const create = async (request: EmbeddingRequest, options?: RequestOptions) => {
-      const { LocalEmbeddings } = await import('../openai/embeddings.js');
+      const { LocalEmbeddings } = await onDemand.embeddings();
       return new LocalEmbeddings(this).create(request, options);
     };
     return { create: create as Embeddings['create'] };
@@ -207,7 +214,7 @@ export class WasmModel {
   /** OpenAI's transcriptions: `await model.audio.transcriptions.create({ file })`. See {@link Transcriptions}. */
   get audio(): { readonly transcriptions: Transcriptions } {
     const create = async (request: TranscriptionRequest, options?: RequestOptions) => {
-      const { LocalTranscriptions } = await import('../openai/transcriptions.js');
+      const { LocalTranscriptions } = await onDemand.transcriptions();
       return new LocalTranscriptions(this).create(request, options);
     };
     return { transcriptions: { create: create as Transcriptions['create'] } };
@@ -442,6 +449,12 @@ export class WasmModel {
     return this.#inTurn(call, work);
   }
 
+  /** Calls `end` before the model's memory goes, unless what this returns was called. @internal */
+  beforeFree(end: () => Promise<void>): () => void {
+    this.#users.add(end);
+    return () => void this.#users.delete(end);
+  }
+
   /** Forgets the KV cache, once requests made before are done: the next prompt is computed from its first token. */
   async reset(): Promise<void> {
     await this.#inTurn('reset', (engine) => engine.reset());
@@ -463,6 +476,7 @@ export class WasmModel {
 
   async #free(): Promise<void> {
     await this.#queue.close(freed);
+    await Promise.allSettled([...this.#users].map((end) => end()));
     await Promise.allSettled([...this.#sessions].map((engine) => engine.free()));
     this.#sessions.clear();
     await this.#engine.free();
@@ -506,6 +520,7 @@ export class WasmModel {
     });
   }
 }
+throughProxies(WasmModel);
 
 function freed(call: string): Error {
   return invalidArgument(`${call}: the model was freed`);

@@ -6,8 +6,10 @@ import { conversationOf, copyOf, hasMedia, nextTurn, roomForAnswer } from './con
 import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
+import { onDemand } from './on-demand.js';
 import { sessionOptions, show } from '../options.js';
 import { checkedGenerate, started, type TextWithMedia, textPrompt } from './prompt.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { Queue } from './queue.js';
 import type { GenerateOptions, GenerationResult, Message, ModelInfo, SessionOptions } from '../types.js';
 import type { Conversation } from '../templates/types.js';
@@ -64,6 +66,8 @@ export class Session {
 
   /** @internal */
   constructor(host: SessionHost, options: SessionOptions, begun?: Begun) {
+    if (!host) throw invalidArgument('new Session: a session is made by model.session()');
+    knowItself(this);
     const { system, messages = [], ...rest } = sessionOptions(options);
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
     this.#host = host;
@@ -107,7 +111,7 @@ export class Session {
     const added = copyOf('send', given);
     let all: readonly Message[] = [];
     const begin = async (turn: Turn): Promise<Engine> => {
-      const kept = hasMedia(added) ? await (await import('../media/messages.js')).fixedMedia(added) : added;
+      const kept = hasMedia(added) ? await (await onDemand.messages()).fixedMedia(added) : added;
       all = await this.#fitting(kept, options.maxTokens, turn.ending);
       const conversation = this.#conversation('send', all);
       const shown = await this.#withMarksOfCalls(start);
@@ -172,7 +176,7 @@ export class Session {
     this.#use('save');
     return this.#host.inTurn('save', async () => {
       const engine = await this.#open('save');
-      const media = hasMedia(this.#messages) && (await import('../media/messages.js'));
+      const media = hasMedia(this.#messages) && (await onDemand.messages());
       const messages = media ? await media.savedMedia(this.#messages) : this.#messages;
       const options = { ...this.#options, messages };
       // What others have read in the same caches is none of the session's.
@@ -245,7 +249,7 @@ export class Session {
   /** Shows the control tokens around calls: without them a call looks like a text of the model. */
   async #withMarksOfCalls(start: StartOptions): Promise<StartOptions> {
     if (!this.#options.tools?.length) return start;
-    const { marksOfCalls } = await import('../openai/families.js');
+    const { marksOfCalls } = await onDemand.families();
     return { ...start, showSpecial: [...(start.showSpecial ?? []), ...marksOfCalls(this.#host.info.chatTemplate)] };
   }
 
@@ -276,6 +280,7 @@ export class Session {
     this.#tokens = usage.totalTokens;
   }
 }
+throughProxies(Session);
 
 /** Without the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
 function withoutOldestTurn(messages: readonly Message[]): Message[] | undefined {

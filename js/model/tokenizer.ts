@@ -5,6 +5,7 @@
 import { cancellable } from '../cancel.js';
 import { textConversationOf } from './conversation.js';
 import { guarded, invalidArgument } from '../errors.js';
+import { onDemand } from './on-demand.js';
 import { checkIds, checkText, flagOptions, tokenizerOptions } from '../options.js';
 import { openSources } from '../load/sources.js';
 import type {
@@ -16,6 +17,7 @@ import type {
   TokenizeOptions,
   TokenizerOptions,
 } from '../types.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { VocabularyHandle } from '../wasm/webgguf.js';
 
@@ -33,6 +35,8 @@ export class Tokenizer {
   readonly #templates: Templates;
 
   private constructor(handle: VocabularyHandle, templates: Templates) {
+    if (!handle) throw invalidArgument('new Tokenizer: a tokenizer is made by await Tokenizer.load(source)');
+    knowItself(this);
     this.#handle = handle;
     this.#templates = templates;
   }
@@ -49,7 +53,7 @@ export class Tokenizer {
   static async load(source: Source, options: TokenizerOptions = {}): Promise<Tokenizer> {
     const { signal, ...rest } = tokenizerOptions(options);
     return cancellable(signal, async (scope) => {
-      const [{ VocabularyHandle }, templates] = await Promise.all([wasmClasses(), import('../templates/content.js')]);
+      const [{ VocabularyHandle }, templates] = await Promise.all([wasmClasses(), onDemand.templates()]);
       const sources = await openSources(source, scope, { ...rest, cache: 'read', only: 'first' });
       try {
         return new Tokenizer(await VocabularyHandle.load(sources), templates);
@@ -112,3 +116,4 @@ export class Tokenizer {
     throw invalidArgument(`${call}: the tokenizer was freed`);
   }
 }
+throughProxies(Tokenizer);

@@ -4,6 +4,7 @@
 import { jsonSchemaOf, lenient } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import { mediaOf } from '../model/conversation.js';
+import { onDemand } from '../model/on-demand.js';
 import { type TextWithMedia, withMedia } from '../model/prompt.js';
 import type { WasmModel } from '../model/model.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
@@ -177,7 +178,7 @@ function forcedCall(format: Format, tools: readonly Tool[], several: boolean): B
 async function grammarOfCalls(
   ...args: Parameters<typeof import('./call-grammar.js').callGrammar>
 ): Promise<Grammar | undefined> {
-  const { callGrammar } = await import('./call-grammar.js');
+  const { callGrammar } = await onDemand.callGrammar();
   return callGrammar(...args);
 }
 

@@ -2,6 +2,7 @@
  * The same requests, answered by a server that speaks OpenAI's API.
  */
 import { invalidArgument, WebggufError } from '../errors.js';
+import { onDemand } from '../model/on-demand.js';
 import { show, signalOption } from '../options.js';
 import type { Completions } from './completions.js';
 import type { Embeddings } from './embeddings.js';
@@ -76,7 +77,7 @@ export class Server {
     create: (async (body: TranscriptionRequest, options: RequestOptions = {}) => {
       const { file, response_format: format, ...others } = checkTranscription(body);
       const form = new FormData();
-      const { samplesOf, waveOf } = await import('../media/samples.js');
+      const { samplesOf, waveOf } = await onDemand.samples();
       const name = file instanceof File ? file.name : 'sound.wav';
       form.set('file', file instanceof Blob ? file : waveOf(await samplesOf(file)), name);
       for (const [name, value] of Object.entries(others)) if (value != null) form.set(name, String(value));

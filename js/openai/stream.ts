@@ -2,6 +2,7 @@
  * A streamed answer, as openai's package has it.
  */
 import { invalidArgument } from '../errors.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { ChatChunk } from './types.js';
 
 /**
@@ -20,6 +21,7 @@ export class ChatStream implements AsyncIterable<ChatChunk> {
 
   /** @internal */
   constructor(chunks: AsyncGenerator<ChatChunk>, controller: AbortController) {
+    knowItself(this);
     this.#chunks = chunks;
     this.controller = controller;
   }
@@ -55,6 +57,7 @@ export class ChatStream implements AsyncIterable<ChatChunk> {
     return bytesOf(this, (chunk) => `${JSON.stringify(chunk)}\n`);
   }
 }
+throughProxies(ChatStream);
 
 /** Chunks as bytes; `end` follows the last. @internal */
 export function bytesOf<T>(

@@ -5,7 +5,9 @@ import { abortable } from '../cancel.js';
 import { WebggufError } from '../errors.js';
 import { hasMedia } from '../model/conversation.js';
 import type { WasmModel } from '../model/model.js';
+import { onDemand } from '../model/on-demand.js';
 import type { TextWithMedia } from '../model/prompt.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { Session } from '../model/session.js';
 import type { Message } from '../types.js';
 import { answerTo } from './answer.js';
@@ -49,6 +51,7 @@ export class LanguageModelSession extends EventTarget {
   /** Pages use `create`. @internal */
   constructor(begun: Beginning) {
     super();
+    knowItself(this);
     if (typeof begun?.session?.complete !== 'function') throw new TypeError('LanguageModel is made by create()');
     this.#begun = begun;
     this.#context = new Context(begun.model, begun.session, begun.core.tools);
@@ -192,7 +195,8 @@ export class LanguageModelSession extends EventTarget {
 
   /** Destroys the session when `signal` fires. @internal */
   destroyWith(signal: AbortSignal | undefined): void {
-    signal?.addEventListener('abort', () => this.#destroy(signal.reason), { once: true });
+    const ended = this.#destruction.signal;
+    signal?.addEventListener('abort', () => this.#destroy(signal.reason), { once: true, signal: ended });
   }
 
   #inputOf(input: LanguageModelPrompt): Input {
@@ -276,11 +280,12 @@ export class LanguageModelSession extends EventTarget {
     throw isFull ? quotaExceeded(await this.#context.count(messages), this.#context.window) : error;
   }
 }
+throughProxies(LanguageModelSession);
 
 /** The same messages with pixels in place of what may show something else by the time it is read. @internal */
 export async function fixed(messages: readonly Message[]): Promise<readonly Message[]> {
   if (!hasMedia(messages)) return messages;
-  const { fixedMedia } = await import('../media/messages.js');
+  const { fixedMedia } = await onDemand.messages();
   return fixedMedia(messages);
 }
 

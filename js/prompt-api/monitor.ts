@@ -1,6 +1,7 @@
 /**
  * `downloadprogress` events.
  */
+import { knowItself, throughProxies } from '../proxies.js';
 import type { Progress } from '../types.js';
 import { Handlers } from './handlers.js';
 import type { CreateMonitor } from './types.js';
@@ -11,6 +12,11 @@ const STEPS = 0x10000;
 class Monitor extends EventTarget {
   readonly #handlers = new Handlers<ProgressEvent>(this);
 
+  constructor() {
+    super();
+    knowItself(this);
+  }
+
   get ondownloadprogress(): CreateMonitor['ondownloadprogress'] {
     return this.#handlers.get('downloadprogress');
   }
@@ -19,6 +25,7 @@ class Monitor extends EventTarget {
     this.#handlers.set('downloadprogress', handler);
   }
 }
+throughProxies(Monitor);
 
 /** Reports to a page's `monitor`, if it has one. @internal */
 export class DownloadReporter {

@@ -3,6 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
+import { knowItself, original, throughProxies } from '../proxies.js';
 
 /** Operations of one argument. */
 export type UnaryOp =
@@ -57,7 +58,9 @@ export class Expression {
   readonly args: readonly Value[];
 
   /** @internal */
-  constructor(op: string, args: readonly Value[] = []) {
+  constructor(op: string, given: readonly Value[] = []) {
+    knowItself(this);
+    const args = given.map(original);
     for (const arg of args) {
       if (typeof arg === 'number' || arg instanceof Expression) continue;
       throw invalidArgument(`fuse: ${op} takes expressions and numbers, found ${show(arg)}`);
@@ -179,6 +182,7 @@ export class Expression {
     return new Expression('where', [this, y, z]);
   }
 }
+throughProxies(Expression);
 
 /** The inputs of `fuse`, as expressions. @internal */
 export function inputExpressions(count: number): Expression[] {

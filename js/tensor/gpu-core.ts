@@ -4,6 +4,7 @@
 import type { DType } from './dtypes.js';
 import { guarded, invalidArgument } from '../errors.js';
 import { objectOf, show } from '../options.js';
+import { knowItself, original } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';
 
@@ -26,6 +27,8 @@ export abstract class GpuCore {
 
   /** @internal */
   constructor(engine: TensorEngine) {
+    if (!engine) throw invalidArgument('new Gpu: a Gpu is made by await Gpu.create()');
+    knowItself(this);
     this.engine = engine;
   }
 
@@ -99,7 +102,9 @@ export abstract class GpuCore {
 
 /** A tensor, or those in an array or in the fields of an object. @internal */
 export function tensorsIn(value: unknown): Tensor[] {
-  if (value instanceof Tensor) return [value];
+  if (value instanceof Tensor) return [original(value)];
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).filter((item) => item instanceof Tensor);
+  return Object.values(value)
+    .filter((item) => item instanceof Tensor)
+    .map(original);
 }

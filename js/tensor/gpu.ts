@@ -3,10 +3,12 @@
  * Arithmetic on tensors on the GPU, with the kernels that language models run on.
  */
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
+import { fetched } from '../engine/fetched.js';
 import { fromWasm, guarded, invalidArgument, WebggufError } from '../errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
 import { show } from '../options.js';
+import { throughProxies } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';
 import type { Tuning } from '../types.js';
@@ -128,7 +130,7 @@ export class Gpu extends ModelOperations {
    * await gpu.tune([{ x: [1, 2048], w: [8192, 2048], dtype: 'q4_0' }, { x: [512, 512], w: [512, 512] }]);
    */
   async tune(products: readonly TunedProduct[], options?: TuneOptions): Promise<Tuning> {
-    return (await import('../tuning/gpu.js')).tune(this, products, options);
+    return (await fetched(() => import('../tuning/gpu.js'))).tune(this, products, options);
   }
 
   /**
@@ -154,6 +156,7 @@ export class Gpu extends ModelOperations {
     this.destroy();
   }
 }
+throughProxies(Gpu);
 
 /**
  * The shaders that models do not use. Pages without tensors need not load them, so they are a module of their own. A

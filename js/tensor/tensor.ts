@@ -4,6 +4,7 @@
  */
 import { type DataOf, type DType, type FloatDType, describe, fromBytes, isQuantised } from './dtypes.js';
 import { fromWasm, invalidArgument } from '../errors.js';
+import { knowItself, throughProxies } from '../proxies.js';
 import type { TensorEngine, TensorHandle } from '../wasm/webgguf.js';
 
 /** A tensor of floating-point numbers. */
@@ -34,7 +35,10 @@ export class Tensor<D extends DType = DType> {
   #isFree = false;
 
   /** @internal */
-  constructor(owner: Owner, { id, dtype, shape }: TensorHandle) {
+  constructor(owner: Owner, handle: TensorHandle) {
+    if (!owner) throw invalidArgument('new Tensor: a tensor is made by gpu.tensor(data, shape)');
+    knowItself(this);
+    const { id, dtype, shape } = handle;
     this.dtype = dtype as D;
     this.shape = Object.freeze([...shape]);
     this.#owner = owner;
@@ -99,3 +103,4 @@ export class Tensor<D extends DType = DType> {
     return this.#id;
   }
 }
+throughProxies(Tensor);

@@ -13,6 +13,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
+import { throughProxies } from '../proxies.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';
 import { LossOperations } from './cross-entropy.js';
@@ -71,6 +72,7 @@ export class Gpu extends LossOperations {
     return total;
   }
 }
+throughProxies(Gpu);
 
 export {
   type ChatExample,

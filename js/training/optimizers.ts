@@ -4,6 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import type { Expression } from '../tensor/expression.js';
 import { show } from '../options.js';
+import { knowItself, original, throughProxies } from '../proxies.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { RecordingGpu } from './recording.js';
 import { type TensorTree, checkFloats, leavesOf, pairs } from './tree.js';
@@ -50,7 +51,8 @@ abstract class Optimizer {
     parameters: TensorTree,
     { name, learningRate, states }: { name: string; learningRate: number; states: number },
   ) {
-    this.gpu = gpu;
+    knowItself(this);
+    this.gpu = original(gpu);
     this.parameters = parameters;
     this.learningRate = learningRate;
     this.#name = name;
@@ -153,6 +155,7 @@ export class Sgd extends Optimizer {
     }
   }
 }
+throughProxies(Sgd);
 
 /** Adam with weight decay apart from the gradient (Loshchilov and Hutter 2017, arXiv 1711.05101). */
 export class AdamW extends Optimizer {
@@ -208,6 +211,7 @@ export class AdamW extends Optimizer {
     this.gpu.fuse([parameter, mean, square], step, IN_PLACE);
   }
 }
+throughProxies(AdamW);
 
 function checkNames(call: string, unknown: object, names: string): void {
   const [extra] = Object.keys(unknown);

@@ -1,6 +1,7 @@
 /**
  * Training an adapter of a language model; the code for it is loaded when a page asks for it.
  */
+import { fetched } from '../engine/fetched.js';
 import type { WasmModel } from '../model/model.js';
 import type { Trainer } from './language/trainer.js';
 import type { TrainerOptions } from './language/types.js';
@@ -22,6 +23,6 @@ import type { TrainerOptions } from './language/types.js';
  * const { text } = await model.generate('Hello', { adapters: [{ id: await t.use() }] });
  */
 export async function trainer(model: WasmModel, options: TrainerOptions = {}): Promise<Trainer> {
-  const { openTrainer } = await import('./language/trainer.js');
+  const { openTrainer } = await fetched(() => import('./language/trainer.js'));
   return openTrainer(model, options);
 }

@@ -3,6 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { show } from '../options.js';
+import { original } from '../proxies.js';
 import { type FloatTensor, type Owner, Tensor } from '../tensor/tensor.js';
 
 /** A tensor, or tensors in arrays and in the fields of objects. */
@@ -27,7 +28,7 @@ export interface Leaf {
 
 /** The tensors of a tree, in order. */
 export function leavesOf(call: string, tree: unknown, path: string): Leaf[] {
-  if (tree instanceof Tensor) return [{ path, tensor: tree }];
+  if (tree instanceof Tensor) return [{ path, tensor: original(tree) }];
   if (Array.isArray(tree)) return tree.flatMap((item, index) => leavesOf(call, item, `${path}[${index}]`));
   if (typeof tree !== 'object' || tree === null || Object.getPrototypeOf(tree) !== Object.prototype) {
     throw invalidArgument(`${call}: ${path} must be a tensor, found ${show(tree)}`);

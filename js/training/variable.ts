@@ -3,6 +3,7 @@
  */
 import type { DType } from '../tensor/dtypes.js';
 import { type FloatTensor, type Owner, Tensor } from '../tensor/tensor.js';
+import { throughProxies } from '../proxies.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
 import { finiteLoss } from './loss.js';
 import type { Tape } from './tape.js';
@@ -43,3 +44,4 @@ export class Variable<D extends DType = DType> extends Tensor<D> {
     this.#owner.backward(this);
   }
 }
+throughProxies(Variable);

@@ -1,6 +1,7 @@
 /**
  * Starting the WebAssembly module: once per page, from wherever the application put the file.
  */
+import { later } from '../engine/later.js';
 import { WebggufError, fromWasm } from '../errors.js';
 import { show } from '../options.js';
 import type { WasmInput } from '../types.js';
@@ -31,7 +32,8 @@ export interface InitOptions {
   wasm?: WasmInput | Promise<WasmInput> | undefined;
   /**
    * The URL of the script `webgguf/worker.js`, bundled or as it is, for `load(…, { worker: true })`. Default: the file
-   * beside the package's own JavaScript, which Vite, webpack and Next.js find by themselves.
+   * beside the package's own JavaScript, which Vite, webpack and Next.js find by themselves. A page that wants trusted
+   * types may give a `TrustedScriptURL`, or allow the policy `webgguf`.
    */
   worker?: string | URL | undefined;
   /**
@@ -40,6 +42,11 @@ export interface InitOptions {
   grammarWasm?: WasmInput | Promise<WasmInput> | undefined;
   /** The file `webgguf_media_bg.wasm` in the same way; it is only fetched with the first encoder of images. */
   mediaWasm?: WasmInput | Promise<WasmInput> | undefined;
+  /**
+   * Loads at once what else is loaded when it is first needed: scripts and WebAssembly of chats, grammars, images and
+   * sounds, about 650 KB. For pages that go on without a network. Default: false
+   */
+  preload?: boolean | undefined;
 }
 
 let started: Promise<void> | undefined;
@@ -68,6 +75,7 @@ export async function init(options: InitOptions = {}): Promise<void> {
     started = undefined; // the next call may know a better address
     throw error;
   }
+  if (options.preload) await later.preload();
 }
 
 /** The classes that Rust exports, which the public ones wrap. @internal */
@@ -109,8 +117,9 @@ async function forWorker(given: InitOptions['wasm']): Promise<WasmInput | undefi
 }
 
 /** The URL of the worker's script, where `init` was given one. @internal */
-export function workerScript(): URL | undefined {
-  return settings.worker === undefined ? undefined : new URL(settings.worker, baseUrl());
+export function workerScript(): string | URL | undefined {
+  const { worker } = settings;
+  return typeof worker === 'string' ? new URL(worker, baseUrl()) : worker;
 }
 
 /** Of the page, or of this worker. */
@@ -135,18 +144,31 @@ async function start({ wasm, worker }: InitOptions): Promise<void> {
 }
 
 /** The shortest valid module: magic number and version. */
-const EMPTY_MODULE = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00);
+const EMPTY_MODULE = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-/** Throws `feature_missing` where even the empty module does not compile: then no file would help. */
+/** Sections that are valid where WebAssembly has what the newest parts of the file need. */
+const NEEDED: Readonly<Record<string, readonly number[]>> = {
+  // (func (result v128) (i8x16.splat (i32.const 0)))
+  SIMD: [1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11],
+  // (table 1 externref)
+  'reference types': [4, 4, 1, 111, 0, 1],
+};
+
+/** Throws `feature_missing` where no file would help: not even an empty module compiles, or an extension is missing. */
 function checkWebAssembly(): void {
   if (typeof WebAssembly === 'undefined') {
     throw new WebggufError('feature_missing', 'this browser has no WebAssembly, or it is switched off (lockdown mode)');
   }
   try {
-    new WebAssembly.Module(EMPTY_MODULE);
+    new WebAssembly.Module(Uint8Array.from(EMPTY_MODULE));
   } catch (cause) {
     const message =
       "the page's content security policy forbids WebAssembly: allow 'wasm-unsafe-eval' in its script-src";
     throw new WebggufError('feature_missing', message, { cause });
+  }
+  for (const [name, sections] of Object.entries(NEEDED)) {
+    if (WebAssembly.validate(Uint8Array.from([...EMPTY_MODULE, ...sections]))) continue;
+    const message = `WebAssembly of this browser, or of this processor, has no ${name}, which webgguf needs`;
+    throw new WebggufError('feature_missing', message);
   }
 }

@@ -354,3 +354,75 @@ test('a device that is lost before a run begins, in a step or where it ends load
     assert.deepEqual(calls, around);
   }
 });
+
+/** A host that notes what it is asked, whose steps wait for `gate`. */
+function notedHost(calls, gate = () => {}) {
+  const does = (name, result) => async () => {
+    calls.push(name);
+    if (name === 'step') await gate();
+    return result;
+  };
+  return {
+    facts: { recipe: recipeOf({}), unfinished: undefined },
+    ...{ packs: async () => true, begin: does('begin'), step: does('step', { step: { step: 1 } }) },
+    ...{ interrupt: does('interrupt', { step: 1, steps: 9 }), file: does('file'), free: does('free') },
+  };
+}
+
+/** A model that says what waits for its end. */
+function freeable() {
+  const users = new Set();
+  const beforeFree = (end) => {
+    users.add(end);
+    return () => users.delete(end);
+  };
+  return { ...tinyModel({ beforeFree }), users, free: () => Promise.all([...users].map((end) => end())) };
+}
+
+test('a model that is freed while its trainer waits for the page ends the run with an error', async () => {
+  const [calls, model] = [[], freeable()];
+  const t = new Trainer(model, notedHost(calls));
+  const steps = [];
+  const run = async () => {
+    for await (const { step } of t.run(SENTENCES)) {
+      steps.push(step);
+      await model.free();
+      assert.deepEqual(calls.slice(-2), ['interrupt', 'free'], 'free waits for it');
+    }
+  };
+  await assert.rejects(run(), withCode('invalid_argument', /run: the model was freed/));
+  assert.deepEqual(steps, [1]);
+  await assert.rejects(t.adapter(), withCode('invalid_argument', /adapter: the model was freed/));
+  assert.throws(() => t.run(SENTENCES), withCode('invalid_argument', /run: the model was freed/));
+  await t.free();
+  assert.equal(calls.filter((call) => call === 'free').length, 1);
+});
+
+test('a model that is freed during a step waits for that step', async () => {
+  const [calls, model] = [[], freeable()];
+  let pass;
+  const gate = new Promise((resolve) => (pass = resolve));
+  const t = new Trainer(
+    model,
+    notedHost(calls, () => gate),
+  );
+  const next = t.run(SENTENCES).next();
+  while (!calls.includes('step')) await new Promise((resolve) => setTimeout(resolve, 1));
+  let isFree = false;
+  const freed = model.free().then(() => (isFree = true));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual([isFree, calls.includes('free')], [false, false]);
+  pass();
+  await next.catch(() => {});
+  void t.stop();
+  await freed;
+  assert.ok(calls.includes('free'));
+});
+
+test('a trainer that was freed is forgotten by its model', async () => {
+  const model = freeable();
+  const t = new Trainer(model, notedHost([]));
+  assert.equal(model.users.size, 1);
+  await t.free();
+  assert.equal(model.users.size, 0);
+});

@@ -2,10 +2,12 @@
  * Training an adapter of a loaded model.
  */
 import { WebggufError, invalidArgument } from '../../errors.js';
+import { fetched } from '../../engine/fetched.js';
 import type { Engine } from '../../engine/engine.js';
 import type { LocalEngine } from '../../engine/local.js';
 import type { WasmModel } from '../../model/model.js';
 import { show } from '../../options.js';
+import { knowItself, throughProxies } from '../../proxies.js';
 import { dataOf } from './data.js';
 import type { Host, Unfinished } from './host.js';
 import { LocalHost } from './local-host.js';
@@ -24,17 +26,19 @@ export async function openTrainer(model: WasmModel, options: TrainerOptions = {}
     throw invalidArgument(`trainer: the model runs on the CPU${info.backendReason ? ` (${info.backendReason})` : ''}`);
   }
   const { onWarning, workerScript, ...plain } = given;
-  const host = await model.withEngine('trainer', async (engine) => {
+  // Made while the model cannot be freed, which frees the trainer, too.
+  return model.withEngine('trainer', async (engine) => {
     const { architecture, name, quantization, parameters, vocabularySize } = info;
     const digest = await digestOf(engine);
     const base: Base = { architecture, name, quantization, parameters, vocabularySize, digest };
     if (engine.train) {
-      const { RemoteHost } = await import('./remote.js');
-      return RemoteHost.open(engine as Required<Engine>, { base, options: plain }, workerScript);
+      const { RemoteHost } = await fetched(() => import('./remote.js'));
+      const host = await RemoteHost.open(engine as Required<Engine>, { base, options: plain }, workerScript);
+      return new Trainer(model, host, onWarning);
     }
-    return LocalHost.open({ base, options: plain, openModel: () => openTrainable(engine as LocalEngine) });
+    const openModel = () => openTrainable(engine as LocalEngine);
+    return new Trainer(model, await LocalHost.open({ base, options: plain, openModel }), onWarning);
   });
-  return new Trainer(model, host, onWarning);
 }
 
 /** By shape, since a bundler may have two copies of the class. */
@@ -60,6 +64,10 @@ export class Trainer {
   #isRunning = false;
   #isStopped = false;
   #isFree = false;
+  #isModelFree = false;
+  readonly #forgetModel: () => void;
+  /** Called when the host is being freed. */
+  #whenFreeing = (): void => {};
   /** Whether a run waits for the host, not for the page. */
   #isStepping = false;
   #freeing: Promise<void> | undefined;
@@ -68,11 +76,22 @@ export class Trainer {
 
   /** @internal */
   constructor(model: WasmModel, host: Host, onWarning?: (warning: TrainingWarning) => void) {
+    knowItself(this);
     this.#model = model;
     this.#host = host;
     this.#unfinished = host.facts.unfinished;
     this.#onWarning = onWarning ?? (({ message }) => console.warn(`webgguf: ${message}`));
     if (host.facts.warning) this.#onWarning(host.facts.warning);
+    this.#forgetModel = model.beforeFree?.(() => this.#leaveModel()) ?? (() => {});
+  }
+
+  /** The model is freed: a run ends with an error, and its memory goes first. */
+  async #leaveModel(): Promise<void> {
+    this.#isModelFree = true;
+    const freeing = new Promise<void>((resolve) => (this.#whenFreeing = resolve));
+    await this.free();
+    if (!this.#freeing) await freeing; // after the step that is under way
+    await this.#freeing;
   }
 
   /** The kinds of weights that are trained, such as `attn_q`. */
@@ -195,7 +214,9 @@ export class Trainer {
       if (this.#isRunning) await this.#host.interrupt().catch(() => {}); // which keeps it; what fails there is lost
       await this.#host.free();
     };
+    this.#forgetModel();
     this.#freeing ??= end();
+    this.#whenFreeing();
     return this.#freeing;
   }
 
@@ -241,9 +262,11 @@ export class Trainer {
         if (!outcome) break;
         if (outcome.warning) this.#onWarning(outcome.warning);
         this.#isStepping = false;
+        if (this.#isFree) await this.#freeHost(); // the page may never ask for another step
         yield outcome.step;
         this.#isStepping = !this.#isFree;
       }
+      if (this.#isModelFree) throw modelFreed('run');
     } catch (error) {
       isOver = true;
       throw error;
@@ -267,6 +290,12 @@ export class Trainer {
   }
 
   #use(call: string): void {
+    if (this.#isModelFree) throw modelFreed(call);
     if (this.#isFree) throw invalidArgument(`${call}: the trainer was freed`);
   }
+}
+throughProxies(Trainer);
+
+function modelFreed(call: string): WebggufError {
+  return invalidArgument(`${call}: the model was freed`);
 }

@@ -1,0 +1,60 @@
+/**
+ * webgguf/preload.js: all scripts that `webgguf` else loads when they are first needed, for service workers, which may
+ * not load any later, and for pages that go on without a network: `init({ preload: true })` loads this file and both
+ * further WebAssembly files.
+ *
+ * @example
+ * // in a service worker
+ * import { WasmModel } from 'webgguf';
+ * import 'webgguf/preload.js';
+ *
+ * @module webgguf/preload
+ */
+import * as chatText from './engine/chat-text.js';
+import * as inWorker from './engine/in-worker.js';
+import { grammarModule } from './engine/grammar.js';
+import { later } from './engine/later.js';
+import * as threads from './engine/threads.js';
+import * as grammar from './grammar/webgguf_grammar.js';
+import * as adapter from './load/adapter.js';
+import * as advice from './load/advice.js';
+import * as inspect from './load/inspect.js';
+import * as parts from './load/parts.js';
+import * as peft from './load/peft.js';
+import * as encoder from './media/encoders.js';
+import * as inspectEncoder from './media/inspect.js';
+import * as messages from './media/messages.js';
+import { mediaModule } from './media/module.js';
+import * as imagePrompt from './media/prompt.js';
+import * as samples from './media/samples.js';
+import { onDemand } from './model/on-demand.js';
+import * as callGrammar from './openai/call-grammar.js';
+import * as completions from './openai/completions.js';
+import * as embeddings from './openai/embeddings.js';
+import * as families from './openai/families.js';
+import * as runTools from './openai/run-tools.js';
+import * as transcriptions from './openai/transcriptions.js';
+import * as templates from './templates/content.js';
+import * as tuning from './tuning/index.js';
+import * as worker from './worker-start.js';
+
+/** Functions that give what is here already. */
+function having<T extends object>(modules: T): { [K in keyof T]: () => Promise<T[K]> } {
+  const entries = Object.entries(modules).map(([name, module]) => [name, async () => module]);
+  return Object.fromEntries(entries) as { [K in keyof T]: () => Promise<T[K]> };
+}
+
+/** Starts the WebAssembly for grammars, and that for images and sounds. @internal */
+export async function preload(): Promise<void> {
+  await Promise.all([grammarModule(), mediaModule()]);
+}
+
+const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
+  ...{ chatText, encoder, grammar, imagePrompt, parts, threads, tuning },
+});
+const ofPage: typeof onDemand = having({
+  ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },
+  ...{ peft, preload: { preload }, runTools, samples, templates, transcriptions, worker },
+});
+Object.assign(later, ofEngine);
+Object.assign(onDemand, ofPage);
