@@ -3,6 +3,7 @@
  * after the last has gone.
  */
 import { WasmModel } from '../model/model.js';
+import { original } from '../proxies.js';
 import type { LoadOptions, Progress, Source } from '../types.js';
 
 /** How far a model is. */
@@ -107,11 +108,18 @@ export const stateOf = (key: string): LoadState => models.get(key)?.state ?? LOA
 /** @internal */
 export const reloadModel = (key: string): void => models.get(key)?.reload();
 
-/** Equal for equal sources and options; objects that are no list are equal to themselves alone. @internal */
+/**
+ * Equal for equal sources and options, also where a component writes them anew at each render. What cannot be looked
+ * into (files, buffers, promises, functions) is equal to itself alone.
+ * @internal
+ */
 export function keyOf(source: Source, options: LoadOptions): string {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined && typeof value !== 'function');
-  return nameOf([source, ...given.sort(([a], [b]) => (a < b ? -1 : 1))]);
+  const given = Object.entries(options).filter(([, value]) => typeof value !== 'function');
+  return nameOf([source, Object.fromEntries(given)]);
 }
+
+/** A key without what is equal to itself alone. @internal */
+export const shapeOf = (key: string): string => key.replace(/#\d+/g, '#');
 
 const numbers = new WeakMap<object, number>();
 let lastNumber = 0;
@@ -119,8 +127,21 @@ let lastNumber = 0;
 function nameOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(nameOf).join()}]`;
   if (value instanceof URL) return JSON.stringify(value.href);
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  let number = numbers.get(value);
-  if (number === undefined) numbers.set(value, (number = lastNumber += 1));
+  if (value instanceof Request && !value.body) {
+    const { method, url, headers, mode, credentials, cache } = value;
+    return JSON.stringify([method, url, [...headers], mode, credentials, cache]);
+  }
+  if (typeof value !== 'function' && (typeof value !== 'object' || value === null)) return JSON.stringify(value) ?? '';
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) {
+    const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+    const names = fields
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, field]) => [JSON.stringify(name), nameOf(field)]);
+    return `{${names.map((pair) => pair.join(':')).join()}}`;
+  }
+  const known = original(value);
+  let number = numbers.get(known);
+  if (number === undefined) numbers.set(known, (number = lastNumber += 1));
   return `#${number}`;
 }
