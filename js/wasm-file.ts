@@ -2,6 +2,7 @@
  * Where `webgguf_bg.wasm` is: beside the JavaScript, where a bundler put it, or in a file system.
  */
 import { WebggufError, invalidArgument } from './errors.js';
+import { statusOf } from './load/responses.js';
 import { show } from './options.js';
 import type { WasmInput } from './types.js';
 
@@ -134,7 +135,7 @@ function checkResponse(response: Response, of: PackageFile): Response {
   const isPage = response.headers.get('content-type')?.startsWith('text/html');
   if (response.ok && !isPage) return response;
   response.body?.cancel().catch(() => {});
-  const what = isPage && response.ok ? 'a web page instead of WebAssembly' : `HTTP status ${response.status}`;
+  const what = isPage && response.ok ? 'a web page instead of WebAssembly' : statusOf(response);
   throw new WebggufError('download_failed', `${response.url}: ${what}; ${giveUrl(of)}`);
 }
 

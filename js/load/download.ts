@@ -24,6 +24,8 @@ import {
   askFacts,
   type FileFacts,
   factsOf,
+  GIVE_FILE,
+  isPartial,
   problemOfRest,
   rangeRequest,
   sizeOfRange,
@@ -49,6 +51,8 @@ export class Download implements ByteSource {
   #chunks: ChunkReader | undefined;
   #first: Response | undefined;
   #facts: FileFacts | undefined;
+  /** The answer to a request with a range that the server does not take. */
+  #refused: Response | undefined;
   #received = 0;
   #tries = 0;
   #receivedAtResume = 0;
@@ -110,7 +114,10 @@ export class Download implements ByteSource {
   }
 
   async #openWhole(): Promise<Response> {
-    const response = (await this.#openRange()) ?? (await this.#fetch(() => this.#request.clone()));
+    // Who was asked in vain often enough is asked once more, without a range.
+    const ranged = this.#refused ? undefined : await this.#openRange();
+    const retries = this.#refused && isBusy(this.#refused) ? 0 : this.#patience.retries;
+    const response = ranged ?? (await this.#fetch(() => this.#request.clone(), retries));
     if (!response.ok) {
       drop(response);
       throw this.#failed(statusOf(response));
@@ -135,13 +142,13 @@ export class Download implements ByteSource {
     } catch (error) {
       // Chromium refuses an answer that is compressed all the same; older browsers ask another origin first whether it
       // takes this header, which many hosts refuse.
-      const isRefused = !(error instanceof WebggufError && error.cause instanceof Stalled);
-      if (this.#signal.aborted || !isRefused) throw error;
+      if (this.#signal.aborted || isStall(error)) throw error;
       return undefined;
     }
     const isFirst = !/^bytes [^0]/.test(response.headers.get('content-range') ?? '');
-    if (response.status !== 416 && isFirst) return response; // 416: the file is empty
-    drop(response);
+    if ((response.ok && isFirst) || isLimit(response)) return response;
+    drop(response); // 416: the file is empty; servers that know no ranges have other answers
+    this.#refused = response;
     return undefined;
   }
 
@@ -150,17 +157,38 @@ export class Download implements ByteSource {
     const { at, facts } = this.#resumed ?? { at: 0 };
     if (at === 0 || facts?.size === undefined) return undefined;
     this.#begin({ at, facts });
-    const response = await this.#fetch(() => this.#rangeRequest(facts));
-    if (response.status === 206 && !this.#problemOf(response, facts)) return response;
-    this.#received = 0;
-    this.#size = undefined;
-    if (response.status === 200) {
+    const response = await this.#fetchRest(facts).catch((error: unknown) => {
+      if (this.#signal.aborted || isStall(error)) throw error;
+    });
+    if (!response) return this.#beginAnew();
+    if (isPartial(response) && !this.#problemOf(response, facts)) return response;
+    this.#beginAnew();
+    if (response.status === 200 && !isPartial(response)) {
       this.#size = sizeOfRange(response);
       return response;
     }
     drop(response);
-    if (isBusy(response)) throw this.#failed(statusOf(response));
+    this.#refused = response;
     return undefined;
+  }
+
+  #beginAnew(): undefined {
+    this.#received = 0;
+    this.#size = undefined;
+  }
+
+  /**
+   * Behind a service worker another origin looks like this one, but may refuse `If-Range`: then without it, since
+   * `#problemOf` compares versions, too.
+   */
+  async #fetchRest(facts: FileFacts): Promise<Response> {
+    try {
+      return await this.#fetch(() => this.#rangeRequest(facts));
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (facts.crossOrigin || isStall(error)) throw error;
+      return this.#fetch(() => this.#rangeRequest({ ...facts, crossOrigin: true }));
+    }
   }
 
   /** Asks for the size alone. Servers may refuse that; only a file that does not exist is an error here. */
@@ -336,8 +364,14 @@ export class Download implements ByteSource {
         this.#tries += 1;
       }
       if ((this.#isLetGo = this.#isPaused)) return;
-      const response = await fetchOnce(this.#rangeRequest(this.#facts), this.#signal, this.#patience).catch(() => {});
+      const ask = () => fetchOnce(this.#rangeRequest(this.#facts), this.#signal, this.#patience).catch(() => {});
+      let response = await ask();
       this.#signal.throwIfAborted();
+      if (!response && this.#facts?.crossOrigin === false) {
+        this.#facts = { ...this.#facts, crossOrigin: true }; // as in `#fetchRest`
+        response = await ask();
+        this.#signal.throwIfAborted();
+      }
       busy = response && isBusy(response) ? response : undefined;
       if (busy) drop(busy);
       if (!response || busy) continue; // offline, or the server is busy: the next try may help
@@ -372,15 +406,16 @@ export class Download implements ByteSource {
   }
 
   /** `fetch` that waits for a busy server, and fails with `download_failed` and the URL. */
-  async #fetch(make: () => Request): Promise<Response> {
+  async #fetch(make: () => Request, retries = this.#patience.retries): Promise<Response> {
     try {
-      return await fetchPatiently(make, this.#signal, this.#patience);
+      return await fetchPatiently(make, this.#signal, { ...this.#patience, retries });
     } catch (cause) {
       this.#signal.throwIfAborted();
       if (cause instanceof Stalled) throw this.#failed(cause.message, cause);
       if (isAbort(cause)) throw cause;
-      const hint = this.#request.url.startsWith('file:')
-        ? 'give the file itself: a File, or in Node.js await openAsBlob(path) of node:fs'
+      // `c:` is a path of Windows.
+      const hint = /^(file|[a-z]):/i.test(this.#request.url)
+        ? GIVE_FILE
         : 'offline, wrong address, or a server that does not allow this page (CORS)';
       throw this.#failed(`could not be fetched: ${hint}`, cause);
     }
@@ -396,3 +431,8 @@ export class Download implements ByteSource {
     return new WebggufError('download_failed', `${this.name}: ${what}`, { cause });
   }
 }
+
+/** Whether the server wants fewer requests, whatever these ask for. */
+const isLimit = ({ status }: Response): boolean => status === 429 || status === 408;
+
+const isStall = (error: unknown): boolean => (error as Error).cause instanceof Stalled;

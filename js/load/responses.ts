@@ -2,6 +2,7 @@
  * Requests for files over HTTP, and what their responses say.
  */
 import { shownUrl } from './cache/key.js';
+import { cancellable } from '../cancel.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { drop, fetchOnce, fetchPatiently, type Patience } from './patience.js';
 import type { Rest } from './rest.js';
@@ -16,6 +17,9 @@ export interface FileFacts {
   readonly crossOrigin: boolean;
 }
 
+/** What to do with a path. @internal */
+export const GIVE_FILE = 'give the file itself: a File, or in Node.js await openAsBlob(path) of node:fs';
+
 /** The request for a URL; throws `invalid_argument` for one that is none. @internal */
 export function requestFor(source: string | URL | Request): Request {
   if (source instanceof Request) {
@@ -26,9 +30,10 @@ export function requestFor(source: string | URL | Request): Request {
   try {
     return new Request(source);
   } catch (cause) {
-    throw new WebggufError('invalid_argument', `not a URL that can be fetched: '${shownUrl(String(source))}'`, {
-      cause,
-    });
+    // Relative to a page this would be an address: here it is nearly always a path.
+    const hint = 'location' in globalThis ? '' : `; ${GIVE_FILE}`;
+    const message = `not a URL that can be fetched: '${shownUrl(String(source))}'${hint}`;
+    throw new WebggufError('invalid_argument', message, { cause });
   }
 }
 
@@ -51,8 +56,8 @@ export function takesRange({ method, url, headers }: Request): boolean {
  * @internal
  */
 export function sizeOfRange(response: Response): number | undefined {
-  if (response.status === 206) return totalOf(response) ?? announcedSize(response);
-  return response.type === 'cors' ? undefined : announcedSize(response);
+  if (isPartial(response)) return totalOf(response) ?? announcedSize(response);
+  return isCrossOrigin(response) ? undefined : announcedSize(response);
 }
 
 /** Bytes of the whole file, of which a response has a part. */
@@ -61,11 +66,25 @@ function totalOf({ headers }: Response): number | undefined {
   return total === undefined ? undefined : Number(total);
 }
 
+/** Whether a response has a part of a file: service workers that answer anew may forget the status. @internal */
+export function isPartial({ status, headers }: Response): boolean {
+  return status === 206 || (status === 200 && /^bytes \d/.test(headers.get('content-range') ?? ''));
+}
+
+/**
+ * Whether it came from another origin. `type` says nothing of what a service worker made.
+ */
+function isCrossOrigin({ type, url }: Response): boolean {
+  const { origin } = (globalThis as { location?: Location }).location ?? {};
+  return type === 'cors' || (origin !== undefined && url !== '' && new URL(url).origin !== origin);
+}
+
 /** What a response says of its file; the size is that of its body, so it is left out. @internal */
-export function factsOf({ headers, type }: Response): FileFacts {
+export function factsOf(response: Response): FileFacts {
+  const { headers } = response;
   // Hugging Face's storage has ETags of its own; where the hub's can be seen, it is the digest of the file.
   const etag = headers.get('x-linked-etag') ?? headers.get('etag') ?? undefined;
-  return { etag, lastModified: headers.get('last-modified') ?? undefined, crossOrigin: type === 'cors' };
+  return { etag, lastModified: headers.get('last-modified') ?? undefined, crossOrigin: isCrossOrigin(response) };
 }
 
 /** Whether two answers are of different versions, as far as both say something. @internal */
@@ -83,7 +102,11 @@ export function strongValidator(facts: FileFacts | undefined): string | undefine
 }
 
 /** A status in words, with what Hugging Face's hub says of it. @internal */
-export function statusOf({ status, statusText, headers }: Response): string {
+export function statusOf({ status, statusText, headers, type }: Response): string {
+  if (type === 'opaque') {
+    return "pages may not read what a request with mode 'no-cors' gets: leave the mode out, and let the server allow CORS";
+  }
+  if (type === 'opaqueredirect') return "the server redirects, which the request forbids (redirect: 'manual')";
   const text = `HTTP status ${status} ${statusText}`.trim();
   const reason = headers.get('x-error-message') ?? headers.get('x-error-code') ?? waitOf(headers);
   if (headers.get('x-error-code') === 'GatedRepo') {
@@ -102,7 +125,7 @@ const NO_RANGE = 'the server takes no range requests, or the file changed meanwh
 
 /** Why a response does not have the bytes of a range of this version of a file, if so. */
 function problemOfRange(response: Response, rest: Rest): string | undefined {
-  if (response.status !== 206) return response.ok ? NO_RANGE : statusOf(response);
+  if (!isPartial(response)) return response.ok ? NO_RANGE : statusOf(response);
   return problemOfRest(response, { ...rest, size: rest.facts?.size ?? totalOf(response) });
 }
 
@@ -125,13 +148,15 @@ export async function fetchRange(
   const failed = (what: string, cause?: unknown): WebggufError =>
     new WebggufError('download_failed', `${about}: ${what}`, { cause });
   try {
-    const response = await fetchPatiently(() => asked.clone(), signal, patience);
-    const problem = problemOfRange(response, rest);
-    if (problem) drop(response);
-    if (problem) throw failed(problem);
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    if (bytes.length === length) return bytes;
-    throw failed(`received ${bytes.length} bytes of ${length}`);
+    // With a scope of its own: `signal` may live long, and each request listens to its own.
+    return await cancellable(signal, async (scope) => {
+      const response = await fetchPatiently(() => asked.clone(), scope, patience);
+      const problem = problemOfRange(response, rest);
+      if (problem) throw failed(problem); // which ends the response, too
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      if (bytes.length === length) return bytes;
+      throw failed(`received ${bytes.length} bytes of ${length}`);
+    });
   } catch (cause) {
     if (cause instanceof WebggufError) throw cause;
     throw failed('could not be fetched', cause);
@@ -158,9 +183,9 @@ export function problemOfRest(
 ): string | undefined {
   const { headers, status } = response;
   // Before the first byte the whole file is the rest.
-  const isWhole = status === 200;
-  if (isWhole && at > 0) return NO_RANGE;
-  if (!isWhole && status !== 206) return `resuming gave HTTP status ${status}`;
+  const isPart = isPartial(response);
+  if (!isPart && status === 200 && at > 0) return NO_RANGE;
+  if (!isPart && status !== 200) return `resuming gave HTTP status ${status}`;
   const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '');
   if (range && Number(range[1]) !== at) return `the server resumed at byte ${range[1]}`;
   if (range && range[2] !== '*' && Number(range[2]) !== size) return 'the file changed meanwhile';
@@ -183,17 +208,25 @@ export async function askFacts(
     const head = new Request(asked, { method: 'HEAD' });
     const response = await fetchOnce(head, signal, patience).catch(() => undefined);
     signal.throwIfAborted();
-    if (response?.status === 404 || response?.status === 410) {
-      throw new WebggufError('download_failed', `${shownUrl(request.url)}: ${statusOf(response)}`);
-    }
-    return response?.ok ? response : undefined;
+    return response;
   };
   const whole = { at: 0, until: undefined, facts: undefined };
   const ranged = takesRange(request) ? await ask(rangeRequest(request, whole)) : undefined;
-  const response = ranged ?? (await ask(request.clone()));
-  if (!response) return undefined;
-  return { ...factsOf(response), size: response.status === 206 ? sizeOfRange(response) : announcedSize(response) };
+  let response = ranged?.ok ? ranged : await ask(request.clone());
+  if (response && isGone(response)) {
+    // Some servers know HEAD for no file.
+    response = await fetchOnce(request.clone(), signal, patience).catch(() => undefined);
+    signal.throwIfAborted();
+    if (response) drop(response);
+    if (response && isGone(response)) {
+      throw new WebggufError('download_failed', `${shownUrl(request.url)}: ${statusOf(response)}`);
+    }
+  }
+  if (!response?.ok) return undefined;
+  return { ...factsOf(response), size: isPartial(response) ? sizeOfRange(response) : announcedSize(response) };
 }
+
+const isGone = ({ status }: Response): boolean => status === 404 || status === 410;
 
 /** Whether a server gives parts of this version of a file alone. @internal */
 export function takesParts(response: Response | undefined, facts: FileFacts | undefined): boolean {

@@ -10,7 +10,7 @@ import { type CacheUse, openCached } from './cache/open.js';
 import { warner } from './cache/warning.js';
 import { cancellable } from '../cancel.js';
 import { Download } from './download.js';
-import { announcedSize, requestFor } from './responses.js';
+import { announcedSize, requestFor, statusOf } from './responses.js';
 import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
 import { aliasOf, chooseFile, fileRequest, type HubName, hubName, storedRequest } from './hub.js';
 import { show } from '../options.js';
@@ -248,8 +248,7 @@ function fromResponse(response: Response, signal: AbortSignal): ByteSource {
   const name = shownUrl(response.url) || 'the response';
   if (response.bodyUsed) throw invalidArgument(`${name}: the body was read already`);
   if (!response.ok) {
-    const status = `HTTP status ${response.status} ${response.statusText}`.trim();
-    throw new WebggufError('download_failed', `${name}: ${status}`);
+    throw new WebggufError('download_failed', `${name}: ${statusOf(response)}`);
   }
   if (!response.body) throw new WebggufError('download_failed', `${name}: the response has no body`);
   return fromStream(response.body, signal, { name, size: announcedSize(response), isNative: isNative(response) });

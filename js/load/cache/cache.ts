@@ -69,8 +69,8 @@ export const cache = {
    * @throws {WebggufError} `internal` where the browser refuses
    */
   async clear(): Promise<void> {
-    if (!hasStorage()) return;
-    const root = await openRoot();
+    const root = await openRoot().catch(() => undefined); // there is nothing
+    if (!root) return;
     const names: [string, string][] = [];
     for await (const [name, { kind }] of root.entries()) names.push([name, kind]);
     for (const [name, kind] of names) {
@@ -81,7 +81,8 @@ export const cache = {
 
   /** How much room there is. */
   async estimate(): Promise<CacheEstimate> {
-    const { usage = 0, quota = 0 } = hasStorage() ? await navigator.storage.estimate() : {};
+    const nothing = (): StorageEstimate => ({});
+    const { usage = 0, quota = 0 } = hasStorage() ? await navigator.storage.estimate().catch(nothing) : nothing();
     const models = (await found()).reduce((sum, { model }) => sum + model.bytes, 0);
     return { models, usage, quota };
   },
@@ -94,7 +95,7 @@ export const cache = {
    */
   async persist(): Promise<boolean> {
     const { storage } = globalThis.navigator ?? {};
-    return (await storage?.persist?.()) ?? false;
+    return (await storage?.persist?.().catch(() => false)) ?? false;
   },
 };
 

@@ -84,7 +84,8 @@ export class CachedDownload implements LoadSource {
     this.#place = place;
     this.#rules = rules;
     const isSame = (state: FileState): boolean => isMeant(state, request.url, rules) && !isChanged(state, this.#facts);
-    this.#slot = new Slot(place, { name: this.name, limit: rules.limit, warn: rules.warn, isMeant: isSame });
+    const { limit, warn, patience } = rules;
+    this.#slot = new Slot(place, { name: this.name, limit, patience: patience.stallTimeout, warn, isMeant: isSame });
     if (rules.sha256) this.#hash = new Sha256();
     signal.addEventListener('abort', () => void this.#stop(), { once: true });
   }
@@ -116,8 +117,8 @@ export class CachedDownload implements LoadSource {
 
   async #open(): Promise<void> {
     await this.#lookUp();
-    if (!this.#slot.isComplete) await untilResumed(this.#rules.patience.download, this.#signal);
-    if (!this.#slot.isComplete && (await this.#slot.take())) await this.#connect();
+    if (!this.#slot.isWhole) await untilResumed(this.#rules.patience.download, this.#signal);
+    if (!this.#slot.isWhole && (await this.#slot.take()) && !this.#slot.isWhole) await this.#connect();
     while (!this.#slot.state && !this.#download) await this.#goOn();
     this.#learn(this.#slot.state);
     this.#rules.patience.download?.addEventListener('change', this.#onChange, { signal: this.#signal });

@@ -5,7 +5,7 @@
 import { abortable } from '../../cancel.js';
 import { type Place, lockName, removeFile } from './folder.js';
 import { keepWithin } from './limit.js';
-import { type Held, tryLock, waitForLock } from './lock.js';
+import { type Held, Pulse, tryLock, waitForLock } from './lock.js';
 import type { FileState } from './state.js';
 import { SegmentWriter, StoredFile } from './stored-file.js';
 import { type LoadWarning, warningOf } from './warning.js';
@@ -20,6 +20,10 @@ export class Slot {
   readonly #warn: (warning: LoadWarning) => void;
   readonly #isMeant: (state: FileState) => boolean;
   readonly #limit: number | undefined;
+  /** Milliseconds without a sign of the tab that holds the lock after which this load goes on by itself. */
+  readonly #patience: number;
+  #silence = 0;
+  #pulse: Pulse | undefined;
   /** Ends the wait for the lock once nobody needs it. */
   readonly #done = new AbortController();
   #stored: StoredFile | undefined;
@@ -33,13 +37,15 @@ export class Slot {
 
   /**
    * @param about `name`: of the file in warnings; `isMeant`: whether a stored file is the one that this load wants. One
-   *   that is not stays until `write` replaces it; `limit`: bytes that all models may take
+   *   that is not stays until `write` replaces it; `limit`: bytes that all models may take; `patience`: milliseconds
+   *   that a tab which holds the lock may be silent
    */
   constructor(
     place: Place,
     about: {
       name: string;
       limit?: number | undefined;
+      patience: number;
       warn(warning: LoadWarning): void;
       isMeant(state: FileState): boolean;
     },
@@ -49,6 +55,7 @@ export class Slot {
     this.#warn = about.warn;
     this.#isMeant = about.isMeant;
     this.#limit = about.limit;
+    this.#patience = about.patience;
   }
 
   /** False once the cache is out of the question for this load. */
@@ -67,6 +74,11 @@ export class Slot {
 
   get isComplete(): boolean {
     return this.#stored?.state.complete ?? false;
+  }
+
+  /** Whether all bytes are there, though perhaps the tab that stored them was closed before it could say so. */
+  get isWhole(): boolean {
+    return this.isComplete || (this.#stored !== undefined && this.bytes === this.state?.size);
   }
 
   /** Whether this load holds the lock. */
@@ -97,15 +109,32 @@ export class Slot {
     const waiting = this.#safely(async () => {
       this.#queue ??= waitForLock(lockName(this.#place), this.#done.signal);
       const lock = await Promise.race([this.#queue, pause(LOOK)]);
-      if (lock) await this.#took(lock);
-      else this.#stored = await this.#find();
+      if (lock) return this.#took(lock);
+      this.#stored = await this.#find();
+      this.#listen();
     });
     await abortable(waiting, signal);
     return this.isOurs;
   }
 
+  /** Whoever holds the lock says that it is awake. A tab that stands still would keep this load waiting for ever. */
+  #listen(): void {
+    this.#pulse ??= new Pulse(lockName(this.#place), () => (this.#silence = 0));
+    this.#silence += LOOK;
+    if (this.#silence < this.#patience) {
+      this.#pulse.ask();
+      return;
+    }
+    this.#isOpen = false;
+    this.#done.abort();
+    this.#release();
+    this.#warn(warningOf(this.#name, new Error('the tab that stores it stands still')));
+  }
+
   async #took(lock: Held | undefined): Promise<void> {
     this.#queue = undefined;
+    this.#pulse?.end();
+    this.#pulse = undefined;
     if (!lock) return;
     this.#lock = lock;
     lock.onLost = () => void this.fail(new DOMException('it was deleted meanwhile', 'NotFoundError'));
@@ -223,6 +252,8 @@ export class Slot {
       () => {},
     );
     this.#queue = undefined;
+    this.#pulse?.end();
+    this.#pulse = undefined;
   }
 }
 
