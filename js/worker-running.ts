@@ -4,6 +4,35 @@
 import { abortable } from './cancel.js';
 import { WebggufError } from './errors.js';
 
+/** What browsers have that know trusted types; TypeScript does not. */
+interface TrustedTypes {
+  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): URL };
+}
+
+/** The policy's name, for `trusted-types` in a content security policy. */
+const POLICY = 'webgguf';
+let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;
+
+/**
+ * The address of a script of the package as a page with `require-trusted-types-for 'script'` takes it.
+ *
+ * @throws {WebggufError} `feature_missing` where the page allows no policy of this name
+ * @internal
+ */
+export function trusted(url: string | URL): URL | string {
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+  if (!trustedTypes) return url;
+  try {
+    policy ??= trustedTypes.createPolicy(POLICY, { createScriptURL: (address) => address });
+  } catch (cause) {
+    const message =
+      `this page wants trusted types: allow the policy '${POLICY}' (trusted-types ${POLICY} in its content security ` +
+      'policy), or give a TrustedScriptURL with init({ worker })';
+    throw new WebggufError('feature_missing', message, { cause });
+  }
+  return policy.createScriptURL(String(url));
+}
+
 /** @internal */
 export const GIVE_URL = 'give the URL of webgguf/worker.js with init({ worker: url })';
 

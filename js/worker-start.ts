@@ -4,7 +4,7 @@
 import { WebggufError } from './errors.js';
 import { fileFromVite } from './wasm-file.js';
 import { workerScript } from './wasm/instance.js';
-import { GIVE_URL, running } from './worker-running.js';
+import { GIVE_URL, running, trusted } from './worker-running.js';
 
 /**
  * A worker that has run its script.
@@ -31,25 +31,55 @@ export async function startWorker(signal: AbortSignal): Promise<Worker> {
 }
 
 /** Bundlers find the file by this expression: it must stay as it is. */
+const ofBundler = (): Worker => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+
 function besideScript(): Worker {
   try {
-    return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+    return ofBundler();
   } catch (cause) {
-    const { name } = cause as Error;
-    if (name === 'SecurityError') return atUrl(import.meta.url.replace(/[^/]*$/, 'worker.js'));
+    const url = addressOfBundler();
+    if (url) return atUrl(url);
     const message = `the URL of worker.js is not known: this bundle is no ES module; ${GIVE_URL}`;
     throw new WebggufError('download_failed', message, { cause });
   }
 }
 
-/** From another origin, such as a CDN, only a script of this one may import it. */
+/** The address that a bundler has put into {@link ofBundler}: the one way to learn it without starting a worker. */
+function addressOfBundler(): string | undefined {
+  const { Worker } = globalThis;
+  let found: string | undefined;
+  globalThis.Worker = function note(url: string | URL) {
+    found = String(url);
+  } as unknown as typeof Worker;
+  try {
+    ofBundler();
+  } catch {
+    // the address is not known
+  } finally {
+    globalThis.Worker = Worker;
+  }
+  return found;
+}
+
+/** A script of another origin, such as a CDN or a page in a sandbox has, is imported by one of this origin. */
 function atUrl(url: string | URL): Worker {
   const { href, origin } = new URL(url, location.href);
-  if (origin === location.origin || !href.startsWith('http')) return new Worker(href, { type: 'module' });
+  const isTrusted = typeof url === 'object' && !(url instanceof URL); // the page gave a TrustedScriptURL
+  if (origin === location.origin || !href.startsWith('http')) {
+    try {
+      return new Worker(isTrusted ? url : trusted(href), { type: 'module' });
+    } catch (error) {
+      if ((error as Error).name !== 'SecurityError') throw error;
+    }
+  }
   const script = new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' });
   const address = URL.createObjectURL(script);
   try {
-    return new Worker(address, { type: 'module' });
+    return new Worker(trusted(address), { type: 'module' });
+  } catch (cause) {
+    if (cause instanceof WebggufError) throw cause;
+    const message = `${href}: this page may not start workers (${(cause as Error).message}): load without the option worker`;
+    throw new WebggufError('feature_missing', message, { cause });
   } finally {
     setTimeout(() => URL.revokeObjectURL(address), 60_000);
   }

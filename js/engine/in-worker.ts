@@ -2,6 +2,7 @@
  * The engine in a worker of its own: the same calls, sent there.
  */
 import { abortable, cancellable } from '../cancel.js';
+import { whenGone } from './alive.js';
 import { Channel, type Handler } from './channel.js';
 import type { Input } from '../model/embedding.js';
 import type {
@@ -15,6 +16,7 @@ import type {
   StartOptions,
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
+import { later } from './later.js';
 import { SourceHost } from './remote-sources.js';
 import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
 import { initForWorker } from '../wasm/instance.js';
@@ -183,7 +185,7 @@ export class WorkerEngine implements Engine {
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
-    const { partsWithContents } = await import('../media/prompt.js');
+    const { partsWithContents } = await later.imagePrompt();
     return this.#call('encodeParts', await partsWithContents(parts));
   }
 
@@ -229,7 +231,7 @@ export class WorkerEngine implements Engine {
   ): Promise<T> {
     // Not awaited where there is none: calls keep their order.
     if (!hasMedia(prompt)) return this.#call(method, prompt, ...args);
-    const { movable, withContents } = await import('../media/prompt.js');
+    const { movable, withContents } = await later.imagePrompt();
     const sent = await withContents(prompt, signal);
     const transfer = method === 'start' ? movable(sent) : [];
     return this.#connection.channel.call(method, [this.#number, sent, ...args], { transfer });
@@ -247,7 +249,7 @@ function hasMedia(prompt: Prompt): prompt is Conversation {
 
 async function contentsIn(prompt: Prompt): Promise<Prompt> {
   if (!hasMedia(prompt)) return prompt;
-  const { withContents } = await import('../media/prompt.js');
+  const { withContents } = await later.imagePrompt();
   return withContents(prompt);
 }
 
@@ -271,11 +273,6 @@ async function connect(handlers: ConstructorParameters<typeof Channel>[1], signa
   signal.addEventListener('abort', () => end(signal.reason), { once: true, signal: alive.signal });
   worker.addEventListener('error', ({ message }) => lost(`the worker with the model failed: ${message}`));
   worker.addEventListener('messageerror', () => lost('the worker with the model sent what cannot be read'));
-  const name = `webgguf worker ${Math.random()} ${performance.now()}`;
-  if (await channel.call<boolean>('hold', [name])) {
-    navigator.locks
-      .request(name, { signal: alive.signal }, () => lost('the worker with the model was ended'))
-      .catch(() => {}); // the model was freed
-  }
+  await whenGone(channel, alive.signal, () => lost('the worker with the model was ended'));
   return { channel, end, lost: loss.signal, ended: alive.signal, readers };
 }

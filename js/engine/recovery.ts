@@ -70,8 +70,16 @@ export class Recovery {
 
   async #recover(handle: WasmHandle, reload: Reload, signal: AbortSignal | undefined): Promise<void> {
     const withAdapters = async (fresh: WasmHandle): Promise<WasmHandle> => {
-      for (const [id, { file }] of this.adapters) await fresh.addAdapter(id, new Uint8Array(await file.arrayBuffer()));
-      return fresh;
+      try {
+        for (const [id, { file }] of this.adapters) {
+          await fresh.addAdapter(id, new Uint8Array(await file.arrayBuffer()));
+          signal?.throwIfAborted();
+        }
+        return fresh;
+      } catch (error) {
+        fresh.free();
+        throw error;
+      }
     };
     this.#last = await reload(signal)
       .then(withAdapters)

@@ -5,7 +5,7 @@
 import { giveRare } from '../wasm/give-rare.js';
 import { init, wasmClasses } from '../wasm/instance.js';
 import type { CpuThread } from '../wasm/webgguf.js';
-import { running } from '../worker-running.js';
+import { running, trusted } from '../worker-running.js';
 import type { Handler } from './channel.js';
 import { later } from './later.js';
 
@@ -71,7 +71,7 @@ export function threadHandlers(): Record<'beginThread' | 'keepRows' | 'listen', 
 
 /** A worker of the script that runs in this one. @internal */
 export function startOwnScript(signal: AbortSignal): Promise<Worker> {
-  return running(new Worker(location.href, { type: 'module' }), location.href, signal);
+  return running(new Worker(trusted(location.href), { type: 'module' }), location.href, signal);
 }
 
 async function begin(module: WebAssembly.Module, withRare: boolean): Promise<CpuThread> {

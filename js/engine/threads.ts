@@ -7,6 +7,7 @@ import { WebggufError } from '../errors.js';
 import { hasRare } from '../wasm/give-rare.js';
 import { compiledModule } from '../wasm/instance.js';
 import type { CpuThreads } from '../wasm/webgguf.js';
+import { whenGone } from './alive.js';
 import { Channel } from './channel.js';
 import { later } from './later.js';
 import { Job, MOST_VALUES, type SharedMemory } from './thread-side.js';
@@ -31,6 +32,7 @@ export class Threads implements CpuThreads {
   /** What the workers have not answered yet. */
   #calls: Promise<unknown>[] = [];
   #isLost = false;
+  readonly #free = new AbortController();
 
   private constructor(workers: readonly Promise<Worker>[]) {
     const shared = (words: number): SharedArrayBuffer => new SharedArrayBuffer(4 * words);
@@ -103,15 +105,19 @@ export class Threads implements CpuThreads {
   }
 
   free(): void {
+    this.#free.abort();
     for (const worker of this.#workers) worker.then((it) => it.terminate()).catch(() => {});
   }
 
   #channelOf(worker: Worker): Channel {
     const channel = new Channel(worker, {});
-    worker.addEventListener('error', ({ message }) => {
+    const lost = (why: string): void => {
       this.#isLost = true;
-      channel.close(new WebggufError('worker_lost', `a thread of the model ended: ${message}`));
-    });
+      channel.close(new WebggufError('worker_lost', `a thread of the model ended: ${why}`));
+    };
+    worker.addEventListener('error', ({ message }) => lost(message));
+    const gone = (): void => lost('the browser said no reason');
+    whenGone(channel, this.#free.signal, gone).catch(() => {}); // the error is in `lost` already
     return channel;
   }
 

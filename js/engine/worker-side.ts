@@ -142,11 +142,11 @@ async function importedFrom(script: string): Promise<InWorker> {
 function hold([name]: unknown[]): Promise<boolean> {
   const locks = (globalThis.navigator as Partial<Navigator> | undefined)?.locks;
   if (!locks) return Promise.resolve(false);
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const forever = (): Promise<void> => {
       resolve(true);
       return new Promise(() => {});
     };
-    locks.request(name as string, forever).catch(reject);
+    locks.request(name as string, forever).catch(() => resolve(false)); // a page in a sandbox
   });
 }

@@ -310,6 +310,7 @@ export class WasmModel {
 
   async another(withCache, tokens) {
     loseDevice();
+    if (seen.others.length === plan.failsAt) throw codeError('out_of_memory', 'no lane');
     seen.others.push(tokens > 0 ? tokens : withCache);
     return new WasmModel();
   }

@@ -158,6 +158,24 @@ for (const worker of [false, true]) {
   });
 }
 
+test('a fresh model whose adapter fails is freed, and so are all lanes where one cannot be made', async () => {
+  const model = await WasmModel.load(BLOB);
+  await model.addAdapter(Uint8Array.of(71, 71, 85, 70));
+  plan.lost = true;
+  plan.adapterFails = Object.assign(new Error('no memory'), { code: 'out_of_memory' });
+  await assert.rejects(textOf(model.generate('a')), withCode('device_lost', /could not be loaded again: no memory/));
+  assert.equal(seen.freed, 1, 'the fresh one');
+  plan.adapterFails = undefined;
+  assert.equal(await textOf(model.generate('a')), 'abcde');
+  await model.free();
+
+  resetMock();
+  plan.parallel = 3;
+  plan.failsAt = 1;
+  await assert.rejects(WasmModel.load(BLOB, { parallel: 3 }), withCode('out_of_memory'));
+  assert.equal(seen.freed, 2, 'the model and the lane that was made');
+});
+
 test('a model on a device of the page is not loaded again', async () => {
   const gpu = await Gpu.create();
   const model = await WasmModel.load(BLOB, { gpu });
