@@ -1064,6 +1064,68 @@ test('after the first visit the page works without a network', async () => {
   }
 });
 
+test('the copy for times without a network never has files of two versions, nor a visit that began with it', async () => {
+  let version = 1;
+  let isDown = false;
+  const answer = (name) => (_, response) => {
+    const type = name.endsWith('html') ? 'text/html' : 'text/javascript';
+    if (isDown) return response.writeHead(503).end();
+    response.writeHead(200, { 'Content-Type': type, 'Cache-Control': 'no-store' });
+    const text = { 'index.html': '<script type="module" src="a.js"></script>', 'a.js': "import './b.js';", 'b.js': '' }[
+      name
+    ];
+    const mark = name === 'index.html' ? `<link rel="icon" href="data:,"><title>${version}</title>` : '';
+    const note = name === 'index.html' ? '' : `(window.found ??= []).push('${name} ${version}');`;
+    return response.end(`${mark}${text}${note}`);
+  };
+  const worker = (_, response) => {
+    const text = fs.readFileSync(path.join(ROOT, 'www', 'demo-offline-worker.js'));
+    response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(text);
+  };
+  const names = ['index.html', 'a.js', 'b.js'];
+  const routes = Object.fromEntries(names.map((name) => [`/copy/${name}`, answer(name)]));
+  const server = await serve({ routes: { ...routes, '/copy/': answer('index.html'), '/copy/worker.js': worker } });
+  const context = await site.browser.newContext();
+  try {
+    const page = await context.newPage();
+    const visit = async () => {
+      await page.goto(`${server.url}/copy/`);
+      await page.waitForFunction(() => window.found?.length === 2);
+      return page.evaluate(() => [document.title, ...window.found].join());
+    };
+    const kept = () =>
+      page.evaluate(async () => {
+        const found = [];
+        for (const name of await caches.keys()) {
+          const cache = await caches.open(name);
+          if (await cache.match('whole')) found.push(await (await cache.match('b.js')).text());
+        }
+        return found.join();
+      });
+    assert.equal(await visit(), '1,b.js 1,a.js 1');
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.register('worker.js');
+      await navigator.serviceWorker.ready;
+    });
+    assert.match(await kept(), /b\.js 1/);
+    version = 2;
+    assert.equal(await visit(), '2,b.js 2,a.js 2');
+    while (!/b\.js 2/.test(await kept())) await new Promise((resolve) => setTimeout(resolve, 20));
+    isDown = true;
+    assert.equal(await visit(), '2,b.js 2,a.js 2', 'a server that is down');
+    isDown = false;
+    version = 3;
+    await context.setOffline(true);
+    await page.goto(`${server.url}/copy/`);
+    await context.setOffline(false);
+    const late = await page.evaluate(async () => (await fetch('b.js')).text());
+    assert.match(late, /b\.js 2/, 'what a page of the copy asks for later is of the copy');
+  } finally {
+    await context.close();
+    await server.close();
+  }
+});
+
 // ---- accessibility --------------------------------------------------------------------------------------------------
 
 /** Layout depends on the size, contrast on the colours, and neither on the other. */

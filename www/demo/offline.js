@@ -4,7 +4,7 @@
 import { $ } from './dom.js';
 
 const WORKER = 'demo-offline-worker.js';
-/** The cache of the worker. */
+/** What the names of the worker's caches begin with. */
 const FILES = 'webgguf-demo';
 
 /** Removes what is kept of the page, until its next visit. */
@@ -12,7 +12,8 @@ export async function forgetOffline() {
   $('offline').hidden = true;
   const kept = await navigator.serviceWorker?.getRegistration();
   await kept?.unregister();
-  await globalThis.caches?.delete(FILES);
+  const names = (await globalThis.caches?.keys()) ?? [];
+  await Promise.all(names.filter((name) => name.startsWith(FILES)).map((name) => caches.delete(name)));
 }
 
 /** Starts the worker and says when all is stored. A browser without one is no error. */
