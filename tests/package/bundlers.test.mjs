@@ -102,6 +102,29 @@ test('webpack 5: without configuration', async () => {
   await withFolder(folder, (url) => checkStory(url));
 });
 
+test('Parcel 2: without configuration', async () => {
+  // Its entry is a page, whose script it finds beside it.
+  const app = path.join(APPS, 'parcel');
+  fs.mkdirSync(app);
+  const page = fs.readFileSync(path.join(APPS, 'pages', 'module.html'), 'utf8');
+  fs.writeFileSync(path.join(app, 'index.html'), page.replace('/bundle.js', '../main.js'));
+  const folder = path.join(APPS, 'out', 'parcel');
+  const parcel = tool('parcel', 'lib/bin.js');
+  const build = [
+    'build',
+    'parcel/index.html',
+    '--dist-dir',
+    folder,
+    '--no-cache',
+    '--no-source-maps',
+    '--public-url',
+    '/',
+  ];
+  await must(process.execPath, [parcel, ...build], { cwd: APPS, quiet: true });
+  assert.equal(wasmFiles(folder).length, MODULES.length, 'one asset each');
+  await withFolder(folder, (url) => checkStory(url));
+});
+
 // What `npm test` builds with Next.js is the example.
 longTest('Next.js 16, build and start: without configuration', async () => {
   const next = tool('next', 'dist/bin/next');
