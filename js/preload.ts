@@ -36,6 +36,7 @@ import * as runTools from './openai/run-tools.js';
 import * as transcriptions from './openai/transcriptions.js';
 import * as templates from './templates/content.js';
 import * as tuning from './tuning/index.js';
+import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
 
 /** Functions that give what is here already. */
@@ -50,7 +51,7 @@ export async function preload(): Promise<void> {
 }
 
 const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
-  ...{ chatText, encoder, grammar, imagePrompt, parts, threads, tuning },
+  ...{ chatText, encoder, grammar, imagePrompt, parts, rare, threads, tuning },
 });
 const ofPage: typeof onDemand = having({
   ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },

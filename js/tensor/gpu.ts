@@ -4,6 +4,7 @@
  */
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
 import { fetched } from '../engine/fetched.js';
+import { later } from '../engine/later.js';
 import { fromWasm, guarded, invalidArgument, WebggufError } from '../errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
@@ -163,7 +164,7 @@ throughProxies(Gpu);
  * tensor may have any format, so those of rare formats come with them.
  */
 async function fetchShaders(): Promise<string> {
-  await giveRare(() => import('../wasm/rare.js'));
+  await giveRare(later.rare);
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {

@@ -23,6 +23,7 @@ export const hasRare = (): boolean => given !== undefined;
 export function giveRare(fetch: () => Promise<RareFiles>): Promise<void> {
   given ??= give(fetch).catch((cause: unknown) => {
     given = undefined; // the next load may reach the file
+    if (cause instanceof WebggufError) throw cause;
     const message = `wasm/rare.js, which has shaders that this model needs, could not be imported (${String(cause)})`;
     throw new WebggufError('download_failed', message, { cause });
   });
