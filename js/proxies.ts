@@ -19,7 +19,7 @@ export function knowItself(instance: object): void {
   Object.defineProperty(instance, '__v_skip', { ...hidden, value: true }); // Vue leaves it alone
 }
 
-const done = new WeakSet<object>([Object.prototype, Error.prototype]);
+const done = new WeakSet<object>();
 
 /**
  * Lets the methods of a class, and of those that it extends, work on proxies of its instances, which have to
@@ -27,7 +27,8 @@ const done = new WeakSet<object>([Object.prototype, Error.prototype]);
  * @internal
  */
 export function throughProxies({ prototype }: { prototype: object }): void {
-  for (let level = prototype; !done.has(level); level = Object.getPrototypeOf(level)) {
+  // The last level is `Object.prototype`, perhaps of another realm.
+  for (let level = prototype; Object.getPrototypeOf(level) && !done.has(level); level = Object.getPrototypeOf(level)) {
     // The browser's own methods are the same for all pages.
     const isNative = level === globalThis.EventTarget?.prototype;
     if (!isNative) done.add(level);

@@ -102,25 +102,20 @@ test('webpack 5: without configuration', async () => {
   await withFolder(folder, (url) => checkStory(url));
 });
 
-test('Parcel 2: without configuration', async () => {
-  // Its entry is a page, whose script it finds beside it.
+test('Parcel 2: with what a worker needs', async () => {
+  // Its entry is a page, whose script it finds beside it; what the guide says of workers is in its package.json.
   const app = path.join(APPS, 'parcel');
   fs.mkdirSync(app);
+  for (const name of ['main.js', 'story.js']) fs.copyFileSync(path.join(APPS, name), path.join(app, name));
   const page = fs.readFileSync(path.join(APPS, 'pages', 'module.html'), 'utf8');
-  fs.writeFileSync(path.join(app, 'index.html'), page.replace('/bundle.js', '../main.js'));
+  fs.writeFileSync(path.join(app, 'index.html'), page.replace('/bundle.js', './main.js'));
+  const config = { '@parcel/bundler-default': { disableSharedBundles: true } };
+  fs.writeFileSync(path.join(app, 'package.json'), JSON.stringify({ dependencies: { webgguf: '*' }, ...config }));
+  fs.writeFileSync(path.join(app, 'package-lock.json'), '{}'); // the project ends here
   const folder = path.join(APPS, 'out', 'parcel');
   const parcel = tool('parcel', 'lib/bin.js');
-  const build = [
-    'build',
-    'parcel/index.html',
-    '--dist-dir',
-    folder,
-    '--no-cache',
-    '--no-source-maps',
-    '--public-url',
-    '/',
-  ];
-  await must(process.execPath, [parcel, ...build], { cwd: APPS, quiet: true });
+  const build = ['build', 'index.html', '--dist-dir', folder, '--no-cache', '--no-source-maps', '--public-url', '/'];
+  await must(process.execPath, [parcel, ...build], { cwd: app, quiet: true });
   assert.equal(wasmFiles(folder).length, MODULES.length, 'one asset each');
   await withFolder(folder, (url) => checkStory(url));
 });
