@@ -54,8 +54,6 @@ const RESTRICTIONS: [&str; 26] = [
     "unevaluatedProperties",
     "uniqueItems",
 ];
-/// Counts, which some languages write as `1.0`.
-const COUNTS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
 /// The types of JSON.
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
@@ -111,13 +109,7 @@ impl Simplifier {
             fields.insert("format".to_owned(), "uuid".into());
         }
         fields.retain(|keyword, value| !SILENT.contains(&keyword.as_str()) && !says_nothing(keyword, value));
-        for count in COUNTS {
-            let whole = fields.get(count).and_then(Value::as_f64).filter(|count| count.fract() == 0.0 && *count >= 0.0);
-            if let Some(whole) = whole {
-                fields.insert(count.to_owned(), Value::from(whole as u64));
-            }
-        }
-        self.typed(fields);
+        Self::typed(fields);
         self.unique(fields);
         bounded(fields);
         one_of(fields, &self.root, &mut self.notes);
@@ -126,13 +118,11 @@ impl Simplifier {
     }
 
     /// Types that JSON has not, as TypeBox writes them.
-    fn typed(&mut self, fields: &mut Fields) {
+    fn typed(fields: &mut Fields) {
         let kind = fields.get("type").and_then(Value::as_str).map(str::to_owned);
         if let (Some("RegExp"), Some(source)) = (kind.as_deref(), fields.get("source").cloned()) {
             fields.insert("type".to_owned(), "string".into());
             fields.insert("pattern".to_owned(), source);
-        } else if self.is_lenient && kind.is_some_and(|kind| !TYPES.contains(&kind.as_str())) {
-            fields.shift_remove("type");
         }
         let Some(Value::Object(not)) = fields.get("not") else { return };
         let forbidden = match not.get("type") {

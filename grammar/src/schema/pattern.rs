@@ -266,7 +266,6 @@ impl Translation<'_> {
             't' => Member::One('\t'),
             'v' => Member::One('\u{b}'),
             'f' => Member::One('\u{c}'),
-            'c' => Member::One(self.chars.next().map_or('c', |sign| char::from(sign as u8 & 31))),
             'x' => self.code(2)?,
             'u' if self.chars.peek() == Some(&'{') => {
                 self.chars.next();

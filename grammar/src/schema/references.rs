@@ -123,7 +123,7 @@ fn collect(root: &Value, names: &mut Names) {
         if !base_inside(schema, "").is_empty() || path.is_empty() {
             names.ids.push((base.clone(), path.clone()));
         }
-        for key in ["$anchor", "$dynamicAnchor", "$id"] {
+        for key in ["$anchor", "$id"] {
             let name = schema.get(key).and_then(Value::as_str);
             let anchor = if key == "$id" { name.and_then(|id| id.strip_prefix('#')) } else { name };
             if let Some(anchor) = anchor {
@@ -164,8 +164,7 @@ fn joined(base: &str, address: &str) -> String {
     if is_absolute || base.is_empty() {
         return address.to_owned();
     }
-    let host = base.find("://").map_or(0, |at| base[at + 3..].find('/').map_or(base.len(), |end| at + 3 + end));
-    let folder = if address.starts_with('/') { &base[..host] } else { &base[..=base.rfind('/').unwrap_or(0)] };
+    let folder = &base[..=base.rfind('/').unwrap_or(0)];
     if folder.contains('/') { format!("{folder}{}", address.trim_start_matches("./")) } else { address.to_owned() }
 }
 
