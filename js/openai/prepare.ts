@@ -1,7 +1,7 @@
 /**
  * From a request to a prompt, options of `generate`, and a reader of what the model writes.
  */
-import { jsonSchemaOf, lenient } from '../model/schema.js';
+import { lenient } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import { mediaOf } from '../model/conversation.js';
 import { onDemand } from '../model/on-demand.js';
@@ -202,22 +202,9 @@ function schemasOf(tools: readonly Tool[]): Tools {
 }
 
 function grammarOf({ response_format: format, grammar }: CheckedChat): Grammar | undefined {
-  const schema = schemaOf(format);
-  if (schema !== undefined) return { jsonSchema: schema };
-  if (format?.type === 'json_object') return { json: true };
+  if (format?.type === 'json_object') return format.schema ? { jsonSchema: format.schema } : { json: true };
+  if (format?.type === 'json_schema') return { jsonSchema: format.json_schema.schema as object };
   return grammar === undefined ? undefined : { gbnf: grammar };
-}
-
-/** The schema of an answer; as WebLLM and llama-server have it, `json_object` may have one, too. */
-function schemaOf(format: CheckedChat['response_format']): object | undefined {
-  const given = format?.type === 'json_schema' ? format.json_schema.schema : (format as { schema?: unknown })?.schema;
-  const what = "chat.completions.create: field 'response_format': its schema";
-  if (typeof given !== 'string') return jsonSchemaOf(what, given) as object | undefined;
-  try {
-    return JSON.parse(given);
-  } catch (cause) {
-    throw invalidArgument(`${what} is no JSON: ${(cause as Error).message}`);
-  }
 }
 
 /** The schema of an answer that may be a call instead; none where it must be one. */

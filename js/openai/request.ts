@@ -2,12 +2,12 @@
  * Requests checked: what is wrong is named, with what was found and what is right.
  */
 import { invalidArgument } from '../errors.js';
-import { withParameters } from '../model/schema.js';
+import { jsonSchemaOf, withParameters } from '../model/schema.js';
 import { show } from '../options.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import { choiceMistake, toolChoiceShape } from './tool-choice.js';
 import type { Message, Tool } from '../types.js';
-import type { ChatRequest, EmbeddingRequest } from './types.js';
+import type { ChatRequest, EmbeddingRequest, ResponseFormat } from './types.js';
 
 type Check = (value: unknown) => string | undefined;
 
@@ -149,9 +149,27 @@ export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<Tex
   return {
     ...others,
     ...(checked.tools && { tools: named }),
+    ...(format && { response_format: plainFormat(format) }),
     ...(seed !== -1 && seed !== undefined && { seed }),
     messages,
   };
+}
+
+/** With a JSON Schema; as WebLLM and llama-server have it, `json_object` may have one, too. */
+function plainFormat(format: ResponseFormat): ResponseFormat {
+  const what = "chat.completions.create: field 'response_format': its schema";
+  if (format.type === 'json_schema') {
+    const schema = jsonSchemaOf(what, format.json_schema.schema) as object;
+    return { ...format, json_schema: { ...format.json_schema, schema } };
+  }
+  if (format.type === 'text' || format.schema === undefined) return format;
+  const { schema } = format;
+  if (typeof schema !== 'string') return { ...format, schema: jsonSchemaOf(what, schema) as object };
+  try {
+    return { ...format, schema: JSON.parse(schema) as object };
+  } catch (cause) {
+    throw invalidArgument(`${what} is no JSON: ${(cause as Error).message}`);
+  }
 }
 
 /** @internal */

@@ -55,10 +55,15 @@ export class Server {
       const controller = new AbortController();
       const signal = signalOption('chat.completions.create', { signal: options?.signal ?? undefined });
       const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
-      checkChat(body);
+      const { tools, response_format: format } = checkChat(body);
       const { repetition_penalty: penalty } = body;
-      // llama.cpp's servers have another name for it, and some a default of 1.1.
-      const request = { ...body, ...(penalty != null && { repeat_penalty: penalty }) };
+      const request = {
+        ...body,
+        ...(tools && { tools }), // with schemas as JSON
+        ...(format && { response_format: format }),
+        // llama.cpp's servers have another name for it, and some a default of 1.1.
+        ...(penalty != null && { repeat_penalty: penalty }),
+      };
       const response = await this.#post('/chat/completions', request, scope);
       if (!body.stream) return this.#marked(await jsonOf<ChatCompletion>(response, scope));
       return new ChatStream(this.#chunks(response, controller.signal, signal), controller);

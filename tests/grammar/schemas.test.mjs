@@ -104,6 +104,25 @@ test('a schema that cannot be followed is refused with the reason, and the model
   assert.match(text, /^(yes|no)$/);
 });
 
+test('a schema of a library is converted, and what a text need not follow of it is a warning', async () => {
+  const warnings = [];
+  const bytes = fs.readFileSync(path.join(ROOT, 'www', 'models', 'storyteller.gguf'));
+  const onWarning = (warning) => warnings.push(warning);
+  const own = await WasmModel.load(bytes, { backend: 'cpu', contextLength: 256, onWarning });
+  const input = () => ({ type: 'array', items: { enum: ['a', 'b'] }, minItems: 2, maxItems: 2, uniqueItems: true });
+  const jsonSchema = { '~standard': { version: 1, vendor: 'zod', jsonSchema: { input } } };
+  const { text } = await own.generate('Once', { grammar: { jsonSchema }, maxTokens: 60 });
+  await own.generate('Once', { grammar: { jsonSchema }, maxTokens: 60 });
+  await own.free();
+  const list = JSON.parse(text);
+  assert.ok(list.length === 2 && list.every((item) => 'ab'.includes(item)), text);
+  const told = warnings.filter(({ code }) => code === 'schema');
+  assert.deepEqual(
+    told.map(({ message }) => message),
+    ["a grammar cannot follow 'uniqueItems': the text may differ there"],
+  );
+});
+
 test('each kind of grammar is followed', async () => {
   const write = async (grammar, options = {}) =>
     (await model.generate('Once', { grammar, temperature: 1, seed: 3, maxTokens: 60, logitBias, ...options })).text;

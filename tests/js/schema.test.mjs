@@ -14,6 +14,8 @@ const { constraintOf } = await import(`${dist}prompt-api/constraint.js`);
 const { requestOf } = await import(`${dist}ai-sdk/request.js`);
 const { checkChat } = await import(`${dist}openai/request.js`);
 const { templateOptions } = await import(`${dist}options.js`);
+const { openai } = await import(`${dist}openai/index.js`);
+const { WebggufError } = await import(`${dist}errors.js`);
 const { conversationOf } = await import(`${dist}model/conversation.js`);
 const grammars = skip ? undefined : await import(new URL(`${dist}grammar/webgguf_grammar.js`));
 if (grammars) await grammars.default({ module_or_path: readFileSync(WASM) });
@@ -55,6 +57,31 @@ test('a schema that follows Standard Schema is converted wherever one can be giv
     const messages = [{ role: 'user', content: 'hi' }];
     assert.deepEqual(conversationOf('f', messages, templateOptions('f', { tools })).tools, declared);
   }
+});
+
+test('response_format has a schema in three forms, and a server gets it as JSON', async () => {
+  const formatOf = (response_format) => checkChat({ messages: [], response_format }).response_format;
+  const closed = { type: 'json_object', schema: CLOSED };
+  assert.deepEqual(formatOf({ type: 'json_object', schema: standard() }), closed);
+  assert.deepEqual(formatOf({ type: 'json_object', schema: JSON.stringify(CLOSED) }), closed);
+  assert.deepEqual(formatOf({ type: 'json_object' }), { type: 'json_object' });
+  const named = (schema) => ({ type: 'json_schema', json_schema: { name: 'x', schema } });
+  assert.deepEqual(formatOf(named(callable())), named(CLOSED));
+  assert.throws(() => formatOf({ type: 'json_object', schema: '{' }), refusal(/its schema is no JSON/));
+  assert.throws(() => formatOf(named('{}')), refusal(/response_format' must be/));
+  assert.throws(() => formatOf(named(old())), refusal(/is a schema of valibot/));
+
+  const sent = [];
+  const fetch = async (_, { body }) => {
+    sent.push(JSON.parse(body));
+    return Response.json({ choices: [] });
+  };
+  const model = Promise.reject(new WebggufError('out_of_memory', 'too small'));
+  const ai = openai({ model, fallback: { baseURL: 'https://example.com/v1', model: 'theirs', fetch } });
+  const tools = [tool({ inputSchema: standard() })];
+  await ai.chat.completions.create({ messages: [], tools, response_format: named(standard()) });
+  assert.deepEqual(sent[0].tools, [tool({ parameters: CLOSED })]);
+  assert.deepEqual(sent[0].response_format, named(CLOSED));
 });
 
 test('converted objects have no properties but their own, where that contradicts nothing', () => {
