@@ -52,7 +52,7 @@ pub struct Device {
     pub adapter: AdapterFacts,
     pub(super) pipelines: Rc<RefCell<HashMap<String, Rc<Pipeline>>>>,
     pub(super) compiled: Compiled,
-    /// Whether shaders convert f16 in integers: see `kernels/unpack_f16.rs`.
+    /// Whether shaders convert f16 in integers: see `kernels/unpack_f16/mod.rs`.
     pub(super) f16_in_integers: bool,
     /// Bytes of all buffers.
     pub(super) in_use: Rc<Cell<u64>>,

@@ -1,4 +1,4 @@
-//! Asks a device how it converts f16: see `kernels/unpack_f16.rs`.
+//! Asks a device how it converts f16: see `kernels/unpack_f16/mod.rs`.
 
 use super::{BufferTable, CommandList, Device, Part};
 use crate::Result;

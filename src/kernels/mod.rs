@@ -1,4 +1,4 @@
-//! One file per shader kernel: parameters, bindings, workgroups and the table that chooses a variant.
+//! One folder per shader kernel: parameters, bindings, workgroups and the table that chooses a variant.
 //!
 //! A kernel function here returns a [`Dispatch`](spec::Dispatch), plain data that `gpu` runs; nothing here knows
 //! wgpu, so the host tests see every dispatch. Binding 0 is `params`, then inputs, outputs last. A number

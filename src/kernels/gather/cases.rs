@@ -90,7 +90,7 @@ fn slots_case(random: &mut Random) -> Case {
 }
 
 /// Blocks whose f16 are below 2^-14, where f16 has subnormal numbers and a device may have zeros: see
-/// `kernels/unpack_f16.rs`.
+/// `kernels/unpack_f16/mod.rs`.
 fn subnormal_case(random: &mut Random, ty: GgmlType) -> Case {
     const SIZE: f32 = 1.0 / 32768.0;
     let [rows, cols] = [3, 512];
