@@ -184,13 +184,17 @@ test('a server without ranges sends all again', async () => {
   assert.equal((await cache.list())[0].complete, true);
 });
 
+const turns = async (count) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+};
+
 test('a crash at any operation leaves what is resumed or discarded, never what is wrong', async () => {
   for (let crash = 1; crash < 46; crash += 4) {
     disk = installStorage();
     let operations = 0;
     let crashed;
     const isGone = new Promise((resolve) => {
-      crashed = () => setTimeout(resolve, 100);
+      crashed = () => void turns(1000).then(resolve);
     });
     // From some operation on nothing reaches the disk any more, as when the process is gone.
     disk.before = () => {
@@ -208,7 +212,7 @@ test('a crash at any operation leaves what is resumed or discarded, never what i
       read += piece.length;
     }
     // This disk is memory: what was taken gets there by turns of this thread alone.
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await turns(1000);
     disk.before = async () => {};
     navigator.locks = new navigator.locks.constructor();
     plan.stopAt = undefined;

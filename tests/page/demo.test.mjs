@@ -128,13 +128,19 @@ test('the built-in model tells the story it is asked for', async () => {
   }, '?backend=webgpu');
 });
 
+/** Waits until a page has been painted so many times. */
+const frames = (page, count) =>
+  page.evaluate(async (left) => {
+    for (let frame = 0; frame < left; frame += 1) await new Promise(requestAnimationFrame);
+  }, count);
+
 test('stop stops, and the page goes on', async () => {
   await withDemo(async (page) => {
     await send(page, 'Tell me a very long story about a fox and a lantern.');
     await page.click('#stop');
     await waitForState(page, ['ready']);
     const text = await page.locator('.message.assistant').last().innerText();
-    await page.waitForTimeout(500);
+    await frames(page, 30);
     assert.equal(await page.locator('.message.assistant').last().innerText(), text, 'nothing comes after a stop');
     assert.ok(words(text) < 150, `the story was not through: ${text}`);
     await limit(page, 12);
@@ -527,7 +533,7 @@ test('what a model writes cannot run, load or cover anything', async () => {
     page.on('request', (request) => asked.push(request.url()));
     await script(page, { texts: [...HOSTILE] });
     for (const _ of HOSTILE) await say(page, 'Show me');
-    await page.waitForTimeout(200);
+    await frames(page, 12);
     const found = await page.evaluate(() => ({
       hit: globalThis.hit,
       elements: [...new Set([...document.querySelectorAll('.assistant *')].map(({ localName }) => localName))],

@@ -384,7 +384,7 @@ test('freeing gives back what a model of 200 MB took, and the page was never hel
     await noWorkers(other);
     // A process gives its memory back little by little.
     let freed = await residentBytes();
-    for (let i = 0; i < 60 && freed - empty > 0.2 * (full - empty); i += 1) {
+    for (let i = 0; i < 240 && freed - empty > 0.2 * (full - empty); i += 1) {
       await other.waitForTimeout(500);
       freed = await residentBytes();
     }
