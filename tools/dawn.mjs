@@ -9,6 +9,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { ROOT, runMain, Stop } from './common.mjs';
 import { readExpectations } from './expectations.mjs';
 import { compareGreedy } from '../www/answers/compare.js';
@@ -35,7 +36,7 @@ async function openDawn() {
 
 /** Every model of the fixtures, rounding where the device can and not at all: its greedy text against llama.cpp's. */
 async function runModels() {
-  const { init, WasmModel } = await import(path.join(ROOT, 'dist', 'index.js'));
+  const { init, WasmModel } = await import(pathToFileURL(path.join(ROOT, 'dist', 'index.js')).href);
   await init({ wasm: fs.readFileSync(path.join(ROOT, 'dist', 'wasm', 'webgguf_bg.wasm')) });
   const folder = path.join(ROOT, 'tests', 'fixtures', 'models');
   for (const { name, files, prompt, exact } of readExpectations(folder).filter(({ files }) => files.length === 1)) {

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE_MS } from './browser.mjs';
 import { CACHE, Stop, which } from './common.mjs';
+import { endTree } from './processes.mjs';
 
 /** Where firefox-setup.mjs unpacks lavapipe, and the manifest by which the Vulkan loader finds it. */
 export const DRIVER = path.join(CACHE, 'lavapipe');
@@ -58,8 +59,12 @@ export async function openFirefox() {
   fs.writeFileSync(path.join(profile, 'user.js'), lines.join(''));
   const args = ['--headless', '--no-remote', '--marionette', '--profile', profile];
   const env = { ...process.env, ...driverEnv(), MOZ_HEADLESS: '1', HOME: profile };
-  const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
-  const end = () => endGroup(child);
+  const child = spawn(program, args, {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: process.platform !== 'win32',
+  });
+  const end = () => endTree(child);
   process.once('exit', end);
   const close = async () => {
     process.off('exit', end);
@@ -85,21 +90,13 @@ export function driverEnv() {
   const manifest = findDriverManifest();
   if (!manifest) return {};
   const libraries = manifest === MANIFEST ? libraryFolders(DRIVER) : [];
-  const paths = [...libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':');
+  const paths = [...libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(path.delimiter);
   return { VK_DRIVER_FILES: manifest, VK_ICD_FILENAMES: manifest, ...(paths && { LD_LIBRARY_PATH: paths }) };
 }
 
 function libraryFolders(folder) {
   const files = fs.readdirSync(folder, { recursive: true }).filter((name) => name.includes('.so'));
   return [...new Set(files.map((name) => path.join(folder, path.dirname(name))))].sort();
-}
-
-function endGroup(child) {
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    /* it has ended by itself */
-  }
 }
 
 // ---- Marionette -----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ const KERNELS = { model: '', 'rare/model': '', tensor: '', compute: 'compute/' }
 
 /** A shader's name, as build.rs makes it: a kernel's is that of its file, what kernels import is `shared/name`. */
 function nameOf(file) {
-  const before = KERNELS[path.relative('shaders', path.dirname(file)).replaceAll(path.sep, '/')] ?? 'shared/';
+  const before = KERNELS[path.posix.relative('shaders', path.posix.dirname(file))] ?? 'shared/';
   return before + path.basename(file, '.wgsl');
 }
 
@@ -72,9 +72,7 @@ export function computeShaders() {
  * src/kernels/shaders.rs.
  */
 export function shadersUnder(folder) {
-  const names = [...shaderFiles]
-    .filter(([, file]) => file.startsWith(path.join('shaders', folder) + path.sep))
-    .map(([name]) => name);
+  const names = [...shaderFiles].filter(([, file]) => file.startsWith(`shaders/${folder}/`)).map(([name]) => name);
   return names.map((name) => [`#file ${name}`, ...stripped(name), ''].join('\n')).join('');
 }
 

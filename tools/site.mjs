@@ -13,6 +13,7 @@ import { build, buildHarness } from './build.mjs';
 import { CACHE, filesUnder, isMain, ROOT, runMain, seconds, Stop, withLock, writeJson } from './common.mjs';
 import { installTools } from './install-tools.mjs';
 import { prepare } from './prepare.mjs';
+import { withSlashes } from './system.mjs';
 import { allLinks, deviceLinks, pageLinks } from './site/frame.mjs';
 import { writeGallery } from './site/gallery.mjs';
 import { writeGuides } from './site/guides.mjs';
@@ -113,7 +114,7 @@ function copyPages(out) {
   const copied = [
     ...filesUnder('www')
       .filter((file) => !file.endsWith('.md'))
-      .map((file) => [file, path.relative('www', file)]),
+      .map((file) => [file, path.posix.relative('www', file)]),
     ...filesUnder('dist')
       .filter((file) => file.endsWith('.wasm'))
       .map((file) => [file, file]),
@@ -121,7 +122,7 @@ function copyPages(out) {
     ['dist/training/language/training-worker.js', 'dist/training-worker.js'],
     ...filesUnder('tests/fixtures/models')
       .filter((file) => /\.(gguf|json|txt)$/.test(file))
-      .map((file) => [file, path.relative('tests', file)]),
+      .map((file) => [file, path.posix.relative('tests', file)]),
   ];
   for (const [from, to] of copied) {
     const target = path.join(out, to);
@@ -139,7 +140,9 @@ function copyPages(out) {
  * elsewhere; told not to, it lists a folder rather than show its page, unless it is told of every one.
  */
 function serveSettings(out) {
-  const found = filesUnder(path.relative(ROOT, out)).map((file) => path.relative(out, path.join(ROOT, file)));
+  const found = filesUnder(path.relative(ROOT, out)).map((file) =>
+    withSlashes(path.relative(out, path.join(ROOT, file))),
+  );
   const folders = found.filter((file) => path.basename(file) === 'index.html').map((file) => path.posix.dirname(file));
   const rewrites = folders.map((folder) => ({
     source: path.posix.join('/', folder), // without a slash at its end, as it compares them

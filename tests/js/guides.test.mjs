@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 
 const GUIDES = 'docs/guides';
@@ -263,7 +264,7 @@ test('the reference has every option', () => {
 
 /** Methods of `Gpu` of all entries that the types have, and what `webgguf/training` exports besides. */
 async function operations() {
-  const { Gpu, ...others } = await import(path.join(ROOT, 'dist', 'training', 'index.js'));
+  const { Gpu, ...others } = await import(pathToFileURL(path.join(ROOT, 'dist', 'training', 'index.js')).href);
   const declared = new Set(Object.keys(others).filter((name) => name !== 'Variable'));
   for (const folder of ['.', 'tensor', 'compute', 'training']) {
     for (const file of fs.readdirSync(path.join(ROOT, 'dist', folder)).filter((name) => name.endsWith('.d.ts'))) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import { openPage } from '../../tools/demo.mjs';
+import { endTree } from '../../tools/processes.mjs';
 
 /** Title and output of the page at `url`, once it has finished; `log` is what the console said. */
 export async function outcomeOf(browser, url) {
@@ -21,7 +22,7 @@ export async function outcomeOf(browser, url) {
 
 /** Starts a server that prints its address, calls `work` with that, and ends the server. */
 export async function withServer(args, cwd, work) {
-  const child = spawn(process.execPath, args, { cwd, detached: true });
+  const child = spawn(process.execPath, args, { cwd, detached: process.platform !== 'win32' });
   try {
     const url = await new Promise((resolve, reject) => {
       let said = '';
@@ -36,6 +37,6 @@ export async function withServer(args, cwd, work) {
     });
     await work(url);
   } finally {
-    process.kill(-child.pid);
+    endTree(child);
   }
 }

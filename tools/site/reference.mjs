@@ -6,6 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { filesUnder, readJson, ROOT, run, Stop } from '../common.mjs';
+import { withSlashes } from '../system.mjs';
 import { brand, pageLinks, relative, REPOSITORY } from './frame.mjs';
 
 const ENTRIES = ['', 'openai/', 'react/', 'prompt-api/', 'ai-sdk/', 'compute/', 'training/'];
@@ -95,6 +96,6 @@ export async function writeReference(out, { tools, icon }) {
     throw new Stop(`the reference of the API is not complete:\n${what}`, 'write the comments that are missing in js/');
   }
   const pages = filesUnder(path.relative(ROOT, path.join(out, 'api'))).filter((file) => file.endsWith('.html'));
-  for (const page of pages) withLinks(out, { page: path.relative(out, path.join(ROOT, page)), icon });
+  for (const page of pages) withLinks(out, { page: withSlashes(path.relative(out, path.join(ROOT, page))), icon });
   return pages.length;
 }
