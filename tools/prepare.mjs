@@ -73,9 +73,12 @@ const STEPS = [
  */
 export async function prepare({ quiet = false, tests = false } = {}) {
   await withLock('prepare', async () => {
-    for (const step of STEPS) if (tests || !step.forTests) await performStep(step, quiet);
+    for (const step of stepsFor(tests)) await performStep(step, quiet);
   });
 }
+
+/** The steps of `npm start`, or those of `npm test`. */
+export const stepsFor = (tests) => STEPS.filter((step) => tests || !step.forTests);
 
 async function performStep(step, quiet) {
   const before = await step.done();
