@@ -33,6 +33,7 @@ import * as completions from './openai/completions.js';
 import * as embeddings from './openai/embeddings.js';
 import * as families from './openai/families.js';
 import * as runTools from './openai/run-tools.js';
+import * as signs from './openai/signs.js';
 import * as transcriptions from './openai/transcriptions.js';
 import * as templates from './templates/content.js';
 import * as tuning from './tuning/index.js';
@@ -55,7 +56,7 @@ const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
 });
 const ofPage: typeof onDemand = having({
   ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },
-  ...{ peft, preload: { preload }, runTools, samples, templates, transcriptions, worker },
+  ...{ peft, preload: { preload }, runTools, samples, signs, templates, transcriptions, worker },
 });
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);

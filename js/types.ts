@@ -430,6 +430,12 @@ export interface ModelInfo {
   readonly hasChatTemplate: boolean;
   /** The chat template of the file, in Jinja. */
   readonly chatTemplate?: string;
+  /**
+   * How calls of tools are read: the name of the format that the chat template shows, such as `hermes`; `prompt` where
+   * it knows no tools, and a system message tells of them; `false` where it lists tools and has no sign of a format
+   * that is known, so that a call may stay in the text. Absent without a chat template.
+   */
+  readonly tools?: string | false;
   /** The name of the token that ends a text, such as `</s>`; empty where the vocabulary has none. */
   readonly endOfText?: string;
   /** Where the model runs. */

@@ -80,7 +80,9 @@ function assistantMessage(content: readonly { type: string }[]): Message {
 }
 
 function callOf({ toolCallId, toolName, input }: ToolCallPart): ToolCall {
-  return { id: toolCallId, type: 'function', function: { name: toolName, arguments: JSON.stringify(input ?? {}) } };
+  // A text is what a model wrote, with all digits of its numbers.
+  const text = typeof input === 'string' && input.trimStart().startsWith('{') ? input : JSON.stringify(input ?? {});
+  return { id: toolCallId, type: 'function', function: { name: toolName, arguments: text } };
 }
 
 function isResult(part: { type: string }): part is ToolResultPart {

@@ -12,6 +12,7 @@ import { onDemand } from './on-demand.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { later } from '../engine/later.js';
 import { LocalEngine } from '../engine/local.js';
+import { type LoadWarning, warner } from '../load/cache/warning.js';
 import type { Completions } from '../openai/completions.js';
 import type { Embeddings } from '../openai/embeddings.js';
 import type { TranscriptionRequest, Transcriptions } from '../openai/transcriptions.js';
@@ -59,6 +60,9 @@ import type {
 later.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
 later.preload = async () => (await onDemand.preload()).preload();
 
+const UNKNOWN_CALLS =
+  'the chat template lists tools, and how the model writes calls is not known: a call may stay in the text';
+
 /**
  * A GGUF language model, loaded and ready to write.
  *
@@ -76,12 +80,15 @@ export class WasmModel {
   /** What ends before the model's memory goes. */
   readonly #users = new Set<() => Promise<void>>();
   #freeing: Promise<void> | undefined;
+  /** Tells the page of what is no error. @internal */
+  readonly warn: (warning: LoadWarning) => void;
 
-  private constructor(engine: Engine) {
+  private constructor(engine: Engine, tools: ModelInfo['tools'], warn: (warning: LoadWarning) => void) {
     if (!engine) throw invalidArgument('new WasmModel: a model is made by await WasmModel.load(source)');
     knowItself(this);
     this.#engine = engine;
-    this.info = Object.freeze(engine.info);
+    this.warn = warn;
+    this.info = Object.freeze({ ...engine.info, ...(tools !== undefined && { tools }) });
     this.#queue = new Queue(this.info.parallel);
   }
 
@@ -109,7 +116,14 @@ export class WasmModel {
     }
     const Place = checked.worker ? (await onDemand.inWorker()).WorkerEngine : LocalEngine;
     const { adapters = [], ...others } = checked;
-    const model = new WasmModel(await Place.load(source, others));
+    // Where code cannot be fetched any more (a service worker), nothing is said about tools.
+    const signs = onDemand.signs().catch(() => undefined);
+    const engine = await Place.load(source, others);
+    const { chatTemplate } = engine.info;
+    const tools = chatTemplate === undefined ? undefined : (await signs)?.toolsOf(chatTemplate);
+    const warn = warner(checked.onWarning);
+    if (tools === false) warn({ code: 'tools', message: UNKNOWN_CALLS });
+    const model = new WasmModel(engine, tools, warn);
     try {
       for (const { source: from, scale = 1, config } of adapters) {
         await model.#addAdapter(from, { ...adapterSource(others), config }, scale);

@@ -20,6 +20,7 @@ export const onDemand = guarded({
   preload: () => import('../preload.js'),
   runTools: () => import('../openai/run-tools.js'),
   samples: () => import('../media/samples.js'),
+  signs: () => import('../openai/signs.js'),
   templates: () => import('../templates/content.js'),
   transcriptions: () => import('../openai/transcriptions.js'),
   worker: () => import('../worker-start.js'),

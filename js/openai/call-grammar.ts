@@ -7,7 +7,8 @@
 import type { WasmModel } from '../model/model.js';
 import type { Grammar, Tool } from '../types.js';
 import { type Family, isInThoughts, specialOf } from './families.js';
-import type { Format } from './formats/format.js';
+import type { CallRule, Format, ObjectKeys, ParameterTags } from './formats/format.js';
+import { mayBeText, wordsOf } from './formats/values.js';
 
 /** The ids of the signs that are control tokens; the others are text. @internal */
 export type ControlTokens = ReadonlyMap<string, number>;
@@ -15,42 +16,70 @@ export type ControlTokens = ReadonlyMap<string, number>;
 /** As the crate `grammar` has it between the parts of JSON; words that it does not know are left out. */
 const GUIDANCE = { whitespace_pattern: '[ ]|\\n[ \\t]{0,20}', lenient: true };
 
+type Vocabulary = Pick<WasmModel, 'tokenize' | 'detokenize'>;
+
+/** The ids of the family's signs that are control tokens. */
+async function controlTokens(model: Vocabulary, family: Family): Promise<ControlTokens> {
+  const control = new Map<string, number>();
+  for (const sign of new Set([...(family.format.marks ?? []), ...specialOf(family, true)])) {
+    const [id, more] = await model.tokenize(sign, { parseSpecial: true });
+    if (id === undefined || more !== undefined) continue;
+    if ((await model.detokenize([id])) === '') control.set(sign, id);
+  }
+  return control;
+}
+
+/**
+ * The grammar of calls that are forced, after what `force()` of their format begins with: one, or several; none where
+ * the format of its calls cannot be followed. @internal
+ */
+export async function forcedGrammar(
+  model: Vocabulary,
+  family: Family,
+  tools: readonly Tool[],
+  several: boolean,
+): Promise<Grammar | undefined> {
+  const { format } = family;
+  if (!format.marks || !format.body) return undefined;
+  const control = await controlTokens(model, family);
+  const { rest = format.body } = format;
+  const more = several ? [` (SPACE (${format.marks.map((mark) => signIn(control, mark)).join(' | ')}) call)*`] : [''];
+  const first = tools.map((_, place) => rest(ruleOf(tools, place, control)));
+  const rules = callRules(format, tools, control);
+  return { lark: [`start: first${more.join('')}`, `first: ${first.join(' | ')}`, ...rules, ...TERMINALS].join('\n') };
+}
+
 /**
  * The grammar of an answer after `prompt`, whose text follows the schema `answer`; none where the format of its calls
  * cannot be followed.
  * @internal
  */
 export async function callGrammar(
-  model: Pick<WasmModel, 'tokenize' | 'detokenize'>,
+  model: Vocabulary,
   family: Family,
   prompt: string,
   tools: readonly Tool[],
   answer?: object,
 ): Promise<Grammar | undefined> {
-  if (!family.format.marks) return undefined;
-  const control = new Map<string, number>();
-  for (const sign of new Set([...family.format.marks, ...specialOf(family, true)])) {
-    const [id, more] = await model.tokenize(sign, { parseSpecial: true });
-    if (id === undefined || more !== undefined) continue;
-    if ((await model.detokenize([id])) === '') control.set(sign, id);
-  }
+  if (!family.format.marks || family.format.isFree) return undefined;
+  const control = await controlTokens(model, family);
   const start = answer
     ? answerStart(family.format, control, answer)
     : freeStart(family, control, isInThoughts(family.thoughts, prompt));
   return { lark: callLark(family.format, tools, control, start) };
 }
 
+const TERMINALS = [
+  'TEXT: /(?s:.+)/',
+  'ANY: /(?s:.*)/',
+  'SPACE: /( {0,2}|\\n[ \\t]{0,20})/',
+  // Nobody breaks a line here, and a small model that may does so until its tokens are used up.
+  'BLANK: / {0,2}/',
+];
+
 /** The grammar whose rules begin with `start`. */
 function callLark(format: Format, tools: readonly Tool[], control: ControlTokens, start: readonly string[]): string {
-  return [
-    ...start,
-    ...callRules(format, tools, control),
-    'TEXT: /(?s:.+)/',
-    'ANY: /(?s:.*)/',
-    'SPACE: /( |\\n[ \\t]{0,20})?/',
-    // Nobody breaks a line here, and a small model that may does so until its tokens are used up.
-    'BLANK: " "?',
-  ].join('\n');
+  return [...start, ...callRules(format, tools, control), ...TERMINALS].join('\n');
 }
 
 /** The ids of the signs that are control tokens. */
@@ -105,18 +134,30 @@ function textStart({ format, thoughts }: Family, control: ControlTokens, inThoug
   ];
 }
 
+/** A sign as a control token, or as text. */
+const signIn = (control: ControlTokens, text: string): string =>
+  control.has(text) ? `<[${control.get(text)}]>` : quoted(text);
+
+const nameOf = (tools: readonly Tool[], place: number): string => (tools[place] as Tool).function.name;
+
+function ruleOf(tools: readonly Tool[], place: number, control: ControlTokens): CallRule {
+  return {
+    name: quoted(nameOf(tools, place)),
+    json: `json_${place}`,
+    sign: (text) => (text === '' ? '' : signIn(control, text)),
+  };
+}
+
 /** What follows a sign. */
 function callRules(format: Format, tools: readonly Tool[], control: ControlTokens): string[] {
   const { object } = format;
-  const sign = (text: string): string => (control.has(text) ? `<[${control.get(text)}]>` : quoted(text));
   const rules = tools.flatMap(({ function: { name, parameters } }, place) => {
     const schema = { type: 'object', ...parameters, 'x-guidance': GUIDANCE };
-    const json = `json_${place}: %json ${JSON.stringify(schema)}`;
-    if (!object) return [`call_${place}: ${format.body?.(quoted(name), `json_${place}`, sign)}`, json];
-    const member = (key: string): string => `SPACE ${quoted(JSON.stringify(key))} BLANK ":" BLANK`;
-    const value = quoted(JSON.stringify(name));
-    const open = `OPEN_${place}: SPACE "{" ${member('name')} ${value} BLANK "," ${member(object.key)}`;
-    return [`call_${place}: OPEN_${place} json_${place} CLOSE`, open, json];
+    const json = format.parameters
+      ? parameterRules(format.parameters, `json_${place}`, schema, control)
+      : [`json_${place}: %json ${JSON.stringify(schema)}`];
+    if (!object) return [`call_${place}: ${format.body?.(ruleOf(tools, place, control))}`, ...json];
+    return [`call_${place}: OPEN_${place} json_${place} CLOSE`, `OPEN_${place}: ${objectOpen(object, name)}`, ...json];
   });
   const calls = format.isBare ? 'call (SEMICOLON call)*' : object?.isList ? 'LIST call (COMMA call)* END' : 'call';
   return [
@@ -129,6 +170,63 @@ function callRules(format: Format, tools: readonly Tool[], control: ControlToken
     'END: SPACE "]"',
     'SEMICOLON: SPACE ";"',
   ];
+}
+
+/** What stands before the arguments in an object. */
+function objectOpen({ name: nameKey = 'name', key, id, isByName = false }: ObjectKeys, name: string): string {
+  const member = (text: string): string => `SPACE ${quoted(JSON.stringify(text))} BLANK ":" BLANK`;
+  if (isByName) return `SPACE "{" ${member(name)}`;
+  const before = id ? `(${member(id)} /"[^"\\\n]{0,64}"/ BLANK ",")? ` : '';
+  return `SPACE "{" ${before}${member(nameKey)} ${quoted(JSON.stringify(name))} BLANK "," ${member(key)}`;
+}
+
+/** Parameters one by one, each with its value; texts stand bare. */
+function parameterRules(tags: ParameterTags, rule: string, schema: object, control: ControlTokens): string[] {
+  const {
+    properties = {},
+    required = [],
+    additionalProperties = true,
+  } = schema as {
+    properties?: Record<string, unknown>;
+    required?: readonly string[];
+    additionalProperties?: unknown;
+  };
+  const names = Object.keys(properties);
+  const line = tags.isPadded ? '"\\n"' : '';
+  const close = signIn(control, tags.close);
+  const open = (key: string): string => {
+    const between = tags.open ? ` SPACE ${signIn(control, tags.open)}` : '';
+    return `SPACE ${signIn(control, tags.before)} ${key} ${signIn(control, tags.after)}${between} ${line}`;
+  };
+  const rules = [`${rule}_text[lazy]: ANY ${close}`];
+  const parts = names.map((name, index) => {
+    const isNeeded = Array.isArray(required) && required.includes(name);
+    rules.push(`${rule}_${index}: ${open(quoted(name))} ${valueRule(name, schema, rule, { line, close })}`);
+    return `${rule}_${index}${isNeeded ? '' : '?'}`;
+  });
+  if (names.length === 0 && additionalProperties !== false) {
+    rules.push(`${rule}_any: ${open('/[^<>"\n]{1,64}/')} ${rule}_text`);
+    parts.push(`${rule}_any*`);
+  }
+  return [`${rule}: ${parts.join(' ') || '""'}`, ...rules];
+}
+
+/** A value and its closing sign. */
+function valueRule(
+  name: string,
+  schema: object,
+  rule: string,
+  { line, close }: { readonly line: string; readonly close: string },
+): string {
+  const texts = wordsOf(schema, name);
+  if (texts) return `(${choice(texts)}) ${line} ${close}`;
+  if (mayBeText(schema, name)) return `${rule}_text`;
+  const { $defs, definitions } = schema as { $defs?: object; definitions?: object };
+  const { [name]: own } = (schema as { properties: Record<string, unknown> }).properties;
+  const isElsewhere = /"\$ref":"#(?!\/(?:\$defs|definitions)\/)/.test(JSON.stringify(own));
+  const whole = { 'x-guidance': GUIDANCE, ...($defs && { $defs }), ...(definitions && { definitions }) };
+  const json = isElsewhere || typeof own !== 'object' ? whole : { ...whole, ...own };
+  return `%json ${JSON.stringify(json)} ${line} ${close}`;
 }
 
 const quoted = (text: string): string => JSON.stringify(text);

@@ -6,6 +6,7 @@ import { signalOption } from '../options.js';
 import type { ChosenToken, GenerationResult, TokenProbability } from '../types.js';
 import { type Prepared, prepare } from './prepare.js';
 import type { Delta, Reader } from './reader.js';
+import { Stops } from './stops.js';
 import { ChatStream } from './stream.js';
 import type {
   AssistantMessage,
@@ -134,6 +135,11 @@ async function* merged<T>(sources: AsyncGenerator<T>[]): AsyncGenerator<T> {
 
 type Choice = ChatChunk['choices'][number];
 
+const UNREAD = {
+  code: 'tools',
+  message: 'the model began a call of a tool that is not valid in its format: it stays in the content',
+} as const;
+
 /** One answer. */
 class Answer {
   readonly #model: WasmModel;
@@ -141,6 +147,7 @@ class Answer {
   readonly #index: number;
   readonly #signal: AbortSignal;
   readonly #reader: Reader;
+  readonly #stops: Stops;
   #calls = 0;
   #logprobs: Logprobs['content'] | undefined;
   reasoningTokens = 0;
@@ -152,6 +159,7 @@ class Answer {
     this.#index = index;
     this.#signal = signal;
     this.#reader = prepared.reader();
+    this.#stops = new Stops(prepared.stop);
   }
 
   async *choices(): AsyncGenerator<Choice> {
@@ -179,7 +187,8 @@ class Answer {
       this.result = await generation;
       if (this.#signal.aborted) return;
       const cut = this.result.finishReason === 'length' || this.result.finishReason === 'abort';
-      yield* this.#deltas(this.#isEnough() ? [] : this.#reader.end(cut));
+      yield* this.#deltas(this.#isEnough() ? [] : this.#reader.end(cut), true);
+      if (this.#reader.unreadCalls > 0) this.#model.warn?.(UNREAD);
       yield this.#choice({}, this.#reason(this.result));
     } finally {
       this.#signal.removeEventListener('abort', stop);
@@ -187,20 +196,21 @@ class Answer {
     }
   }
 
-  /** One call is all that is wanted. */
+  /** One call is all that is wanted, or the text came to a string that ends it. */
   #isEnough(): boolean {
-    return this.#prepared.request.parallel_tool_calls === false && this.#reader.completeCalls > 0;
+    const isCalled = this.#prepared.request.parallel_tool_calls === false && this.#reader.completeCalls > 0;
+    return isCalled || this.#stops.isOver;
   }
 
   #reason({ finishReason }: GenerationResult): FinishReason {
-    if (finishReason === 'length') return 'length';
+    if (finishReason === 'length' && !this.#stops.isOver) return 'length';
     if (finishReason === 'abort' && !this.#isEnough()) return 'abort';
     return this.#calls > 0 ? 'tool_calls' : 'stop';
   }
 
-  *#deltas(deltas: readonly Delta[]): Generator<Choice> {
+  *#deltas(deltas: readonly Delta[], isLast = false): Generator<Choice> {
     const onlyOne = this.#prepared.request.parallel_tool_calls === false;
-    for (const delta of deltas) {
+    for (const delta of this.#stops.pass(deltas, isLast)) {
       if ('index' in delta && delta.index > 0 && onlyOne) continue;
       yield this.#choice(this.#part(delta));
     }

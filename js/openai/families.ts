@@ -1,17 +1,11 @@
 /**
  * Which format a model writes, from the text of its chat template.
  */
-import { deepseek, deepseek31 } from './formats/deepseek.js';
 import type { Format } from './formats/format.js';
-import { functionGemma, gemma4 } from './formats/gemma.js';
-import { granite } from './formats/granite.js';
-import { functions, hermes } from './formats/hermes.js';
-import { lfm2 } from './formats/lfm2.js';
-import { llama } from './formats/llama.js';
-import { mistral, mistralArgs } from './formats/mistral.js';
-import { plain } from './formats/plain.js';
+import { FORMATS, llama, plain } from './formats/table.js';
 import { HarmonyReader, harmony } from './harmony.js';
 import { type Reader, TextReader, type TextReaderOptions, type Thoughts } from './reader.js';
+import { type FormatName, formatOf, takesTools, thoughtsOf } from './signs.js';
 
 /** What the template says about tools and thoughts. @internal */
 export interface Family {
@@ -20,82 +14,59 @@ export interface Family {
   /** The template writes the list of tools, and calls. */
   readonly takesTools: boolean;
   readonly takesCalls: boolean;
+  /** Names under which the template reads the thoughts of earlier messages. */
+  readonly thoughtFields: readonly string[];
   /** Characters of the id of a call, where the template wants so many. */
   readonly idLength?: number;
 }
 
-/** Texts in a template, one after the other. A template is part of a hostile file: each is looked for once. */
-type Signs = readonly string[];
+const ALL: Record<FormatName, Format> = { ...FORMATS, llama, plain, harmony };
 
-/** Texts of templates, and what they say; the first line that fits is taken, with any of its alternatives. */
-const FORMATS: readonly (readonly [readonly Signs[], Format])[] = [
-  [[['<|channel|>']], harmony],
-  [[['```json', '<｜tool▁call▁end｜>']], deepseek],
-  [[['<｜tool▁calls▁begin｜>']], deepseek31],
-  [[['<|tool_call>']], gemma4],
-  [[['<start_function_call>']], functionGemma],
-  [[['[TOOL_CALLS]', '[ARGS]']], mistralArgs],
-  [[['[TOOL_CALLS]']], mistral],
-  [[['<|tool_call_start|>'], ['<|tool_list_start|>'], ['List of tools: [']], lfm2],
-  [[['<|tool_call|>'], ['<|tool|>']], granite],
-  [[['<function=']], functions],
-  [[['<tool_call>']], hermes],
-  [[['ipython'], ['<|python_tag|>']], llama],
-];
+/** Names of the thoughts of a message in templates. */
+const FIELDS = ['reasoning_content', 'thinking', 'reasoning', 'thoughts', 'thought', 'tool_plan'];
 
-const THOUGHTS: readonly (readonly [readonly string[], Thoughts])[] = [
-  [['<|channel>'], { opens: ['<|channel>thought'], close: '<channel|>', special: ['<|channel>'] }],
-  [['[THINK]'], { opens: ['[THINK]'], close: '[/THINK]' }],
-  [['<response>'], { opens: ['<think>'], close: '</think>', dropped: ['<response>', '</response>'] }],
-  [
-    ['Here is my thought process:'],
-    { opens: ['Here is my thought process:', "Here's my thought process:"], close: 'Here is my response:' },
-  ],
-  [['<think>', '</think>'], { opens: ['<think>'], close: '</think>' }],
-];
-
-/** Whether a text has all signs in this order. */
-function hasInOrder(text: string, signs: Signs): boolean {
-  let at = 0;
-  for (const sign of signs) {
-    const found = text.indexOf(sign, at);
-    if (found < 0) return false;
-    at = found + sign.length;
-  }
-  return true;
+/** The names of thoughts that a template reads of a message: `message.thinking`, `message['thinking']`. */
+function thoughtFieldsOf(template: string): string[] {
+  return FIELDS.filter((field) =>
+    new RegExp(
+      `\\.${field}\\b(?!\\()|\\[\\s*['"]${field}['"]|get\\(\\s*['"]${field}['"]|['"]${field}['"]\\s+(?:not\\s+)?in\\b`,
+    ).test(template),
+  );
 }
 
 /** @internal */
 export function familyOf(template = ''): Family {
-  const takesTools = /\btools\b/.test(template);
-  const format =
-    FORMATS.find(([any]) => any.some((signs) => hasInOrder(template, signs)))?.[1] ?? (takesTools ? hermes : plain);
+  const format = ALL[formatOf(template) ?? 'plain'];
   return {
     format,
-    thoughts:
-      format === harmony ? undefined : THOUGHTS.find(([any]) => any.some((sign) => template.includes(sign)))?.[1],
-    takesTools,
+    thoughts: format === harmony ? undefined : thoughtsOf(template),
+    takesTools: takesTools(template),
     takesCalls: /tool_calls/.test(template),
-    ...(format === mistral || format === mistralArgs ? { idLength: 9 } : {}),
+    thoughtFields: thoughtFieldsOf(template),
+    ...(/^mistral/.test(format.name) ? { idLength: 9 } : {}),
   };
 }
 
-/** Reads what such a model writes after `prompt`. @internal */
+/** Reads what such a model writes after `prompt`; `isSure`: a grammar keeps its calls to their schemas. @internal */
 export function readerOf(
   { format, thoughts }: Family,
   prompt: string,
   tools: NonNullable<TextReaderOptions['tools']> | undefined,
+  isSure = false,
 ): Reader {
-  if (format === harmony) return new HarmonyReader();
+  if (format === harmony) return new HarmonyReader(tools, isSure);
   return new TextReader({
     thoughts,
     inThoughts: isInThoughts(thoughts, prompt),
-    ...(tools && { format, tools }),
+    ...(tools && { format, tools, isSure }),
   });
 }
 
 /** Whether a grammar can have an answer that follows a schema, or calls: their first characters differ. @internal */
-export const canAnswerOrCall = ({ format }: Family): boolean => format.marks !== undefined && !format.isBare;
+export const canAnswerOrCall = ({ format }: Family): boolean => isFollowed(format) && !format.isBare;
+
+/** Whether a grammar follows calls that the model begins. @internal */
+export const isFollowed = ({ marks, isFree }: Format): boolean => marks !== undefined && !isFree;
 
 /** Whether a prompt ends within a thought. @internal */
 export function isInThoughts(thoughts: Thoughts | undefined, prompt: string): boolean {
@@ -109,11 +80,11 @@ export function isInThoughts(thoughts: Thoughts | undefined, prompt: string): bo
  */
 export function marksOfCalls(template?: string): readonly string[] {
   const { format } = familyOf(template);
-  return format === harmony ? [] : (format.special ?? []);
+  return format === harmony ? [] : format.special;
 }
 
 /** Control tokens that the reader wants to see. @internal */
 export function specialOf({ format, thoughts }: Family, hasTools: boolean): string[] {
   const { opens = [], close = [], special = opens, dropped = [] } = thoughts ?? {};
-  return [special, close, dropped, hasTools || format === harmony ? (format.special ?? []) : []].flat();
+  return [special, close, dropped, hasTools || format === harmony ? format.special : []].flat();
 }

@@ -4,8 +4,8 @@
 import { textOfPart } from '../model/conversation.js';
 import type { Message, TextPart, Tool } from '../types.js';
 import type { Family } from './families.js';
-import { hermes } from './formats/hermes.js';
-import { toolsPrompt } from './formats/plain.js';
+import type { Format } from './formats/format.js';
+import { FORMATS } from './formats/table.js';
 
 /** The messages; where the template knows no tools, they say what the tools are, and calls and results are text. */
 export function messagesFor(family: Family, messages: readonly Message[], tools: readonly Tool[]): Message[] {
@@ -15,16 +15,46 @@ export function messagesFor(family: Family, messages: readonly Message[], tools:
   return adapted;
 }
 
-function adaptOne({ format, takesCalls, idLength }: Family, message: Message): Message {
+function adaptOne(family: Family, message: Message): Message {
   if (typeof message !== 'object' || message === null) return message;
+  const { format, takesCalls, idLength } = family;
   const { role, content, tool_calls: calls, tool_call_id: id, ...further } = message;
-  const said = { ...further, role: role === 'developer' ? 'system' : role, content };
+  const thoughts = thoughtsFor(family, message);
+  const said = { ...further, ...thoughts, role: role === 'developer' ? 'system' : role, content };
   const callId = (text: string): string => (idLength && typeof text === 'string' ? shortId(text, idLength) : text);
   if (!Array.isArray(calls) || calls.length === 0)
     return id === undefined ? said : { ...said, tool_call_id: callId(id) };
   if (takesCalls) return { ...said, tool_calls: calls.map((call) => ({ ...call, id: callId(call?.id) })) };
-  const written = (format.write ?? hermes.write)?.(calls.map((call) => call.function)) ?? '';
+  const written = (format.write ?? FORMATS.hermes.write)?.(calls.map((call) => call.function)) ?? '';
   return { ...said, content: [textOf(content), written].filter(Boolean).join('\n') };
+}
+
+/** Names of the thoughts of a message in requests. */
+const THOUGHTS = ['reasoning_content', 'reasoning', 'thinking'];
+
+/** The thoughts of a message under the names by which the template reads them. */
+function thoughtsFor({ thoughtFields }: Family, message: Message): Record<string, string> {
+  const fields: Readonly<Record<string, unknown>> = { ...message };
+  const thought = THOUGHTS.map((name) => fields[name]).find((text) => typeof text === 'string' && text !== '');
+  if (message.role !== 'assistant' || thought === undefined) return {};
+  const missing = thoughtFields.filter((name) => fields[name] === undefined || fields[name] === null);
+  return Object.fromEntries(missing.map((name) => [name, thought as string]));
+}
+
+/** What a model is told about its tools where its template does not say it. */
+function toolsPrompt(tools: readonly unknown[], { write }: Format): string {
+  const lines = tools.map((tool) => JSON.stringify(tool)).join('\n');
+  const example = { name: 'name-of-the-function', arguments: '{"name-of-an-argument": "value"}' };
+  return `# Tools
+
+You may call these functions:
+<tools>
+${lines}
+</tools>
+
+To call a function, write its name and its arguments as JSON in this form, and then stop:
+${(write ?? FORMATS.hermes.write)?.([example]) ?? ''}
+Its result comes back in the next message. Call a function only where it helps to answer.`;
 }
 
 /** Mistral's templates refuse ids of other lengths. */
@@ -71,9 +101,26 @@ function withSystem(messages: readonly Message[], text: string): Message[] {
 export function* formsOf(messages: readonly Message[]): Generator<readonly Message[]> {
   const merged = withoutSystem(messages);
   yield messages;
+  if (messages.some(thinksAndSpeaks)) yield* formsOf(messages.map(thinkingAll));
   if (merged) yield merged;
   if (hasNeighbours(messages)) yield neighboursJoined(messages);
   if (merged && hasNeighbours(merged)) yield neighboursJoined(merged);
+}
+
+/** Whether a message has thoughts, text and calls: some templates take one of the first two. */
+function thinksAndSpeaks({ role, content, tool_calls: calls, ...further }: Message): boolean {
+  const isText = typeof content === 'string' && content !== '';
+  return role === 'assistant' && isText && Boolean(calls) && THOUGHTS.some((name) => Object.hasOwn(further, name));
+}
+
+/** What is said beside calls and thoughts is one of the thoughts. */
+function thinkingAll(message: Message): Message {
+  if (!thinksAndSpeaks(message)) return message;
+  const fields = Object.entries(message).map(([name, value]) => {
+    const isThought = THOUGHTS.includes(name) && typeof value === 'string';
+    return [name, isThought ? `${value}\n\n${textOf(message.content)}` : value];
+  });
+  return { ...(Object.fromEntries(fields) as Message), content: '' };
 }
 
 function withoutSystem(messages: readonly Message[]): Message[] | undefined {

@@ -9,9 +9,8 @@ import { type TextWithMedia, withMedia } from '../model/prompt.js';
 import type { WasmModel } from '../model/model.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, GenerateOptions, Grammar, Message, Tool } from '../types.js';
-import { canAnswerOrCall, type Family, familyOf, isInThoughts, readerOf, specialOf } from './families.js';
-import type { Tools } from './formats/cursor.js';
-import type { Format } from './formats/format.js';
+import { canAnswerOrCall, type Family, familyOf, isFollowed, isInThoughts, readerOf, specialOf } from './families.js';
+import type { Format, ObjectKeys, Tools } from './formats/format.js';
 import { harmony } from './harmony.js';
 import { formsOf, messagesFor } from './messages.js';
 import type { Reader } from './reader.js';
@@ -29,6 +28,8 @@ export interface Prepared {
   /** What the model is made to begin with; part of the prompt. */
   readonly begun: string;
   readonly options: GenerateOptions;
+  /** Strings that end the text of the answer, where they may stand in thoughts and calls, too. */
+  readonly stop: ChatRequest['stop'];
   /** A new reader for each answer. */
   reader(): Reader;
 }
@@ -59,28 +60,35 @@ export async function prepare(
     chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
   });
   const hasTools = tools.length > 0;
-  const { begun, grammar: constraint } = beginningOf(family, templated, [request, choice], { grammar, prefix });
+  const isForced = choice.mode === 'required';
+  const beginning = beginningOf(family, templated, [request, choice], { grammar, prefix });
+  const { begun, grammar: constraint } = beginning.needsRules
+    ? { ...beginning, grammar: await grammarOfForced(model, family, choice.tools, beginning.several ?? false) }
+    : beginning;
   const mayCall = hasTools && choice.mode === 'auto' && !isConstrained;
   const calls = answer || mayCall ? await grammarOfCalls(model, family, templated, choice.tools, answer) : undefined;
   const followed = calls ?? constraint;
   const schemas = hasTools ? schemasOf(tools) : undefined;
+  const hasParts = family.thoughts !== undefined || family.format === harmony || hasTools;
   return {
     request,
+    stop: hasParts ? request.stop : undefined,
     prompt: withMedia(templated + begun, mediaOf(request.messages)),
     begun,
     options: {
       ...samplingOf(request),
+      ...(hasParts && { stop: undefined }),
       ...(followed && { grammar: followed }),
       showSpecial: specialOf(family, hasTools),
     },
-    reader: () => readerOf(family, templated, schemas),
+    reader: () => readerOf(family, templated, schemas, followed !== undefined && (calls !== undefined || isForced)),
   };
 }
 
 /** What the model is told of: all, where a grammar keeps its calls to those that are allowed. */
 function shownTools(family: Family, tools: readonly Tool[], choice: Choice): readonly Tool[] {
   if (choice.mode === 'none') return [];
-  return family.format.marks || choice.isNamed ? tools : choice.tools;
+  return isFollowed(family.format) || choice.isNamed ? tools : choice.tools;
 }
 
 /** A conversation as text, without the beginning of an answer, its images and its sounds. @internal */
@@ -130,6 +138,9 @@ function thinking({ reasoning_effort: effort }: CheckedChat, isConstrained: bool
 interface Beginning {
   readonly begun: string;
   readonly grammar?: Grammar | undefined;
+  /** A call follows that is no JSON: its grammar has rules of its own. */
+  readonly needsRules?: boolean;
+  readonly several?: boolean;
 }
 
 /** A call where one is required, and no thoughts where the answer is constrained or begun. */
@@ -149,22 +160,30 @@ function beginningOf(
   return { ...call, begun: close + call.begun };
 }
 
+/** Fetched when it is first needed, as the WebAssembly is that follows it. */
+async function grammarOfForced(
+  ...args: Parameters<typeof import('./call-grammar.js').forcedGrammar>
+): Promise<Grammar | undefined> {
+  const { forcedGrammar } = await onDemand.callGrammar();
+  return forcedGrammar(...args);
+}
+
 /** The beginning of a call of one of `tools`, whose arguments follow their schema where the format is JSON. */
 function forcedCall(format: Format, tools: readonly Tool[], several: boolean): Beginning {
   const { object } = format;
   const [only] = tools;
+  if (format.parameters && format.body) return { begun: format.force(), needsRules: true, several };
   if (tools.length === 1 && only && !(several && object?.isList)) {
     const begun = format.force(only.function.name);
     return { begun, ...(format.isJson && { grammar: { jsonSchema: lenient(parametersOf(only)) } }) };
   }
-  if (!object) return { begun: format.force() };
+  if (!object) return { begun: format.force(), needsRules: true, several };
   const $defs: Record<string, object> = {};
   const calls = tools.map((tool, place) => {
     $defs[`tool_${place}`] = moved(parametersOf(tool), `#/$defs/tool_${place}`) as object;
     return {
       type: 'object',
-      properties: { name: { const: tool.function.name }, [object.key]: { $ref: `#/$defs/tool_${place}` } },
-      required: ['name', object.key],
+      ...objectSchema(object, tool.function.name, { $ref: `#/$defs/tool_${place}` }),
       additionalProperties: false,
     };
   });
@@ -172,6 +191,13 @@ function forcedCall(format: Format, tools: readonly Tool[], several: boolean): B
   const list = { type: 'array', items, minItems: 1, ...(!several && { maxItems: 1 }) };
   const jsonSchema = lenient({ ...(object.isList ? list : items), $defs });
   return { begun: object.before, grammar: { jsonSchema } };
+}
+
+/** The members of a call that is an object. */
+function objectSchema({ name = 'name', key, id, isByName = false }: ObjectKeys, tool: string, value: object): object {
+  if (isByName) return { properties: { [tool]: value }, required: [tool] };
+  const first = id ? { [id]: { type: 'string', maxLength: 64 } } : {};
+  return { properties: { ...first, [name]: { const: tool }, [key]: value }, required: [name, key] };
 }
 
 /** Fetched when it is first needed, as the WebAssembly is that follows it. */

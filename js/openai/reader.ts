@@ -2,17 +2,12 @@
  * What a model writes, taken apart while it is written: thoughts, text, and calls of tools. How the text is cut into
  * pieces makes no difference to what comes out; what cannot be read is text, so that nothing is lost.
  */
-import { Cursor, type Tools } from './formats/cursor.js';
-import type { Format } from './formats/format.js';
+import type { Format, Tools } from './formats/format.js';
+import { OTHER, OVER, Scanner, type Wait, Words } from './formats/scanner.js';
+import { type CallDelta, Calls } from './formats/sink.js';
 
 /** A part of what was written. @internal */
-export type Delta =
-  | { readonly content: string }
-  | { readonly reasoning: string }
-  /** A call begins; `index` counts calls from 0. */
-  | { readonly index: number; readonly name: string }
-  /** Further JSON text of its arguments. */
-  | { readonly index: number; readonly arguments: string };
+export type Delta = { readonly content: string } | { readonly reasoning: string } | CallDelta;
 
 /** @internal */
 export interface Reader {
@@ -23,6 +18,8 @@ export interface Reader {
   readonly isReasoning: boolean;
   /** Calls that are complete. */
   readonly completeCalls: number;
+  /** Calls that began, could not be read and stayed text. */
+  readonly unreadCalls: number;
 }
 
 /** Where thoughts stand. @internal */
@@ -36,100 +33,6 @@ export interface Thoughts {
   readonly dropped?: readonly string[];
 }
 
-/** Of `words` the first in `text`; of several at one place the longest. @internal */
-export function firstOf(text: string, words: readonly string[]): { at: number; word: string } | undefined {
-  let best: { at: number; word: string } | undefined;
-  for (const word of words) {
-    const at = text.indexOf(word);
-    if (at < 0) continue;
-    if (!best || at < best.at || (at === best.at && word.length > best.word.length)) best = { at, word };
-  }
-  return best;
-}
-
-/** Where at the end of `text` a part of one of `words` begins, or white space before it. @internal */
-export function heldFrom(text: string, words: readonly string[]): number {
-  const longest = Math.max(0, ...words.map((word) => word.length - 1));
-  for (let at = Math.max(0, text.length - longest); at < text.length; at += 1) {
-    const rest = text.slice(at);
-    if (words.some((word) => word.startsWith(rest))) return text.slice(0, at).trimEnd().length;
-  }
-  return text.trimEnd().length;
-}
-
-/** Reads the formats in which thoughts, text and calls follow each other. @internal */
-export class TextReader implements Reader {
-  readonly #thoughts: Thoughts | undefined;
-  readonly #calls: CallReader;
-  #state: 'start' | 'thoughts' | 'answer';
-  #held = '';
-  /** White space here is not part of a thought. */
-  #atEdge = true;
-
-  constructor({ thoughts, inThoughts = false, format, tools = new Map() }: TextReaderOptions) {
-    this.#thoughts = thoughts;
-    this.#state = !thoughts ? 'answer' : inThoughts ? 'thoughts' : 'start';
-    this.#calls = new CallReader(format, tools, thoughts?.dropped ?? []);
-  }
-
-  get isReasoning(): boolean {
-    return this.#state === 'thoughts';
-  }
-
-  get completeCalls(): number {
-    return this.#calls.complete;
-  }
-
-  push(text: string): Delta[] {
-    return this.#read(text, false);
-  }
-
-  end(cut = false): Delta[] {
-    this.#calls.isCut = cut;
-    return this.#read('', true);
-  }
-
-  #read(text: string, final: boolean): Delta[] {
-    if (this.#state === 'answer') return this.#calls.read(text, final);
-    this.#held += text;
-    if (this.#state === 'start' && !this.#begin(final)) return [];
-    if (this.#state === 'thoughts') return this.#think(final);
-    return this.#answer(final);
-  }
-
-  /** Whether it is known how the text begins. */
-  #begin(final: boolean): boolean {
-    const { opens } = this.#thoughts as Thoughts;
-    const text = this.#held.trimStart();
-    const open = opens.find((word) => text.startsWith(word));
-    if (open === undefined && !final && opens.some((word) => word.startsWith(text))) return false;
-    this.#state = open === undefined ? 'answer' : 'thoughts';
-    if (open !== undefined) this.#held = text.slice(open.length);
-    return true;
-  }
-
-  #think(final: boolean): Delta[] {
-    const { close } = this.#thoughts as Thoughts;
-    if (this.#atEdge) this.#held = this.#held.trimStart();
-    const end = this.#held.indexOf(close);
-    const until = end >= 0 ? this.#held.slice(0, end).trimEnd().length : heldFrom(this.#held, [close]);
-    const thought = final && end < 0 ? this.#held : this.#held.slice(0, until);
-    if (thought) this.#atEdge = false;
-    this.#held = this.#held.slice(end >= 0 ? end + close.length : thought.length);
-    const deltas: Delta[] = thought ? [{ reasoning: thought }] : [];
-    if (end < 0) return deltas;
-    this.#state = 'answer';
-    this.#calls.trimStart();
-    return [...deltas, ...this.#answer(final)];
-  }
-
-  #answer(final: boolean): Delta[] {
-    const text = this.#held;
-    this.#held = '';
-    return this.#calls.read(text, final);
-  }
-}
-
 /** @internal */
 export interface TextReaderOptions {
   readonly thoughts?: Thoughts | undefined;
@@ -138,128 +41,219 @@ export interface TextReaderOptions {
   /** How calls are written; without it there are none. */
   readonly format?: Format | undefined;
   readonly tools?: Tools;
+  /** A grammar keeps calls behind the format's marks to their schemas. */
+  readonly isSure?: boolean;
 }
 
-/** Finds calls in text. */
-class CallReader {
-  readonly #format: Format | undefined;
-  readonly #tools: Tools;
-  readonly #dropped: readonly string[];
-  #text = '';
-  /** Calls begin at the start of `#text`. */
-  #inCalls = false;
+/** After so many calls without an end, what looks like another is text: each is read to the end of all. */
+const MOST_ENDLESS = 16;
+
+type Kind = 'content' | 'reasoning';
+
+/** Texts as they come, without white space at their edges. @internal */
+export class Texts {
+  readonly deltas: Delta[] = [];
+  /** Something was said, by the model or by a call. */
+  saidSomething = false;
   /** White space here is not part of the text. */
-  #atEdge = false;
-  /** White space before the calls. */
-  #gap = '';
-  #saidSomething = false;
-  /** Calls before those in `#text`. */
-  #before = 0;
-  /** What is known of the calls in `#text`. */
-  #sent: { arguments: number }[] = [];
-  complete = 0;
-  /** The text was cut off at its end. */
-  isCut = false;
+  atEdge = false;
+  /** White space that is part of it if more text follows. */
+  gap = '';
 
-  constructor(format: Format | undefined, tools: Tools, dropped: readonly string[]) {
-    this.#format = format;
-    this.#tools = tools;
-    this.#dropped = dropped;
-  }
-
-  trimStart(): void {
-    this.#atEdge = true;
-  }
-
-  read(text: string, final: boolean): Delta[] {
-    this.#text += text;
-    const deltas: Delta[] = [];
-    while (this.#text !== '') {
-      const goesOn = this.#inCalls ? this.#readCalls(deltas, final) : this.#readText(deltas, final);
-      if (!goesOn) break;
+  say(kind: Kind, text: string): void {
+    const from = this.atEdge ? text.trimStart() : text;
+    const said = from.trimEnd();
+    if (said !== '') {
+      this.deltas.push({ [kind]: this.gap + said } as { content: string } | { reasoning: string });
+      this.atEdge = false;
+      if (kind === 'content') this.saidSomething = true;
+      this.gap = '';
     }
-    return deltas;
+    this.gap += from.slice(said.length);
   }
 
-  #say(deltas: Delta[], content: string): void {
-    if (content === '') return;
-    this.#atEdge = false;
-    if (content.trim() !== '') this.#saidSomething = true;
-    deltas.push({ content });
+  /** Also the white space at the end. */
+  flush(kind: Kind): void {
+    if (this.gap) this.deltas.push({ [kind]: this.gap } as { content: string } | { reasoning: string });
+    this.gap = '';
   }
 
-  /** Whether calls, or something that is dropped, were found. */
-  #readText(deltas: Delta[], final: boolean): boolean {
-    if (this.#atEdge) this.#text = this.#text.trimStart();
-    const opens = this.#opens();
-    const words = [...opens, ...this.#dropped];
-    const found = firstOf(this.#text, words);
-    const start = found && this.#atStart(found) ? found : this.#firstLater(words);
-    if (start) {
-      const isCall = opens.includes(start.word);
-      const before = this.#text.slice(0, start.at).trimEnd();
-      this.#gap = this.#text.slice(before.length, start.at);
-      this.#say(deltas, before);
-      this.#text = this.#text.slice(start.at + (isCall ? 0 : start.word.length));
-      this.#inCalls = isCall;
-      this.#atEdge ||= !isCall;
+  edge(): void {
+    this.gap = '';
+    this.atEdge = true;
+  }
+}
+
+/** Reads, and hands on what there is of calls wherever that waits for more text. @internal */
+export function* forwarded(reading: Wait, forward: () => void): Wait {
+  while (!reading.next().done) {
+    forward();
+    yield;
+  }
+}
+
+/** Reads the formats in which thoughts, text and calls follow each other. @internal */
+export class TextReader implements Reader {
+  readonly #options: TextReaderOptions;
+  readonly #scanner = new Scanner();
+  readonly #texts = new Texts();
+  readonly #calls: Calls;
+  readonly #words: Words;
+  readonly #thoughtEnds: Words;
+  readonly #run: Wait;
+  #afterCall = false;
+  /** Calls that began and did not end until the text was over. */
+  #endless = 0;
+  #isInText = false;
+  isReasoning: boolean;
+  unreadCalls = 0;
+
+  constructor(options: TextReaderOptions) {
+    this.#options = options;
+    const { thoughts, format, inThoughts = false, tools = new Map() } = options;
+    this.#calls = new Calls(tools);
+    this.#calls.onTaken = () => this.#scanner.mark();
+    this.isReasoning = Boolean(thoughts) && inThoughts;
+    const { opens = [], close = '', dropped = [] } = thoughts ?? {};
+    const { opens: signs = [], atStart = [], closers = [], endsThoughts = false } = format ?? {};
+    this.#words = new Words([...signs, ...atStart, ...closers, ...opens, close, ...dropped]);
+    this.#thoughtEnds = new Words([close, ...(endsThoughts ? signs : [])]);
+    this.#run = this.#readAll();
+  }
+
+  get completeCalls(): number {
+    return this.#calls.complete;
+  }
+
+  push(text: string): Delta[] {
+    this.#scanner.push(text);
+    return this.#go();
+  }
+
+  end(cut = false): Delta[] {
+    const scanner = this.#scanner;
+    scanner.isCut = cut;
+    scanner.isOver = true;
+    // The beginning of a sign behind a call is no text.
+    if (cut && this.#isInText && this.#afterCall) scanner.at = scanner.text.length;
+    return this.#go();
+  }
+
+  #go(): Delta[] {
+    this.#run.next();
+    return this.#texts.deltas.splice(0);
+  }
+
+  *#readAll(): Wait {
+    if (this.isReasoning) yield* this.#think();
+    for (;;) {
+      const word = yield* this.#readText();
+      if (word === undefined) return;
+      if (!(yield* this.#act(word))) this.#say(word);
+    }
+  }
+
+  /** Says text until a word is here that may be more than that. */
+  *#readText(): Wait<string | undefined> {
+    const scanner = this.#scanner;
+    this.#isInText = true;
+    const word = yield* scanner.before(this.#words, (text) => this.#say(text));
+    this.#isInText = false;
+    if (word !== undefined) return word;
+    this.#texts.flush('content');
+    return undefined;
+  }
+
+  #say(text: string): void {
+    this.#texts.say('content', text);
+    if (text.trim() !== '') this.#afterCall = false;
+  }
+
+  /** Does what a word says. Whether it is more than text; what is not is taken. */
+  *#act(word: string): Wait<boolean> {
+    const { thoughts, format } = this.#options;
+    const texts = this.#texts;
+    const isCall = format?.opens.includes(word) || (format?.atStart?.includes(word) && this.#isStart);
+    if (isCall && this.#endless < MOST_ENDLESS) return yield* this.#readCalls(format as Format, word);
+    this.#scanner.at += word.length;
+    if (thoughts?.dropped?.includes(word) || (this.#afterCall && format?.closers.includes(word))) {
+      texts.edge();
       return true;
     }
-    const until = final ? this.#text.length : words.length > 0 ? heldFrom(this.#text, words) : this.#text.length;
-    this.#say(deltas, this.#text.slice(0, until));
-    this.#text = this.#text.slice(until);
-    return false;
-  }
-
-  #opens(): readonly string[] {
-    const { opens = [], atStart = [] } = this.#format ?? {};
-    return this.#saidSomething || this.#before > 0 ? opens : [...opens, ...atStart];
-  }
-
-  /** Whether it may stand where it does. */
-  #atStart({ at, word }: { at: number; word: string }): boolean {
-    return !this.#format?.atStart?.includes(word) || this.#text.slice(0, at).trim() === '';
-  }
-
-  #firstLater(words: readonly string[]): { at: number; word: string } | undefined {
-    return firstOf(
-      this.#text,
-      words.filter((word) => !this.#format?.atStart?.includes(word)),
-    );
-  }
-
-  /** Whether the calls are over. */
-  #readCalls(deltas: Delta[], final: boolean): boolean {
-    const format = this.#format as Format;
-    // A sign that is a control token is never part of a text; a brace or a fence may be.
-    const isSigned = format.special?.some((sign) => this.#text.startsWith(sign));
-    const cut = this.isCut && isSigned ? (format.isJson ? 'json' : 'other') : undefined;
-    const cursor = new Cursor(this.#text, final, this.#tools);
-    const { calls, end } = Cursor.region(cursor, (place) => format.read(place), cut);
-    for (const [place, call] of calls.entries()) {
-      const index = this.#before + place;
-      const sent = (this.#sent[place] ??= { arguments: -1 });
-      if (sent.arguments < 0) deltas.push({ index, name: call.name });
-      const text = call.arguments.slice(Math.max(0, sent.arguments));
-      if (text) deltas.push({ index, arguments: text });
-      sent.arguments = call.arguments.length;
+    const isEdge = texts.atEdge || !texts.saidSomething;
+    if (isEdge && thoughts?.opens.includes(word)) {
+      yield* this.#think();
+      return true;
     }
-    this.complete = this.#before + calls.filter((call) => call.complete).length;
-    if (end === undefined) return false;
-    this.#inCalls = false;
-    this.#before += calls.length;
-    this.#sent = [];
-    if (end === 0) this.#giveBack(deltas);
-    else this.#text = this.#text.slice(end);
-    this.#atEdge = end > 0;
+    // Its beginning stood in the prompt, or it is there twice.
+    if (isEdge && word === thoughts?.close) texts.edge();
+    return isEdge && word === thoughts?.close;
+  }
+
+  get #isStart(): boolean {
+    return !this.#texts.saidSomething && this.#calls.complete === 0;
+  }
+
+  *#think(): Wait {
+    const scanner = this.#scanner;
+    this.isReasoning = true;
+    this.#texts.edge();
+    const word = yield* scanner.before(this.#thoughtEnds, (text) => this.#texts.say('reasoning', text));
+    if (word === undefined) this.#texts.flush('reasoning');
+    else if (word === this.#options.thoughts?.close) scanner.at += word.length;
+    this.isReasoning = false;
+    this.#texts.edge();
+    this.#afterCall = false;
+  }
+
+  /** Whether there are calls. */
+  *#readCalls(format: Format, word: string): Wait<boolean> {
+    const scanner = this.#scanner;
+    const calls = this.#calls;
+    const before = calls.complete;
+    scanner.mark();
+    calls.isSure = Boolean(this.#options.isSure) && (format.marks?.includes(word) || format.isBare === true);
+    let isOther = false;
+    try {
+      yield* forwarded(format.read(scanner, calls), () => this.#forward());
+      isOther = calls.complete === before;
+    } catch (stop) {
+      if (stop !== OTHER && stop !== OVER) throw stop;
+      if (stop === OVER) this.#endless += 1;
+      isOther = !(stop === OVER && this.#endsCut(format, word));
+    }
+    this.#forward();
+    const isLost = isOther && this.#giveBack(before, word);
+    if (!isOther) scanner.mark();
+    if (!isLost) this.#texts.edge();
+    this.#afterCall = !isLost;
     return true;
   }
 
-  /** What looked like calls is text. */
-  #giveBack(deltas: Delta[]): void {
-    const opens = this.#opens();
-    const [open = ''] = opens.filter((word) => this.#text.startsWith(word)).sort((a, b) => b.length - a.length);
-    this.#text = this.#text.slice(open.length);
-    this.#say(deltas, this.#gap + open);
+  #forward(): void {
+    if (this.#calls.deltas.length > 0) this.#texts.gap = '';
+    this.#texts.deltas.push(...this.#calls.deltas.splice(0));
+  }
+
+  /** The text was cut off within calls: what there is of the last goes on. Whether that is so. */
+  #endsCut(format: Format, word: string): boolean {
+    // A sign that is a control token is never part of a text; a brace or a fence may be.
+    if (!this.#scanner.isCut || !format.special.includes(word) || !this.#calls.cut()) return false;
+    this.#scanner.at = this.#scanner.text.length;
+    return true;
+  }
+
+  /** What looked like calls is text from the last call on. Whether there was none. */
+  #giveBack(before: number, word: string): boolean {
+    this.#calls.drop();
+    const isLost = this.#calls.complete === before;
+    const scanner = this.#scanner;
+    const isSign = this.#options.format?.special.includes(word);
+    if (isSign && (isLost || scanner.sinceMark().trim() !== '')) this.unreadCalls += 1;
+    scanner.back();
+    if (!isLost) return false;
+    scanner.at += word.length;
+    this.#say(word);
+    return true;
   }
 }

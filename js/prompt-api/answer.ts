@@ -96,6 +96,7 @@ class Said {
   readonly #calls: ToolCall[] = [];
   readonly #prefix: string;
   #text = '';
+  #thoughts = '';
   /** What of the prefix the reader has not given yet. */
   #left: string;
 
@@ -114,12 +115,17 @@ class Said {
   /** The message. */
   end(): Message {
     for (const delta of this.#reader.end()) this.#take(delta);
-    const calls = this.#calls.length > 0 ? { tool_calls: this.#calls } : {};
+    // Thoughts before a call go on with its result; those before an answer are none of the conversation.
+    const thoughts = this.#thoughts === '' ? {} : { reasoning_content: this.#thoughts };
+    const calls = this.#calls.length > 0 ? { ...thoughts, tool_calls: this.#calls } : {};
     return { role: 'assistant', content: this.#prefix + this.#text, ...calls };
   }
 
   #take(delta: Delta): void {
-    if ('reasoning' in delta) return;
+    if ('reasoning' in delta) {
+      this.#thoughts += delta.reasoning;
+      return;
+    }
     if ('content' in delta) {
       this.#say(delta.content);
       return;

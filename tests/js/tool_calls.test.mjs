@@ -86,8 +86,8 @@ test('whatever is written, nothing throws, is lost or depends on the pieces', ()
 
 test('deep and long texts end', () => {
   const deep = `<tool_call>{"name": "f", "arguments": ${'{"a":'.repeat(20000)}`;
-  const { content, calls } = read({ template: '{{ tools }}<tool_call>' }, [deep]);
-  assert.equal(`<tool_call>{"name": "f", "arguments": ${calls[0].arguments}${content}`, deep);
+  // Nested too deep is no call, and stays text.
+  assert.deepEqual(read({ template: '{{ tools }}<tool_call>' }, [deep]), { content: deep, calls: [] });
   for (const template of ['{{ tools }}<|tool_call>', '{{ tools }}<|tool_call_start|>', '{{ tools }}ipython']) {
     read({ template }, [`<|tool_call>call:f{a:${'['.repeat(20000)}`]);
     read({ template }, [`<|tool_call_start|>[f(a=${'['.repeat(20000)}`]);
@@ -155,7 +155,9 @@ const CUT = {
   ],
   functions: [
     ['<tool_call>\n<function=get_w', null],
-    ['<tool_call>\n<function=ping>\n<parameter=a>\n5', '<tool_call>\n<function=ping>\n<parameter=a>\n5'],
+    ['<tool_call>\n<function=ping>\n<parameter=a>\n5', null, ['ping', '{"a": "5']],
+    ['<tool_call>\n<function=get_weather>\n<parameter=days>\n5', null, ['get_weather', '{"days": 5']],
+    ['<function=ping>\n<parameter=a>\nb\n</parameter>\n</func', null, ['ping', '{"a": "b"']],
   ],
   gemma3: [
     ['```json\n{"a": 1', '```json\n{"a": 1'],

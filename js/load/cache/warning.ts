@@ -10,9 +10,18 @@ export interface LoadWarning {
    * lost, and the model is being loaded again, perhaps in the middle of a text; `self_check`: kernels compute wrong
    * values on this device, see `info.selfCheck`; `cpu`: the model runs on the CPU, though `backend` is `auto`, see
    * `info.backendReason`; `file`: the file lacks or asks for something, so that answers may be worse than elsewhere;
-   * `schema`: an answer or the arguments of a tool need not follow a part of their JSON Schema.
+   * `schema`: an answer or the arguments of a tool need not follow a part of their JSON Schema; `tools`: calls of tools
+   * are not read, see `info.tools`, or one of them is not valid and stays text.
    */
-  readonly code: 'cache_full' | 'cache_unavailable' | 'device_lost' | 'self_check' | 'cpu' | 'file' | 'schema';
+  readonly code:
+    | 'cache_full'
+    | 'cache_unavailable'
+    | 'device_lost'
+    | 'self_check'
+    | 'cpu'
+    | 'file'
+    | 'schema'
+    | 'tools';
   /** For people: names the file or the device, and the reason. */
   readonly message: string;
 }

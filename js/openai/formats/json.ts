@@ -1,201 +1,153 @@
 /**
- * JSON that is still being written, and calls written as JSON objects.
+ * JSON that is still being written. What comes out is JSON: what models write beside it (line breaks within strings,
+ * words of Python, commas before a bracket) is set right on the way.
  */
-import type { Call, Cursor } from './cursor.js';
+import { OTHER, OVER, type Scanner, type Wait } from './scanner.js';
+
+/** Gets the text of a value as it comes; none of it changes later. */
+type Out = (text: string) => void;
 
 const SCALAR = /[-+.\w]*/y;
-const VALID = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)$/;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+const PLAIN = /[^"\\\p{Cc}]*/uy;
+/** Words of JSON and of Python. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ...['true', 'false', 'null'].map((word) => [word, word] as const),
+  ...([
+    ['True', 'true'],
+    ['False', 'false'],
+    ['None', 'null'],
+  ] as const),
+]);
+/** Values nested deeper than this are refused. */
+export const DEEPEST = 64;
+
+/** What a word of JSON or Python is in JSON. @internal */
+export const wordOf = (text: string): string | undefined => WORDS.get(text);
+
+/** Whether a text is a number of JSON. @internal */
+export const isNumber = (text: string): boolean => NUMBER.test(text);
+
+/** Takes a JSON value. @internal */
+export function* takeJson(scanner: Scanner, out: Out, depth = 0): Wait {
+  const first = yield* scanner.peek();
+  if (first === '"') yield* takeString(scanner, out);
+  else if (first === '{' || first === '[') yield* takeList(scanner, out, depth);
+  else yield* takeScalar(scanner, out);
+}
+
+function* takeScalar(scanner: Scanner, out: Out): Wait {
+  const word = yield* scanner.run(SCALAR);
+  if (scanner.isOver && scanner.at >= scanner.text.length && scanner.isCut) {
+    out(word);
+    throw OVER;
+  }
+  if (isNumber(word)) return out(word);
+  const known = wordOf(word);
+  if (known === undefined) {
+    scanner.rewind(word.length);
+    throw OTHER;
+  }
+  out(known);
+}
+
+/** Takes a string with its quotes. @internal */
+export function* takeString(scanner: Scanner, out: Out): Wait {
+  yield* scanner.expect('"');
+  out('"');
+  for (;;) {
+    PLAIN.lastIndex = scanner.at;
+    const [plain = ''] = PLAIN.exec(scanner.text) ?? [];
+    scanner.at += plain.length;
+    if (plain) out(plain);
+    const char = yield* scanner.peek();
+    if (char === '"') break;
+    if (char === '\\') yield* takeEscape(scanner, out);
+    else if (/\p{Cc}/u.test(char)) {
+      scanner.at += 1;
+      out(JSON.stringify(char).slice(1, -1));
+    }
+  }
+  scanner.at += 1;
+  out('"');
+}
+
 const ESCAPE = /^\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/;
 const PART_OF_ESCAPE = /^\\(?:u[\da-fA-F]{0,3})?$/;
-/** Values nested deeper than this are refused. */
-const DEEPEST = 64;
 
-/**
- * Takes a JSON value. `grown` is called with all of it that is certain, also where the text ends within it or it turns
- * out not to be JSON; a number or a word is certain once it is over.
- * @internal
- */
-export function takeJson(cursor: Cursor, grown?: () => void, depth = 0): void {
-  const first = cursor.peek();
-  if (first === '"') takeString(cursor, grown);
-  else if (first === '{' || first === '[') takeList(cursor, grown, depth);
-  else takeScalar(cursor);
-  grown?.();
-}
-
-function takeScalar(cursor: Cursor): void {
-  const { at } = cursor;
-  if (VALID.test(cursor.match(SCALAR))) return;
-  cursor.at = at;
-  cursor.other();
-}
-
-/** Takes a string with its quotes. */
-function takeString(cursor: Cursor, grown?: () => void): void {
-  cursor.expect('"');
+/** Takes an escape; a backslash before anything else stands for itself. */
+function* takeEscape(scanner: Scanner, out: Out): Wait {
   for (;;) {
-    const { text, at } = cursor;
-    const char = text[at];
-    if (char === '"') break;
-    const escaped = char === '\\' ? text.slice(at, at + 6) : '';
-    const wanted = escaped ? (ESCAPE.exec(escaped)?.[0].length ?? 0) : 1;
-    if (char === undefined || (!wanted && PART_OF_ESCAPE.test(escaped))) {
-      grown?.();
-      cursor.more();
+    const text = scanner.text.slice(scanner.at, scanner.at + 6);
+    const [found] = ESCAPE.exec(text) ?? [];
+    if (found !== undefined) {
+      scanner.at += found.length;
+      return out(found);
     }
-    if (!wanted || char < ' ') {
-      grown?.();
-      cursor.other();
+    if (!PART_OF_ESCAPE.test(text)) break;
+    if (scanner.isOver) {
+      scanner.at += text.length;
+      if (scanner.isCut) out(text);
+      throw OVER;
     }
-    cursor.at += wanted;
+    yield;
   }
-  cursor.at += 1;
+  scanner.at += 1;
+  if ((yield* scanner.peek()) === "'") return;
+  out('\\\\');
 }
 
 /** Takes an object or an array. */
-function takeList(cursor: Cursor, grown: (() => void) | undefined, depth: number): void {
-  const isObject = cursor.peek() === '{';
+function* takeList(scanner: Scanner, out: Out, depth: number): Wait {
+  const isObject = (yield* scanner.peek()) === '{';
   const close = isObject ? '}' : ']';
-  if (depth >= DEEPEST) cursor.other();
-  cursor.at += 1;
-  const next = (): string => {
-    cursor.space();
-    grown?.();
-    return cursor.peek();
-  };
-  if (next() !== close) {
-    for (;;) {
-      if (isObject) {
-        takeString(cursor, grown);
-        if (next() !== ':') cursor.other();
-        cursor.at += 1;
-        next();
-      }
-      takeJson(cursor, grown, depth + 1);
-      const sign = next();
-      if (sign === close) break;
-      if (sign !== ',') cursor.other();
-      cursor.at += 1;
-      next();
-    }
+  if (depth >= DEEPEST) throw OTHER;
+  scanner.at += 1;
+  out(isObject ? '{' : '[');
+  let gap = yield* scanner.space();
+  for (let isFirst = true; ; isFirst = false) {
+    let sign = yield* scanner.peek();
+    let comma = '';
+    if (!isFirst && sign === ',') {
+      scanner.at += 1;
+      comma = `${gap},`;
+      gap = yield* scanner.space();
+      sign = yield* scanner.peek();
+    } else if (!isFirst && sign !== close) throw OTHER;
+    if (sign === close) break;
+    out(comma + gap);
+    if (isObject) yield* takeKey(scanner, out);
+    yield* takeJson(scanner, out, depth + 1);
+    gap = yield* scanner.space();
   }
-  cursor.at += 1;
+  scanner.at += 1;
+  out(gap + close);
+}
+
+function* takeKey(scanner: Scanner, out: Out): Wait {
+  yield* takeString(scanner, out);
+  const gap = yield* scanner.space();
+  yield* scanner.expect(':');
+  out(`${gap}:`);
+  out(yield* scanner.space());
 }
 
 /** Takes a JSON value and gives its text. @internal */
-export function jsonText(cursor: Cursor): string {
-  const { at } = cursor;
-  takeJson(cursor);
-  return cursor.text.slice(at, cursor.at);
+export function* jsonText(scanner: Scanner): Wait<string> {
+  const parts: string[] = [];
+  yield* takeJson(scanner, (text) => parts.push(text));
+  return parts.join('');
 }
 
-/** Takes a JSON object as the arguments of `call`, which grow with it. @internal */
-export function takeArguments(cursor: Cursor, call: Call): void {
-  if (cursor.peek() !== '{') cursor.other();
-  const { at } = cursor;
-  takeJson(cursor, () => {
-    call.arguments = cursor.text.slice(at, cursor.at);
-    cursor.mark();
-  });
-  call.complete = true;
-}
-
-const NAMES = ['name', 'function'];
-const ARGUMENTS = ['arguments', 'parameters'];
-
-/** What was found of a call before its name is known. */
-interface Found {
-  call?: Call;
-  early?: string;
-  depth: number;
-}
-
-/**
- * Takes `{"name": …, "arguments": {…}}`, also `parameters`, also within `function`. With `known`, the name must be that
- * of a tool.
- * @internal
- */
-export function takeCall(cursor: Cursor, known = false): void {
-  const found: Found = { depth: 0 };
-  takeMembers(cursor, found, known);
-  if (!found.call) cursor.other();
-  finish(found.call);
-}
-
-function finish(call: Call): void {
-  if (!call.complete) call.arguments = '{}';
-  call.complete = true;
-}
-
-function takeMembers(cursor: Cursor, found: Found, known: boolean): void {
-  cursor.expect('{');
-  found.depth += 1;
-  if (found.depth > DEEPEST) cursor.other();
-  for (;;) {
-    cursor.space();
-    if (cursor.take('}')) break;
-    const key: unknown = JSON.parse(jsonStringText(cursor));
-    cursor.space();
-    cursor.expect(':');
-    cursor.space();
-    takeMember(cursor, String(key), found, known);
-    cursor.space();
-    if (cursor.take(',')) continue;
-    if (cursor.take('}')) break;
-    // A brace that is missing at the end loses nothing.
-    if (found.call?.complete) return;
-    cursor.other();
+/** The value of a whole text that is JSON, without white space between its parts; `undefined` where it is none. */
+export function compactJson(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+  } catch {
+    return undefined;
   }
-}
-
-function jsonStringText(cursor: Cursor): string {
-  if (cursor.peek() !== '"') cursor.other();
-  return jsonText(cursor);
-}
-
-function takeMember(cursor: Cursor, key: string, found: Found, known: boolean): void {
-  const first = cursor.peek();
-  if (key === 'function' && first === '{') takeMembers(cursor, found, known);
-  else if (NAMES.includes(key) && first === '"') {
-    const name = String(JSON.parse(jsonText(cursor)));
-    if (found.call || (known && !cursor.tools.has(name))) cursor.other();
-    found.call = cursor.call(name);
-    if (found.early !== undefined) complete(found.call, found.early);
-  } else if (ARGUMENTS.includes(key) && found.call && first === '{') takeArguments(cursor, found.call);
-  else if (ARGUMENTS.includes(key)) {
-    cursor.keeps ||= !found.call;
-    const text = argumentText(cursor, jsonText(cursor));
-    if (found.call) complete(found.call, text);
-    else found.early = text;
-  } else takeJson(cursor);
-  if (found.call?.complete) cursor.mark();
-}
-
-function complete(call: Call, text: string): void {
-  call.arguments = text;
-  call.complete = true;
-}
-
-/** Arguments may be an object, the JSON text of one, or nothing. */
-function argumentText(cursor: Cursor, text: string): string {
-  const value: unknown = JSON.parse(text);
-  if (value === null || value === '') return '{}';
-  const inner = typeof value === 'string' ? value : text;
-  if (!inner.trimStart().startsWith('{')) cursor.other();
-  return inner;
-}
-
-/** Takes a call, or calls in an array. @internal */
-export function takeCalls(cursor: Cursor, known = false): void {
-  const isList = cursor.peek() === '[';
-  if (isList) cursor.at += 1;
-  for (;;) {
-    cursor.space();
-    takeCall(cursor, known);
-    cursor.mark();
-    if (!isList) return;
-    cursor.space();
-    if (cursor.take(']')) return;
-    cursor.expect(',');
-  }
+  // Numbers stay as they are written, and keys where they stand.
+  return text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|\s+/g, (part) =>
+    part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : '',
+  );
 }

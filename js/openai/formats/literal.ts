@@ -1,143 +1,283 @@
 /**
  * Values as Python and Gemma write them, turned into JSON.
  */
-import type { Call, Cursor } from './cursor.js';
-import { takeCalls } from './json.js';
+import type { Sink, Tools } from './format.js';
+import { DEEPEST, isNumber, wordOf } from './json.js';
+import { OTHER, OVER, Scanner, type Wait, Words } from './scanner.js';
+import { isOnlyText } from './values.js';
 
 /** How values are written. @internal */
 export interface Style {
-  /** What strings begin and end with; within one of a single character, a backslash escapes. */
+  /** What strings begin and end with, the longest first. */
   readonly quotes: readonly string[];
-  /** What stands between a key and a value. */
-  readonly assign: string;
+  /** A backslash escapes within quotes of a single character, and of three. */
+  readonly isPython: boolean;
+  /** What may stand between a key and a value. */
+  readonly assign: readonly string[];
 }
 
 /** Keyword arguments of Python. @internal */
-export const PYTHON: Style = { quotes: ['"', "'"], assign: '=' };
+export const PYTHON: Style = { quotes: ['"""', "'''", '"', "'"], isPython: true, assign: ['=', ':'] };
 
-const WORD = /[-+.\w]*/y;
-const KEY = /[\w.$-]*/y;
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-const WORDS: Record<string, string> = { True: 'true', False: 'false', None: 'null' };
+const WORD = /[^\s,:=()[\]{}"'<]*/y;
+const KEY = /[^\s,:=()[\]{}"'<]*/y;
+const PREFIX = /^(?:[bu]|[bf]?r|rb)$/i;
 const CLOSES: Record<string, string> = { '[': ']', '(': ')', '{': '}' };
-const ESCAPES: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0', '\n': '' };
-const DEEPEST = 64;
+const ESCAPES: Record<string, string> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  a: '\x07',
+  '\n': '',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+};
+/** Digits of escapes by number. */
+const DIGITS: Record<string, number> = { x: 2, u: 4, U: 8 };
 
-/** Takes `key=value, …` up to `close` as the arguments of `call`, which grow by a whole value at a time. @internal */
-export function takePairs(cursor: Cursor, call: Call, style: Style, close: string): void {
-  let text = '{';
-  for (;;) {
-    cursor.space();
-    if (cursor.take(close)) break;
-    if (text !== '{') {
-      cursor.expect(',');
-      cursor.space();
-      if (cursor.take(close)) break;
+/** Whose arguments these are. @internal */
+export interface Place {
+  readonly name: string;
+  readonly tools: Tools;
+}
+
+/** Takes `key=value, …` up to `close` as the arguments of a call, by a whole value at a time. @internal */
+export function* takePairs(scanner: Scanner, sink: Sink, style: Style, [close, place]: readonly [string, Place]): Wait {
+  sink.add('{');
+  for (let isFirst = true; ; isFirst = false) {
+    yield* scanner.space();
+    if (yield* scanner.take(close)) break;
+    if (!isFirst) {
+      yield* scanner.expect(',');
+      yield* scanner.space();
+      if (yield* scanner.take(close)) break;
     }
-    const key = takeKey(cursor, style);
-    cursor.space();
-    cursor.expect(style.assign);
-    text += `${text === '{' ? '' : ', '}${key}: ${takeValue(cursor, style)}`;
-    call.arguments = text;
-    cursor.mark();
+    const key = yield* takeKey(scanner, style);
+    yield* scanner.space();
+    if ((yield* scanner.takeAny(style.assign)) === undefined) yield* scanner.expect(style.assign[0] as string);
+    const value = yield* takeArgument(scanner, style, place, key);
+    sink.add(`${isFirst ? '' : ', '}${JSON.stringify(key)}: ${value}`);
   }
-  call.arguments = `${text}}`;
-  call.complete = true;
-  cursor.mark();
+  sink.add('}');
+  sink.done();
 }
 
-function takeKey(cursor: Cursor, style: Style): string {
-  const quoted = takeQuoted(cursor, style);
+function* takeKey(scanner: Scanner, style: Style): Wait<string> {
+  const quoted = yield* takeQuoted(scanner, style);
   if (quoted !== undefined) return quoted;
-  return JSON.stringify(cursor.match(KEY) || cursor.other());
+  const key = yield* scanner.run(KEY);
+  if (key === '') throw (yield* scanner.peekOrEnd()) === '' ? OVER : OTHER;
+  return key;
 }
 
-function takeValue(cursor: Cursor, style: Style, depth = 0): string {
-  if (depth > DEEPEST) cursor.other();
-  cursor.space();
-  const quoted = takeQuoted(cursor, style);
+/** A value of the call itself; a word that is no literal is text where the schema says so. */
+function* takeArgument(scanner: Scanner, style: Style, { name, tools }: Place, key: string): Wait<string> {
+  const tool = tools.get(name);
+  yield* scanner.space();
+  const char = yield* scanner.peek();
+  const isBare = !CLOSES[char] && !(yield* startsQuoted(scanner, style));
+  if (!isBare) return yield* takeValue(scanner, style);
+  const word = yield* scanner.run(WORD);
+  const quoted = yield* prefixed(scanner, style, word);
   if (quoted !== undefined) return quoted;
-  const open = cursor.peek();
-  const close = CLOSES[open];
-  if (!close) return scalar(cursor);
-  cursor.at += 1;
+  if (isOnlyText(tool, key) && word !== '' && !style.isPython) return JSON.stringify(word);
+  const value = scalarOf(word);
+  if (value !== undefined) return value;
+  if (style.isPython || word === '') throw (yield* scanner.peekOrEnd()) === '' ? OVER : OTHER;
+  return JSON.stringify(word);
+}
+
+function* takeValue(scanner: Scanner, style: Style, depth = 0): Wait<string> {
+  if (depth > DEEPEST) throw OTHER;
+  yield* scanner.space();
+  const quoted = yield* takeQuoted(scanner, style);
+  if (quoted !== undefined) return JSON.stringify(yield* joined(scanner, style, quoted));
+  const open = yield* scanner.peek();
+  if (CLOSES[open]) return yield* takeItems(scanner, style, depth, open);
+  const word = yield* scanner.run(WORD);
+  const text = yield* prefixed(scanner, style, word);
+  const value = text ?? scalarOf(word) ?? (style.isPython || word === '' ? undefined : JSON.stringify(word));
+  if (value === undefined) throw (yield* scanner.peekOrEnd()) === '' ? OVER : OTHER;
+  return value;
+}
+
+/** Takes a list, a tuple, a set or a dict. */
+function* takeItems(scanner: Scanner, style: Style, depth: number, open: string): Wait<string> {
+  const close = CLOSES[open] as string;
+  scanner.at += 1;
   const items: string[] = [];
+  let isDict = open === '{';
+  let hasComma = false;
   for (;;) {
-    cursor.space();
-    if (cursor.take(close)) break;
+    yield* scanner.space();
+    if (yield* scanner.take(close)) break;
     if (items.length > 0) {
-      cursor.expect(',');
-      cursor.space();
-      if (cursor.take(close)) break;
+      yield* scanner.expect(',');
+      hasComma = true;
+      yield* scanner.space();
+      if (yield* scanner.take(close)) break;
     }
-    items.push(`${open === '{' ? takeMemberKey(cursor, style) : ''}${takeValue(cursor, style, depth + 1)}`);
+    const item = yield* takeValue(scanner, style, depth + 1);
+    yield* scanner.space();
+    if (isDict && items.length === 0) isDict = yield* scanner.is(':');
+    if (!isDict) items.push(item);
+    else {
+      yield* scanner.expect(':');
+      items.push(
+        `${item.startsWith('"') ? item : JSON.stringify(item)}: ${yield* takeValue(scanner, style, depth + 1)}`,
+      );
+    }
   }
-  const [first, last] = open === '{' ? '{}' : '[]';
-  return `${first}${items.join(', ')}${last}`;
+  // A value in parentheses is that value; with a comma it is a tuple.
+  if (open === '(' && items.length === 1 && !hasComma) return items[0] as string;
+  const isObject = open === '{' && (isDict || items.length === 0);
+  return isObject ? `{${items.join(', ')}}` : `[${items.join(', ')}]`;
 }
 
-function takeMemberKey(cursor: Cursor, style: Style): string {
-  const key = takeKey(cursor, style);
-  cursor.space();
-  cursor.expect(':');
-  return `${key}: `;
+/** The JSON of a number or a word; numbers keep their digits. */
+function scalarOf(word: string): string | undefined {
+  if (isNumber(word)) return word;
+  const known = wordOf(word);
+  if (known !== undefined) return known;
+  const [, sign = '', digits = ''] = /^([-+]?)([\d_.xXoObBa-fA-F+-]+)$/.exec(word) ?? [];
+  const plain = digits.replaceAll('_', '');
+  const minus = sign === '-' ? '-' : '';
+  if (/^0(?:x[\da-f]+|o[0-7]+|b[01]+)$/i.test(plain)) return minus + String(BigInt(plain));
+  const [, whole = '', fraction = '', exponent = ''] = /^(\d*)(\.\d*)?(e[-+]?\d+)?$/i.exec(plain) ?? [];
+  if (whole === '' && fraction.length < 2) return undefined;
+  const number = `${minus}${whole.replace(/^0+(?=\d)/, '') || '0'}${fraction === '.' ? '.0' : fraction}${exponent}`;
+  return isNumber(number) ? number : undefined;
 }
 
-function scalar(cursor: Cursor): string {
-  const word = cursor.match(WORD);
-  if (NUMBER.test(word) || ['true', 'false', 'null'].includes(word)) return word;
-  return WORDS[word] ?? cursor.other();
+function* startsQuoted(scanner: Scanner, style: Style): Wait<boolean> {
+  for (const quote of style.quotes) if (yield* scanner.is(quote)) return true;
+  return false;
 }
 
-/** Takes a string and gives it as JSON; `undefined` where none is here. */
-function takeQuoted(cursor: Cursor, style: Style): string | undefined {
-  const quote = style.quotes.find((mark) => cursor.take(mark));
+/** A string behind a prefix of Python, as in `r"\d"`, with those behind it; `undefined` where none is here. */
+function* prefixed(scanner: Scanner, style: Style, word: string): Wait<string | undefined> {
+  if (!style.isPython || !PREFIX.test(word) || !(yield* startsQuoted(scanner, style))) return undefined;
+  const text = yield* takeQuoted(scanner, style, /r/i.test(word));
+  return text === undefined ? undefined : JSON.stringify(yield* joined(scanner, style, text));
+}
+
+/** Python joins strings that follow each other. */
+function* joined(scanner: Scanner, style: Style, first: string): Wait<string> {
+  let text = first;
+  while (style.isPython) {
+    yield* scanner.space();
+    const next = yield* takeQuoted(scanner, style);
+    if (next === undefined) break;
+    text += next;
+  }
+  return text;
+}
+
+/** Takes a string; `undefined` where none is here. */
+function* takeQuoted(scanner: Scanner, style: Style, isRaw = false): Wait<string | undefined> {
+  const quote = yield* scanner.takeAny(style.quotes);
   if (quote === undefined) return undefined;
-  if (quote.length > 1) return JSON.stringify(cursor.until(quote));
-  let text = '';
+  return style.isPython || quote.length === 1
+    ? yield* takeEscaped(scanner, quote, isRaw)
+    : yield* takeMarked(scanner, quote);
+}
+
+/** Takes what stands before a mark that a value ends with: within a text such a mark is part of it. */
+function* takeMarked(scanner: Scanner, mark: string): Wait<string> {
+  const words = new Words([mark]);
+  const parts: string[] = [];
   for (;;) {
-    const char = cursor.peek();
-    cursor.at += 1;
-    if (char === quote) return JSON.stringify(text);
-    if (char === '\\') text += takeEscape(cursor);
-    else text += char;
+    const { text } = yield* scanner.until(words);
+    parts.push(text);
+    const gap = yield* scanner.space();
+    const next = yield* scanner.peekOrEnd();
+    scanner.rewind(gap.length);
+    if (next === '' || ',:}])<'.includes(next)) return parts.join('');
+    parts.push(mark);
   }
 }
 
-function takeEscape(cursor: Cursor): string {
-  const char = cursor.peek();
-  cursor.at += 1;
-  if (char !== 'u' && char !== 'x') return ESCAPES[char] ?? (/[\w]/.test(char) ? `\\${char}` : char);
-  const length = char === 'u' ? 4 : 2;
-  const digits = cursor.text.slice(cursor.at, cursor.at + length);
-  if (digits.length < length) cursor.more();
-  cursor.at += length;
-  return /^[\da-fA-F]+$/.test(digits) ? String.fromCharCode(Number.parseInt(digits, 16)) : `\\${char}${digits}`;
-}
-
-/** Takes calls that are written in JSON or in Python. @internal */
-export function takeJsonOrPython(cursor: Cursor, known = false): void {
-  const { at } = cursor;
-  if (cursor.peek() === '[') cursor.at += 1;
-  cursor.space();
-  const isJson = cursor.peek() === '{';
-  cursor.at = at;
-  if (isJson) takeCalls(cursor, known);
-  else takePythonCalls(cursor, known);
-}
-
-/** Takes `[name(key=value), …]` or `name(key=value)`. */
-function takePythonCalls(cursor: Cursor, known = false): void {
-  const isList = cursor.take('[');
+/** Takes what stands before a quote. */
+function* takeEscaped(scanner: Scanner, quote: string, isRaw: boolean): Wait<string> {
+  const words = new Words(['\\', quote]);
+  const parts: string[] = [];
   for (;;) {
-    cursor.space();
-    const name = cursor.match(KEY);
-    if (known && !cursor.tools.has(name)) cursor.other();
-    cursor.expect('(');
-    takePairs(cursor, cursor.call(name), PYTHON, ')');
-    if (!isList) return;
-    cursor.space();
-    if (cursor.take(']')) return;
-    cursor.expect(',');
+    const { text, word } = yield* scanner.until(words);
+    parts.push(text);
+    if (word === quote) return parts.join('');
+    const char = yield* scanner.peek();
+    if (isRaw) {
+      scanner.at += 1;
+      parts.push(`\\${char}`);
+    } else parts.push(yield* takeEscape(scanner));
   }
+}
+
+function* takeEscape(scanner: Scanner): Wait<string> {
+  const char = yield* scanner.peek();
+  scanner.at += 1;
+  if (/[0-7]/.test(char)) return yield* takeOctal(scanner, char);
+  const length = DIGITS[char];
+  if (length === undefined) return ESCAPES[char] ?? `\\${char}`;
+  while (scanner.text.length - scanner.at < length) yield* scanner.more();
+  const digits = scanner.text.slice(scanner.at, scanner.at + length);
+  const code = /^[\da-fA-F]+$/.test(digits) ? Number.parseInt(digits, 16) : Number.POSITIVE_INFINITY;
+  if (code > 0x10ffff) return `\\${char}`;
+  scanner.at += length;
+  return length === 8 ? String.fromCodePoint(code) : String.fromCharCode(code);
+}
+
+function* takeOctal(scanner: Scanner, first: string): Wait<string> {
+  let digits = first;
+  while (digits.length < 3) {
+    const next = yield* scanner.peek();
+    if (!/[0-7]/.test(next)) break;
+    digits += next;
+    scanner.at += 1;
+  }
+  return String.fromCharCode(Number.parseInt(digits, 8));
+}
+
+/** The JSON of a text that is a literal of Python. @internal */
+export function pythonValue(text: string): string | undefined {
+  const scanner = new Scanner();
+  scanner.push(text);
+  scanner.isOver = true;
+  try {
+    const { value } = takeValue(scanner, PYTHON).next();
+    return scanner.at === text.length ? (value as string) : undefined;
+  } catch (stop) {
+    if (stop === OVER || stop === OTHER) return undefined;
+    throw stop;
+  }
+}
+
+const NAME = /[^\s()[\]{},;'"=<>]*/y;
+
+/** Takes `[name(key=value), …]` or calls one after the other; `isKnown`: of tools that there are. @internal */
+export function* takePython(scanner: Scanner, sink: Sink, isKnown = false): Wait {
+  const isList = yield* scanner.take('[');
+  for (let isFirst = true; ; isFirst = false) {
+    yield* scanner.space();
+    if (isList && (yield* scanner.take(']'))) return;
+    if (!isFirst && !isList && !(yield* startsCall(scanner))) return;
+    const name = yield* scanner.run(NAME);
+    yield* scanner.expect('(');
+    sink.begin(name, isKnown);
+    yield* takePairs(scanner, sink, PYTHON, [')', { name, tools: sink.tools }]);
+    yield* scanner.space();
+    yield* scanner.takeAny([',', ';']);
+  }
+}
+
+/** Whether another call is here: a name, and a parenthesis right behind it. */
+function* startsCall(scanner: Scanner): Wait<boolean> {
+  const name = yield* scanner.run(NAME);
+  const isCall = name !== '' && (yield* scanner.peekOrEnd()) === '(';
+  scanner.rewind(name.length);
+  return isCall;
 }
