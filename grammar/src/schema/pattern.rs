@@ -113,8 +113,9 @@ fn without(inner: &str) -> Result<String> {
     if let Some(class) = begins.strip_prefix(".*").and_then(negated) {
         return Ok(format!("^{class}*$"));
     }
-    let Some(mut left) = atoms(begins) else { bail!("look-around such as (?!{inner})") };
-    let mut pattern = String::new();
+    let word = begins.strip_suffix('$');
+    let Some(mut left) = atoms(word.unwrap_or(begins)) else { bail!("look-around such as (?!{inner})") };
+    let mut pattern = word.map_or_else(String::new, |_| format!("{ANY}+"));
     while let Some(atom) = left.pop() {
         let not = negated(&atom).unwrap_or_else(|| NONE.to_owned());
         let longer = if pattern.is_empty() { String::new() } else { format!("|{}{pattern}", translated(&atom)?) };
@@ -259,6 +260,7 @@ impl Translation<'_> {
             }
             'b' if in_class => Member::One('\u{8}'),
             'b' | 'B' => bail!("borders of words"),
+            'c' => bail!("control characters"),
             '1'..='9' | 'k' if !in_class => bail!("references back"),
             '0' => Member::One('\0'),
             'n' => Member::One('\n'),
@@ -386,7 +388,10 @@ mod tests {
         let decimal = rust_patterns(r"^(?!^[-+.]*$)[+-]?\d*$").expect("patterns");
         assert_eq!(decimal, [r"[^\x2d\x2b\x2e]", r"^[\x2b\x2d]?[0-9]*$"]);
         assert_eq!(without_look_ahead(r"^[A-Z]{6}(?!00)[\dA-Z(?=]{2}(?=a(b))c$"), r"^[A-Z]{6}[\dA-Z(?=]{2}c$");
-        for refused in [r"a(?=b)", r"\bword\b", r"(a)\1", r"(?<=a)b", r"^(?!a.*b)c|d", r"^(?=a)b|c", "\\ud83d"] {
+        let user = rust_patterns(r"^(?!ab$).+$").expect("patterns");
+        assert_eq!(user[0], format!("^(?:|[^a]{ANY}*|a(?:|[^b]{ANY}*|b{ANY}+))$"));
+        for refused in [r"\cJ", r"a(?=b)", r"\bword\b", r"(a)\1", r"(?<=a)b", r"^(?!a.*b)c|d", r"^(?=a)b|c", "\\ud83d"]
+        {
             rust_patterns(refused).expect_err(refused);
         }
     }
