@@ -117,8 +117,13 @@ export class LocalEngine implements Engine {
       let encoder: Encoders | undefined;
       const reload: Reload = async (signal) => {
         const fresh = await cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
-        encoder?.giveRows(fresh);
-        return fresh;
+        try {
+          encoder?.giveRows(fresh);
+          return fresh;
+        } catch (error) {
+          fresh.free();
+          throw error;
+        }
       };
       const recovery = new Recovery(why ?? reload, warner(from.onWarning));
       const report = progressReporter(onProgress, scope);
@@ -133,9 +138,10 @@ export class LocalEngine implements Engine {
         const open = { scope, report, width, device: given };
         encoder = mmproj === undefined ? undefined : await openEncoder(source, mmproj, from, options, open);
         report('ready', 1, 1);
-        const info = await infoOf(handle, backend, warner(from.onWarning));
+        const info = infoOf(handle, backend, warner(from.onWarning));
         return await new LocalEngine(handle, recovery, encoder, info).#withLanes();
       } catch (error) {
+        encoder?.free();
         handle.free();
         throw error;
       }
@@ -161,7 +167,14 @@ export class LocalEngine implements Engine {
     const others = Array.from({ length: (this.info.parallel ?? 1) - 1 }, async () => {
       return new LocalEngine(await this.#handle.another(false, 0), this.#recovery, this.#encoder, this.info);
     });
-    this.#lanes = [this, ...(await Promise.all(others))];
+    const made = await Promise.allSettled(others);
+    const failed = made.find((lane) => lane.status === 'rejected');
+    const lanes = made.flatMap((lane) => (lane.status === 'fulfilled' ? [lane.value] : []));
+    if (failed) {
+      for (const lane of lanes) lane.#handle.free();
+      throw failed.reason;
+    }
+    this.#lanes = [this, ...lanes];
     const free = [...this.#lanes];
     for (const lane of this.#lanes) lane.#free = free;
     return this;
@@ -417,14 +430,14 @@ async function openEncoder(
 }
 
 /** What is known of a model; a page that left the backend to `auto` hears why it is the CPU. */
-async function infoOf(
+function infoOf(
   handle: WasmHandle,
   asked: WasmLoadOptions['backend'],
   warn: (warning: LoadWarning) => void,
-): Promise<ModelInfo> {
+): ModelInfo {
   const info = { ...handle.info(), endOfText: handle.chatTemplate().eos };
   if (asked !== 'auto' || info.backend !== 'cpu') return info;
-  const reason = await backendReason();
+  const reason = backendReason(info.backendReason);
   // Where there is no page, nobody expects a GPU.
   if (globalThis.isSecureContext !== undefined) warn({ code: 'cpu', message: `the model runs on the CPU: ${reason}` });
   return { ...info, backendReason: reason };
