@@ -4,13 +4,16 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { after, mock, test } from 'node:test';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 import { countNode } from '../../tools/counting.mjs';
 import { cpuSeconds, endTree, processesOf, run } from '../../tools/processes.mjs';
 import { FLAKY, runAgain, runPrograms } from '../../tools/programs.mjs';
 import { nodeProgram, programsOf } from '../../tools/suites.mjs';
 import { watch } from '../../tools/watch.mjs';
+
+// What it says of programs that are to fail would look like failures of this run.
+for (const name of ['log', 'error']) mock.method(console, name, () => {});
 
 fs.mkdirSync(CACHE, { recursive: true });
 const FOLDER = fs.mkdtempSync(path.join(CACHE, 'runner-'));
