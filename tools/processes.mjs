@@ -146,25 +146,35 @@ function endOne(pid) {
   }
 }
 
-/** The processes of a run, where the system tells their environment: on Linux. Those that are ending have none. */
+/**
+ * The processes of a run, where the system tells their environment: on Linux. Parts of a browser write their title over
+ * theirs: what one of these has started is of the run as well.
+ */
 export function processesOf(id) {
   if (process.platform !== 'linux') return [];
-  const isOurs = (pid) => {
-    const line = readProcess(pid, 'environ')
-      .split('\0')
-      .find((entry) => entry.startsWith(`${RUNS}=`));
-    return Boolean(
-      line
-        ?.slice(RUNS.length + 1)
-        .split(' ')
-        .includes(id),
-    );
-  };
-  return fs
-    .readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && isOurs(name))
-    .map(Number);
+  const all = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const found = new Set(all.filter((pid) => isOfRun(pid, id)));
+  const parents = new Map(all.map((pid) => [pid, statOf(pid)[1]]));
+  for (let before = 0; found.size > before; ) {
+    before = found.size;
+    for (const [pid, parent] of parents) if (found.has(parent)) found.add(pid);
+  }
+  return [...found].map(Number);
 }
+
+function isOfRun(pid, id) {
+  const entries = readProcess(pid, 'environ').split('\0');
+  const line = entries.find((entry) => entry.startsWith(`${RUNS}=`));
+  return Boolean(
+    line
+      ?.slice(RUNS.length + 1)
+      .split(' ')
+      .includes(id),
+  );
+}
+
+/** The fields of a process from its state on. Before these is its name, in parentheses, which may hold anything. */
+const statOf = (pid) => readProcess(pid, 'stat').split(') ').at(-1).split(' ');
 
 function readProcess(pid, name) {
   try {
@@ -177,11 +187,11 @@ function readProcess(pid, name) {
 /** Seconds that a run's processes, and those of theirs that have ended, have computed; null where nobody tells. */
 export function cpuSeconds(id) {
   if (process.platform !== 'linux') return null;
-  const ticks = processesOf(id).map((pid) => {
-    // The name of the program, in parentheses, may hold anything; behind it state is the first field.
-    const fields = readProcess(pid, 'stat').split(') ').at(-1).split(' ');
-    return fields.slice(11, 15).reduce((total, field) => total + (Number(field) || 0), 0);
-  });
+  const counts = (pid) =>
+    statOf(pid)
+      .slice(11, 15)
+      .map((field) => Number(field) || 0);
+  const ticks = processesOf(id).flatMap(counts);
   return ticks.reduce((total, count) => total + count, 0) / 100;
 }
 

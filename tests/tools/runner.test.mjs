@@ -186,6 +186,24 @@ test('programs of a run are found, and what they compute', onlyLinux, async () =
   assert.equal(cpuSeconds('none'), 0);
 });
 
+test('what a program starts without its environment is of its run, too', onlyLinux, async () => {
+  const file = path.join(FOLDER, 'bare.pid');
+  const source = `const child = require('node:child_process').spawn(process.execPath, ['-e', 'for (;;);'], { env: {} });
+    require('node:fs').writeFileSync(${JSON.stringify(file)}, String(child.pid));`;
+  let seen = 0;
+  const look = ({ cpuSeconds: seconds }) => {
+    // The first program waits: what is computed is the second's.
+    seen = seconds();
+    return seen > 1.5 ? 'seen' : null;
+  };
+  const { code } = await run(process.execPath, ['-e', source], { quiet: true, watch: { everyMs: 10, look } });
+  assert.deepEqual([code, seen > 1.5], [124, true]);
+  const pid = fs.readFileSync(file, 'utf8');
+  while (fs.existsSync(`/proc/${pid}`) && !/\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+});
+
 test('on Windows a program is ended with its children by taskkill, elsewhere with its group', () => {
   const calls = [];
   const options = { kill: (...args) => calls.push(args), command: (...args) => calls.push(args.slice(0, 2)) };
