@@ -10,7 +10,8 @@
  *
  * @module webgguf/preload
  */
-import * as chatText from './engine/chat-text.js';
+import * as templates from './engine/chat-text.js';
+import * as chatText from './engine/conversation-text.js';
 import * as inWorker from './engine/in-worker.js';
 import { grammarModule } from './engine/grammar.js';
 import { later } from './engine/later.js';
@@ -35,7 +36,7 @@ import * as families from './openai/families.js';
 import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
 import * as transcriptions from './openai/transcriptions.js';
-import * as templates from './templates/content.js';
+import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
 import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
@@ -52,7 +53,7 @@ export async function preload(): Promise<void> {
 }
 
 const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
-  ...{ chatText, encoder, grammar, imagePrompt, parts, rare, threads, tuning },
+  ...{ chatText, encoder, grammar, imagePrompt, parts, rare, rareTemplates, threads, tuning },
 });
 const ofPage: typeof onDemand = having({
   ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },

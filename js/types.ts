@@ -436,6 +436,8 @@ export interface ModelInfo {
    * that is known, so that a call may stay in the text. Absent without a chat template.
    */
   readonly tools?: string | false;
+  /** The template of the file for conversations with tools, where it has one of its own. */
+  readonly toolTemplate?: string;
   /** The name of the token that ends a text, such as `</s>`; empty where the vocabulary has none. */
   readonly endOfText?: string;
   /** Where the model runs. */

@@ -1,7 +1,7 @@
 /**
  * The script of a worker: one model, whose engine it has. `engine/in-worker.ts` starts it and calls it.
  */
-import * as chatText from './engine/chat-text.js';
+import * as chatText from './engine/conversation-text.js';
 import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
@@ -10,6 +10,7 @@ import * as threads from './engine/threads.js';
 import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
+import * as rareTemplates from './templates/rare.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
@@ -22,6 +23,7 @@ const here: Omit<typeof later, 'preload'> = {
   imagePrompt: async () => imagePrompt,
   rare: async () => rare,
   parts: async () => parts,
+  rareTemplates: async () => rareTemplates,
   threads: async () => threads,
   tuning: async () => tuning,
 };

@@ -640,6 +640,25 @@ fn special_ids_past_the_last_token_are_ignored() {
 }
 
 #[test]
+fn a_file_may_have_a_template_for_tools() {
+    let cases: [(&[(&str, &str)], _, _); 4] = [
+        (&[("", "plain"), (".tool_use", "tools")], Some("plain"), Some("tools")),
+        (&[("", "plain"), (".tool_use", " ")], Some("plain"), None),
+        (&[(".default", "plain"), (".rag", "documents")], Some("plain"), None),
+        (&[(".tool_use", "tools")], Some("tools"), Some("tools")),
+    ];
+    for (templates, plain, tools) in cases {
+        let tokenizer = small_bytes(|metadata| {
+            for (name, text) in templates {
+                metadata.insert(&format!("tokenizer.chat_template{name}"), Value::String((*text).into()));
+            }
+        })
+        .expect("a tokenizer");
+        assert_eq!((tokenizer.chat_template(), tokenizer.tool_template()), (plain, tools));
+    }
+}
+
+#[test]
 fn an_empty_chat_template_is_none() {
     for empty in ["", " \n"] {
         let tokenizer = small_bytes(|metadata| {

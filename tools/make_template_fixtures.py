@@ -3,10 +3,11 @@
 
 It is asked below `apply_chat_template`, where the text is made, with a fixed date. Rendered are the templates of this project beside
 that file and, when the folder is given, templates of real models: those are not part of this project, so only their
-results are written, under their name and sha256.
+results are written, under their name and sha256. Of the templates in a second folder the results are digests, in
+digests.json; `models/templates` of llama.cpp is one with some 70.
 
     pip install transformers==4.57.6 jinja2==3.1.6
-    python tools/make_template_fixtures.py [FOLDER_OF_REAL_TEMPLATES]
+    python tools/make_template_fixtures.py [FOLDER_OF_REAL_TEMPLATES [FOLDER_OF_MORE]]
 """
 
 import copy
@@ -202,6 +203,26 @@ def main():
         "shared": folder(pathlib.Path(sys.argv[1])) if len(sys.argv) > 1 else known,
     }
     out.write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n")
+    if len(sys.argv) > 2:
+        write_digests(pathlib.Path(sys.argv[2]))
+
+
+def write_digests(path):
+    """Of each template, under its digest: the digest of each case's text, nothing where it is refused."""
+    digests = {}
+    for file in sorted(path.glob("*.jinja")):
+        try:
+            results = render(file.read_text())
+        except Exception as error:  # it does not compile, or does what a sandbox forbids
+            print(f"left out {file.name}: {error}")
+            continue
+        texts = [results[name].get("text") for name in ALL_CASES]
+        digests[digest(file.read_bytes(), 16)] = " ".join("-" if t is None else digest(t.encode(), 10) for t in texts)
+    (HOME / "digests.json").write_text(json.dumps(digests, indent=1) + "\n")
+
+
+def digest(data, length):
+    return hashlib.sha256(data).hexdigest()[:length]
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ export function filesOf(entry) {
 }
 
 /** What a page loads that imports `webgguf` and gets an answer in a chat: its entry, and what templates take. */
-const FIRST_ANSWER = ['dist/index.js', 'dist/engine/chat-text.js'];
+const FIRST_ANSWER = ['dist/index.js', 'dist/engine/conversation-text.js'];
 
 /** What of the package a page loads until that; what other entry points and `import()` add. */
 export function core(list = sizes()) {

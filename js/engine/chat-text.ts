@@ -1,43 +1,6 @@
 /**
- * Conversations as text: the model's chat template over messages in which special tokens are text.
+ * Conversations as text, at once: with all that templates use, see `conversation-text.ts`.
  */
-import { writeConversation } from '../templates/content.js';
-import type { Conversation, TemplateMessage } from '../templates/types.js';
-import type { WasmModel } from '../wasm/webgguf.js';
+import '../templates/rare.js';
 
-type Vocabulary = Pick<WasmModel, 'chatTemplate' | 'protect'>;
-
-/**
- * The conversation as the template writes it. Unless it says `parseSpecial`, what looks like a control token in a
- * message or a tool gets a mark (U+FDD1), which `encodePrompt` takes out again: people, tools and documents cannot
- * write a turn of somebody else.
- * @internal
- */
-export function chatText(vocabulary: Vocabulary, conversation: Conversation): string {
-  const { messages, tools, parseSpecial = false } = conversation;
-  const template = vocabulary.chatTemplate();
-  if (parseSpecial) return writeConversation(template, conversation);
-  const protect = (text: string): string => vocabulary.protect(text, false);
-  return writeConversation(template, {
-    ...conversation,
-    messages: messages.map((message) => protectedMessage(vocabulary, message)),
-    ...(tools && { tools: mapped(tools, protect) }),
-  });
-}
-
-/** What the model wrote itself keeps the marks of thoughts and calls, at which templates cut it. */
-function protectedMessage(vocabulary: Vocabulary, message: TemplateMessage): TemplateMessage {
-  const { role, ...rest } = message;
-  return { role, ...mapped(rest, (text) => vocabulary.protect(text, role === 'assistant')) };
-}
-
-/** Plain data with each text changed, names of fields too. */
-function mapped<T>(data: T, change: (text: string) => string): T {
-  const inner = (value: unknown): unknown => {
-    if (typeof value === 'string') return change(value);
-    if (Array.isArray(value)) return value.map(inner);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [change(key), inner(item)]));
-  };
-  return inner(data) as T;
-}
+export { chatText } from '../templates/chat.js';

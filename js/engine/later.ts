@@ -18,12 +18,13 @@ export const later = {
   /** Loads what is needed later now; pages alone do. */
   preload: async (): Promise<void> => {},
   ...guarded({
-    chatText: () => import('./chat-text.js'),
+    chatText: () => import('./conversation-text.js'),
     encoder: () => import('../media/encoders.js'),
     grammar: () => import('../grammar/webgguf_grammar.js'),
     imagePrompt: () => import('../media/prompt.js'),
     rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
     parts: () => import('../load/parts.js'),
+    rareTemplates: () => import('../templates/rare.js'),
     threads: () => import('./threads.js'),
     tuning: () => import('../tuning/index.js'),
   }),

@@ -157,8 +157,8 @@ export class LocalEngine implements Engine {
   }
 
   async applyChatTemplate(conversation: Conversation): Promise<string> {
-    const { chatText } = await later.chatText();
-    return guarded(() => chatText(this.#handle, conversation));
+    const { conversationText } = await later.chatText();
+    return conversationText(this.#handle, conversation);
   }
 
   /** Makes an engine for each request that may run. */
@@ -316,8 +316,8 @@ export class LocalEngine implements Engine {
   async #ids(prompt: Prompt, wanted: Wanted = {}): Promise<Uint32Array> {
     if (!isConversation(prompt)) return guarded(() => this.#encode(prompt));
     if (!prompt.media) {
-      const { chatText } = await later.chatText();
-      return guarded(() => this.#encode(chatText(this.#handle, prompt)));
+      const text = await this.applyChatTemplate(prompt);
+      return guarded(() => this.#encode(text));
     }
     const { idsOfConversation } = await later.imagePrompt();
     return idsOfConversation(this.#handle, this.#encoder, prompt, wanted);

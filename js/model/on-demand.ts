@@ -21,7 +21,7 @@ export const onDemand = guarded({
   runTools: () => import('../openai/run-tools.js'),
   samples: () => import('../media/samples.js'),
   signs: () => import('../openai/signs.js'),
-  templates: () => import('../templates/content.js'),
+  templates: () => import('../engine/chat-text.js'),
   transcriptions: () => import('../openai/transcriptions.js'),
   worker: () => import('../worker-start.js'),
 });

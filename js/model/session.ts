@@ -249,8 +249,9 @@ export class Session {
   /** Shows the control tokens around calls: without them a call looks like a text of the model. */
   async #withMarksOfCalls(start: StartOptions): Promise<StartOptions> {
     if (!this.#options.tools?.length) return start;
+    const { chatTemplate, toolTemplate } = this.#host.info;
     const { marksOfCalls } = await onDemand.families();
-    return { ...start, showSpecial: [...(start.showSpecial ?? []), ...marksOfCalls(this.#host.info.chatTemplate)] };
+    return { ...start, showSpecial: [...(start.showSpecial ?? []), ...marksOfCalls(toolTemplate ?? chatTemplate)] };
   }
 
   /** The messages with `added`; where that leaves no room for an answer, without the oldest turns, if asked. */

@@ -21,7 +21,7 @@ import { knowItself, throughProxies } from '../proxies.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { VocabularyHandle } from '../wasm/webgguf.js';
 
-type Templates = typeof import('../templates/content.js');
+type Templates = typeof import('../engine/chat-text.js');
 
 /**
  * Text to token ids and back, as a model's own file defines them.
@@ -95,9 +95,9 @@ export class Tokenizer {
    *   these have images or sounds
    */
   applyChatTemplate(messages: readonly Message[], options: ChatTemplateOptions = {}): string {
-    const conversation = textConversationOf(messages, options);
+    const conversation = textConversationOf(messages, { parseSpecial: true, ...options });
     const handle = this.#use('applyChatTemplate');
-    return guarded(() => this.#templates.writeConversation(handle.chatTemplate(), conversation));
+    return guarded(() => this.#templates.chatText(handle, conversation));
   }
 
   /** Frees the vocabulary. Later calls throw `invalid_argument`; freeing twice does nothing. */

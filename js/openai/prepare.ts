@@ -13,6 +13,7 @@ import { canAnswerOrCall, type Family, familyOf, isFollowed, isInThoughts, reade
 import type { Format, ObjectKeys, Tools } from './formats/format.js';
 import { harmony } from './harmony.js';
 import { formsOf, messagesFor } from './messages.js';
+import { otherForms } from './other-forms.js';
 import type { Reader } from './reader.js';
 import { type Checked, checkChat } from './request.js';
 import { type Choice, choiceOf } from './tool-choice.js';
@@ -49,7 +50,7 @@ export async function prepare(
   { grammar: wanted, prefix }: Extension = {},
 ): Promise<Prepared> {
   const request = checkChat(body);
-  const family = familyOf(model.info.chatTemplate);
+  const family = familyOf(templateOf(model.info, body.tools));
   const choice = choiceOf(request.tools ?? [], request.tool_choice);
   const tools = shownTools(family, request.tools ?? [], choice);
   const asked = grammarOf(request);
@@ -73,7 +74,7 @@ export async function prepare(
   return {
     request,
     stop: hasParts ? request.stop : undefined,
-    prompt: withMedia(templated + begun, mediaOf(request.messages)),
+    prompt: withMedia(templated + (await asText(model, begun, prefix, choice)), mediaOf(request.messages)),
     begun,
     options: {
       ...samplingOf(request),
@@ -85,10 +86,28 @@ export async function prepare(
   };
 }
 
+/** The beginning of an answer in a prompt: control tokens in its prefix and in the name of a tool are text. */
+async function asText(model: WasmModel, begun: string, prefix = '', { mode, tools }: Choice): Promise<string> {
+  const [only] = mode === 'required' ? tools : [];
+  const own = begun.slice(0, begun.length - prefix.length);
+  const name = only?.function.name ?? '';
+  const isPlain = /^[\w-]*$/.test(name) || !own.includes(name);
+  const call = isPlain ? own : own.replace(name, await model.protectedText(name, false));
+  return call + (prefix && (await model.protectedText(prefix, true)));
+}
+
 /** What the model is told of: all, where a grammar keeps its calls to those that are allowed. */
 function shownTools(family: Family, tools: readonly Tool[], choice: Choice): readonly Tool[] {
   if (choice.mode === 'none') return [];
   return isFollowed(family.format) || choice.isNamed ? tools : choice.tools;
+}
+
+/** The template that writes a conversation with these tools. */
+function templateOf(
+  { chatTemplate, toolTemplate }: WasmModel['info'],
+  tools?: readonly unknown[] | null,
+): string | undefined {
+  return tools?.length ? (toolTemplate ?? chatTemplate) : chatTemplate;
 }
 
 /** A conversation as text, without the beginning of an answer, its images and its sounds. @internal */
@@ -98,7 +117,7 @@ export async function conversationText(
   tools: readonly Tool[],
   options: ChatTemplateOptions = { addGenerationPrompt: false },
 ): Promise<string | TextWithMedia> {
-  const text = await templateText(model, familyOf(model.info.chatTemplate), messages, tools, options);
+  const text = await templateText(model, familyOf(templateOf(model.info, tools)), messages, tools, options);
   return withMedia(text, mediaOf(messages));
 }
 
@@ -116,11 +135,13 @@ async function templateText(
     ...variables,
   };
   let refusal: unknown;
-  for (const messages of formsOf(messagesFor(family, given, tools))) {
-    try {
-      return await model.textWithMarks(messages, options);
-    } catch (error) {
-      refusal ??= error;
+  for (const form of otherForms(messagesFor(family, given, tools))) {
+    for (const messages of formsOf(form)) {
+      try {
+        return await model.textWithMarks(messages, options);
+      } catch (error) {
+        refusal ??= error;
+      }
     }
   }
   throw refusal;

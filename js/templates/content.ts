@@ -5,7 +5,7 @@
  */
 import { invalidArgument, WebggufError } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
-import { renderConversation } from './index.js';
+import { renderConversation } from './render.js';
 import type { ChatTemplate, ContentPart, Conversation, Medium, TemplateMessage } from './types.js';
 
 type Content = TemplateMessage['content'];
@@ -42,8 +42,10 @@ const AROUND: Record<string, readonly [before: TemplateMessage[], behind: Templa
  * @throws {WebggufError} `invalid_argument` where the template refuses it, or does not write what the user says
  * @internal
  */
-export function writeConversation(template: ChatTemplate, conversation: Conversation): string {
+export function writeConversation(given: ChatTemplate, conversation: Conversation): string {
+  const template = conversation.tools && given.tools ? { ...given, source: given.tools } : given;
   const { messages, media = [] } = conversation;
+  messages.forEach(({ role }, index) => refuseRole(template, role, index));
   const shapes = messages.map(({ role }) => shapeOf(template, role));
   if (shapes.every((shape) => shape === 'string')) return renderConversation(template, conversation);
   messages.forEach((message, index) => {
@@ -66,6 +68,16 @@ export function writeConversation(template: ChatTemplate, conversation: Conversa
     shapes[index] === 'string' ? message : { ...message, content: partsOf(message.content, []) },
   );
   return renderConversation(template, { ...conversation, messages: asText });
+}
+
+/** Names that other interfaces have for roles. */
+const MISTAKEN: Record<string, string> = { bot: 'assistant', chatbot: 'assistant', ai: 'assistant', human: 'user' };
+
+/** A template that does not name such a role would leave its messages out, or write what no model was trained on. */
+function refuseRole({ source = '' }: ChatTemplate, role: string, index: number): void {
+  const meant = Object.hasOwn(MISTAKEN, role) ? MISTAKEN[role] : undefined;
+  if (!meant || new RegExp(`['"]${role}['"]`).test(source)) return;
+  throw invalidArgument(`message ${index}: the chat template knows no role '${role}', did you mean '${meant}'?`);
 }
 
 function refuseText({ role, content }: TemplateMessage): void {

@@ -1,12 +1,15 @@
 /**
  * Expressions of templates: read with the precedence of jinja2's parser, evaluated by functions.
  */
+import { checkKey, compare, contains, equals, keyIn } from './compare.js';
 import { filtered } from './filters.js';
-import { AtLine, type Token } from './lexer.js';
+import { AtPlace, type Token } from './lexer.js';
+import { numberIn, textIn } from './literals.js';
+import { signed } from './numbers.js';
 import { called, member, operate, sliced } from './operations.js';
 import type { State } from './state.js';
 import { tested } from './tests.js';
-import { compare, contains, equals, isList, isMap, Float, kindOf, TemplateError, type Value } from './values.js';
+import { isMap, kindOf, TemplateError, tupleOf, type Value } from './values.js';
 
 /** @internal */
 export type Evaluate = (state: State) => Value;
@@ -26,8 +29,6 @@ const CONSTANTS: Record<string, Value> = {
   none: null,
   None: null,
 };
-const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', v: '\v', 0: '\0', a: '\x07' };
-
 /** `a if b else c`, and everything that binds tighter. @internal */
 export function expressionOf(reader: TokenReader): Evaluate {
   return reader.nested(() => {
@@ -153,7 +154,12 @@ function unaryOf(reader: TokenReader, withFilters: boolean): Evaluate {
     let value: Evaluate;
     if (sign) {
       const inner = unaryOf(reader, false);
-      value = (state) => operate(state, sign, 0, inner(state));
+      value = (state) => {
+        const found = inner(state);
+        const number = signed(sign, found);
+        if (number === undefined) throw new TemplateError(`'${sign}' is not for ${kindOf(found)}`);
+        return number;
+      };
     } else value = postfixOf(reader, primaryOf(reader));
     return withFilters ? filtersOf(reader, value) : value;
   });
@@ -198,7 +204,7 @@ function postfixOf(reader: TokenReader, first: Evaluate): Evaluate {
     const inner = value;
     if (reader.skip('.')) {
       const { kind, text } = reader.next();
-      if (kind !== 'name' && kind !== 'integer') throw reader.unexpected(text, 'a name');
+      if (kind !== 'name' && kind !== 'integer') throw reader.before('a name');
       const key = kind === 'integer' ? Number(text) : text;
       value = (state) => member(state, inner(state), key, true);
     } else if (reader.skip('[')) value = subscriptOf(reader, inner);
@@ -211,20 +217,26 @@ function postfixOf(reader: TokenReader, first: Evaluate): Evaluate {
 }
 
 function subscriptOf(reader: TokenReader, value: Evaluate): Evaluate {
-  const bounds: (Evaluate | undefined)[] = [];
-  let isSlice = false;
-  for (;;) {
-    bounds.push(reader.peek(':') || reader.peek(']') ? undefined : expressionOf(reader));
-    if (!reader.skip(':')) break;
-    isSlice = true;
-  }
-  reader.expect(']');
-  const [start, stop, step] = bounds;
+  const none: Evaluate = () => null;
+  const bounds: Evaluate[] = [];
+  const read = (): Evaluate | undefined => (/^[:\]]$/.test(reader.peekSign()) ? undefined : expressionOf(reader));
+  const first = read();
+  const isSlice = reader.peek(':');
+  bounds.push(first ?? none);
+  while (bounds.length < 3 && reader.skip(':')) bounds.push(read() ?? none);
   if (isSlice) {
-    return (state) => sliced(state, value(state), start?.(state), stop?.(state), step?.(state));
+    reader.expect(']');
+    return (state) =>
+      sliced(
+        state,
+        value(state),
+        [0, 1, 2].map((at) => (bounds[at] ?? none)(state)),
+      );
   }
-  if (!start) throw reader.unexpected(']', 'an index');
-  return (state) => member(state, value(state), start(state), false);
+  if (!first) throw reader.unexpected('an index');
+  const key = reader.peek(',') ? reader.tuple(first) : first;
+  reader.expect(']');
+  return (state) => member(state, value(state), key(state), false);
 }
 
 function primaryOf(reader: TokenReader): Evaluate {
@@ -234,34 +246,25 @@ function primaryOf(reader: TokenReader): Evaluate {
       return nameOf(text);
     case 'integer':
     case 'float': {
-      const number = Number(text.replaceAll('_', ''));
-      const value = kind === 'float' && Number.isInteger(number) ? new Float(number) : number;
+      const value = numberIn(text, kind === 'float');
       return () => value;
     }
     case 'text': {
-      let whole = unescaped(text);
-      while (reader.peekKind() === 'text') whole += unescaped(reader.next().text);
+      let whole = textIn(text);
+      while (reader.peekKind() === 'text') whole += textIn(reader.next().text);
       return () => whole;
     }
     default:
   }
-  if (text === '(') return reader.skip(')') ? () => [] : reader.closed(')', () => reader.tuple());
+  if (text === '(') return reader.skip(')') ? () => tupleOf([]) : reader.closed(')', () => reader.tuple());
   if (text === '[') return listOf(reader);
   if (text === '{') return mapOf(reader);
-  throw reader.unexpected(text, 'an expression');
+  throw reader.before('an expression');
 }
 
 function nameOf(name: string): Evaluate {
   if (Object.hasOwn(CONSTANTS, name)) return () => CONSTANTS[name];
   return (state) => state.lookUp(name);
-}
-
-function unescaped(literal: string): string {
-  return literal.slice(1, -1).replace(/\\(?:u([\da-fA-F]{4})|x([\da-fA-F]{2})|([^]))/g, (_, long, short, sign) => {
-    if (long ?? short) return String.fromCharCode(Number.parseInt(long ?? short, 16));
-    if (sign === '\n') return '';
-    return ESCAPES[sign] ?? (/[\\'"]/.test(sign) ? sign : `\\${sign}`);
-  });
 }
 
 function listOf(reader: TokenReader): Evaluate {
@@ -286,13 +289,14 @@ function mapOf(reader: TokenReader): Evaluate {
   }
   return (state) => {
     state.budget.list(entries.length);
-    return new Map(entries.map(([key, value]) => [keyOf(key(state)), value(state)]));
+    const map = new Map<Value, Value>();
+    for (const [evaluate, value] of entries) {
+      const key = evaluate(state);
+      checkKey(key);
+      map.set(keyIn(state.budget, map, key)?.key ?? key, value(state));
+    }
+    return map;
   };
-}
-
-function keyOf(key: Value): Value {
-  if (isList(key) || isMap(key)) throw new TemplateError(`${kindOf(key)} cannot be a key`);
-  return key;
 }
 
 /** The tokens of one tag, from left to right. @internal */
@@ -301,10 +305,12 @@ export class TokenReader {
   #depth = 0;
   #length = 0;
 
-  constructor(
-    private readonly tokens: readonly Token[],
-    readonly line: number,
-  ) {}
+  constructor(private readonly tokens: readonly Token[]) {}
+
+  /** Where the next token begins. */
+  get at(): number {
+    return (this.tokens[this.#at] as Token).at;
+  }
 
   next(): Token {
     const token = this.tokens[this.#at] as Token;
@@ -312,14 +318,22 @@ export class TokenReader {
     return token;
   }
 
-  unexpected(found: string, expected: string): AtLine {
-    return new AtLine(this.line, `expected ${expected}, found ${found}`);
+  /** The error that the next token is another than what was expected. */
+  unexpected(expected: string): AtPlace {
+    const { text, at } = this.tokens[this.#at] as Token;
+    return new AtPlace(at, `expected ${expected}, found ${text}`);
+  }
+
+  /** The same of the token that was read last. */
+  before(expected: string): AtPlace {
+    if (!this.atEnd()) this.#at -= 1;
+    return this.unexpected(expected);
   }
 
   /** Reads something that stands inside of what is being read. */
   nested<T>(read: () => T): T {
     this.#depth += 1;
-    if (this.#depth > DEEPEST) throw new AtLine(this.line, `an expression nests deeper than ${DEEPEST} levels`);
+    if (this.#depth > DEEPEST) throw new AtPlace(this.at, `an expression nests deeper than ${DEEPEST} levels`);
     const result = read();
     this.#depth -= 1;
     return result;
@@ -328,7 +342,12 @@ export class TokenReader {
   /** Each filter, field and call is evaluated inside of the next. */
   longer(): void {
     this.#length += 1;
-    if (this.#length > 500) throw new AtLine(this.line, 'more than 500 filters, fields and calls in a tag');
+    if (this.#length > 500) throw new AtPlace(this.at, 'more than 500 filters, fields and calls in a tag');
+  }
+
+  peekSign(): string {
+    const { kind, text } = this.tokens[this.#at] as Token;
+    return kind === 'sign' ? text : '';
   }
 
   peek(sign: string): boolean {
@@ -358,17 +377,16 @@ export class TokenReader {
   }
 
   expect(sign: string): void {
-    if (!this.skip(sign)) throw this.unexpected(this.next().text, `'${sign}'`);
+    if (!this.skip(sign)) throw this.unexpected(`'${sign}'`);
   }
 
   expectName(name: string): void {
-    if (!this.skipName(name)) throw this.unexpected(this.next().text, `'${name}'`);
+    if (!this.skipName(name)) throw this.unexpected(`'${name}'`);
   }
 
   name(): string {
-    const { kind, text } = this.next();
-    if (kind !== 'name') throw this.unexpected(text, 'a name');
-    return text;
+    if (this.peekKind() !== 'name') throw this.unexpected('a name');
+    return this.next().text;
   }
 
   atEnd(): boolean {
@@ -376,7 +394,7 @@ export class TokenReader {
   }
 
   end(): void {
-    if (!this.atEnd()) throw this.unexpected(this.next().text, 'the end of the tag');
+    if (!this.atEnd()) throw this.unexpected('the end of the tag');
   }
 
   closed<T>(sign: string, read: () => T): T {
@@ -393,24 +411,23 @@ export class TokenReader {
   }
 
   /** An expression, or several with commas between them: a tuple. */
-  tuple(): Evaluate {
-    const first = expressionOf(this);
+  tuple(first = expressionOf(this)): Evaluate {
+    return this.#tupleOf(first, expressionOf);
+  }
+
+  #tupleOf(first: Evaluate, read: (reader: TokenReader) => Evaluate): Evaluate {
     if (!this.peek(',')) return first;
     const items = [first];
     while (this.skip(',')) {
-      if (this.atEnd() || this.peek(')')) break;
-      items.push(expressionOf(this));
+      if (this.atEnd() || this.peek(')') || this.peek(']')) break;
+      items.push(read(this));
     }
-    return (state) => items.map((item) => item(state));
+    return (state) => tupleOf(items.map((item) => item(state)));
   }
 
   /** What a loop goes over: an `if` behind it belongs to the loop. */
   withoutCondition(): Evaluate {
-    const first = orOf(this);
-    if (!this.peek(',')) return first;
-    const items = [first];
-    while (this.skip(',')) items.push(orOf(this));
-    return (state) => items.map((item) => item(state));
+    return this.#tupleOf(orOf(this), orOf);
   }
 
   /** Filters of a block. */
@@ -460,7 +477,10 @@ function argumentsOf(state: State, given: readonly (readonly [string, Evaluate])
     if (kind === '*') args.push(...state.items(value));
     else if (kind === '**') {
       if (!isMap(value)) throw new TemplateError(`${kindOf(value)} cannot be arguments by name`);
-      for (const [key, item] of value) named.set(String(key), item);
+      for (const [key, item] of value) {
+        if (typeof key !== 'string') throw new TemplateError(`${kindOf(key)} cannot be the name of an argument`);
+        named.set(key, item);
+      }
     } else if (kind === '') args.push(value);
     else named.set(kind, value);
   }

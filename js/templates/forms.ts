@@ -41,6 +41,7 @@ function argumentsAsText(call: Call): Call {
   const written = toJson(
     new Budget(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY),
     fromData(call.function?.arguments),
+    [],
     new Map(),
   );
   return { ...call, function: { ...call.function, arguments: written } };

@@ -1,113 +1,96 @@
 /**
  * Operators, fields, calls and slices.
  */
+import { keyIn } from './compare.js';
 import { methodOf } from './methods.js';
+import { more } from './more.js';
+import { arithmetic } from './numbers.js';
 import type { State } from './state.js';
+import { textOf } from './text.js';
 import {
   type Callable,
   charactersOf,
-  float,
+  Group,
+  integerOf,
   isInteger,
   isList,
   isMap,
   kindOf,
   lengthOf,
   Namespace,
-  numberOf,
+  Safe,
+  Series,
   TemplateError,
-  textOf,
+  Tuple,
+  tupleOf,
+  unwrapped,
   type Value,
 } from './values.js';
 
 /** `a sign b` @internal */
-export function operate(state: State, sign: string, a: Value, b: Value): Value {
+export function operate(state: State, sign: string, first: Value, second: Value): Value {
   const { budget } = state;
+  if (sign === '+' && (first instanceof Safe || second instanceof Safe)) return more().added(budget, first, second);
+  const [a, b] = [unwrapped(first), unwrapped(second)];
   if (sign === '~') {
     const [left, right] = [textOf(budget, a), textOf(budget, b)];
     budget.text(left.length + right.length);
     return left + right;
   }
-  const [x, y] = [numberOf(a), numberOf(b)];
-  if (x !== undefined && y !== undefined) return arithmetic(sign, x, y, isInteger(a) && isInteger(b));
+  const number = arithmetic(budget, sign, a, b);
+  if (number !== undefined) return number;
   if (sign === '+' && typeof a === 'string' && typeof b === 'string') {
     budget.text(a.length + b.length);
     return a + b;
   }
-  if (sign === '+' && isList(a) && isList(b)) {
+  if (sign === '+' && isList(a) && isList(b) && a instanceof Tuple === b instanceof Tuple) {
     budget.list(a.length + b.length);
-    return [...a, ...b];
+    return alike(a, [...a, ...b]);
   }
   if (sign === '*') return repeated(state, a, b);
-  if (sign === '%' && typeof a === 'string') return formatted(state, a, isList(b) ? b : [b]);
+  if (sign === '%' && typeof a === 'string') return more().formatted(state, a, b);
   throw new TemplateError(`'${sign}' is not for ${kindOf(a)} and ${kindOf(b)}`);
 }
 
-function arithmetic(sign: string, x: number, y: number, areIntegers: boolean): Value {
-  const typed = (value: number): Value => (areIntegers ? value : float(value));
-  if ('//%'.includes(sign) && y === 0) throw new TemplateError('division by zero');
-  switch (sign) {
-    case '+':
-      return typed(x + y);
-    case '-':
-      return typed(x - y);
-    case '*':
-      return typed(x * y);
-    case '/':
-      return float(x / y);
-    case '//':
-      return typed(Math.floor(x / y));
-    case '%':
-      return typed(x - Math.floor(x / y) * y);
-    default:
-      return areIntegers && y >= 0 ? x ** y : float(x ** y);
-  }
-}
+/** A tuple of what was made of one. */
+const alike = (from: Value, items: readonly Value[]): Value => (from instanceof Tuple ? tupleOf(items) : items);
 
 function repeated({ budget }: State, a: Value, b: Value): Value {
-  const [value, count] = typeof a === 'number' ? [b, a] : [a, b];
-  if (typeof count !== 'number' || !(typeof value === 'string' || isList(value))) {
+  const [value, count] = isInteger(a) ? [b, a] : [a, b];
+  if (!isInteger(count) || !(typeof value === 'string' || isList(value))) {
     throw new TemplateError(`'*' is not for ${kindOf(a)} and ${kindOf(b)}`);
   }
-  const times = Math.max(0, count);
+  const times = value.length === 0 ? 0 : Math.max(0, integerOf(count, 'a count'));
   if (typeof value === 'string') {
     budget.text(value.length * times);
     return value.repeat(times);
   }
   budget.list(value.length * times);
-  return Array.from({ length: times }, () => value).flat();
-}
-
-/** `text % values` with `%s`, `%d`, `%r` and `%%`. @internal */
-export function formatted({ budget }: State, text: string, values: readonly Value[]): string {
-  const rest = [...values];
-  const parts: string[] = [];
-  let at = 0;
-  for (const match of text.matchAll(/%([sdr%])/g)) {
-    if (match[1] !== '%' && rest.length === 0) throw new TemplateError('too few values for a format');
-    parts.push(text.slice(at, match.index), match[1] === '%' ? '%' : textOf(budget, rest.shift()));
-    at = match.index + 2;
-  }
-  parts.push(text.slice(at));
-  budget.text(parts.reduce((sum, part) => sum + part.length, 0));
-  return parts.join('');
+  return alike(value, Array.from({ length: times }, () => value).flat());
 }
 
 /** `value.key` (`isField`: methods come before entries) or `value[key]`. @internal */
-export function member(state: State, value: Value, key: Value, isField: boolean): Value {
-  state.budget.step();
+export function member(state: State, of: Value, named: Value, isField: boolean): Value {
+  const { budget } = state;
+  const [value, key] = [unwrapped(of), unwrapped(named)];
+  budget.step();
+  if (value instanceof Group && (key === 'grouper' || key === 'list')) return value[key === 'list' ? 1 : 0];
   if (value === undefined) throw new TemplateError(`undefined has no ${nameOf(key)}`);
   if (value instanceof Namespace) return value.entries.get(key);
+  const method = (): Value => (typeof key === 'string' ? methodOf(state, value, key) : undefined);
   if (isMap(value)) {
-    const method = isField && typeof key === 'string' ? methodOf(state, value, key) : undefined;
-    return method ?? (value.has(key) ? value.get(key) : undefined);
+    const own = isField ? method() : undefined;
+    if (own !== undefined || isList(key) || isMap(key)) return own;
+    const found = keyIn(budget, value, key);
+    return found ? value.get(found.key) : isField ? undefined : method();
   }
   if (typeof value === 'function' && 'fields' in value) return (value.fields as Map<Value, Value>).get(key);
-  const index = typeof key === 'number' || typeof key === 'boolean' ? Number(key) : undefined;
-  if (index !== undefined && (isList(value) || typeof value === 'string')) {
-    const at = index < 0 ? lengthOf(value) + index : index;
-    return isList(value) ? value[at] : characterAt(state, value, at);
-  }
-  return typeof key === 'string' ? methodOf(state, value, key) : undefined;
+  if (!isInteger(key)) return method();
+  const isRange = value instanceof Series && value.kind === 'range';
+  if (!isRange && !isList(value) && typeof value !== 'string') return undefined;
+  const index = integerOf(key, 'an index');
+  const at = index < 0 ? lengthOf(value) + index : index;
+  return typeof value === 'string' ? characterAt(state, value, at) : (isRange ? value.items : (value as Value[]))[at];
 }
 
 const nameOf = (key: Value): string => (typeof key === 'string' ? `'${key}'` : `item ${String(key)}`);
@@ -124,23 +107,19 @@ export function called({ budget }: State, value: Value, args: Value[], named: Re
   throw new TemplateError(`${kindOf(value)} cannot be called`);
 }
 
-/** `value[start:stop:step]` @internal */
-export function sliced(state: State, value: Value, start: Value, stop: Value, step: Value): Value {
-  if (value === undefined) return undefined;
+/** `value[start:stop:step]`; none where nothing stands. @internal */
+export function sliced(state: State, of: Value, [start, stop, step]: readonly Value[]): Value {
+  const value = unwrapped(of);
   if (typeof value !== 'string' && !isList(value)) throw new TemplateError(`${kindOf(value)} cannot be sliced`);
   if (typeof value === 'string') state.budget.text(value.length);
   else state.budget.list(value.length);
   const items = typeof value === 'string' ? charactersOf(value) : value;
-  const places = placesOf(items.length, integer(start), integer(stop), integer(step) ?? 1);
+  const places = placesOf(items.length, index(start), index(stop), index(step) ?? 1);
   const found = places.map((at) => items[at]);
-  return typeof value === 'string' ? found.join('') : (found as Value[]);
+  return typeof value === 'string' ? found.join('') : alike(value, found);
 }
 
-function integer(value: Value): number | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (isInteger(value)) return Number(value);
-  throw new TemplateError(`an index must be a whole number, found ${kindOf(value)}`);
-}
+const index = (value: Value): number | undefined => (value === null ? undefined : integerOf(value, 'an index'));
 
 /** The places that Python's slice of a list of `length` has. */
 function placesOf(length: number, start: number | undefined, stop: number | undefined, step: number): number[] {

@@ -2,11 +2,11 @@
  * Turns the parts of a template into functions that render it: what is read once runs as often as a loop asks.
  */
 import { expressionOf, NONE_GIVEN, type Evaluate, TokenReader } from './expressions.js';
-import { AtLine, type Part, partsOf, type Token } from './lexer.js';
+import { AtPlace, type Part, partsOf } from './lexer.js';
 import { forLoop, macroOf, type Parameter, type Render, sequence } from './statements.js';
-import { Namespace, TemplateError } from './values.js';
+import { type Callable, Namespace, TemplateError } from './values.js';
 import { filtered } from './filters.js';
-import { type Assign, captured } from './state.js';
+import { type Assign, captured, type State } from './state.js';
 
 /** How deep blocks may nest, and how many `elif` one `if` may have. */
 const DEEPEST_BLOCKS = 64;
@@ -25,6 +25,8 @@ interface Ending {
 class Parser {
   #at = 0;
   #depth = 0;
+  /** Loops around what is read, within the macro that it stands in. */
+  #loops = 0;
 
   constructor(private readonly parts: readonly Part[]) {}
 
@@ -41,86 +43,101 @@ class Parser {
       const part = this.parts[this.#at];
       this.#at += 1;
       if (!part) {
-        if (ends.length === 0) return [sequence(renders), { word: '', reader: new TokenReader([], 0) }];
-        throw new AtLine(opened, `expected ${ends.join(' or ')} before the end of the template`);
+        if (ends.length === 0) return [sequence(renders), { word: '', reader: new TokenReader([]) }];
+        throw new AtPlace(opened, `expected ${ends.join(' or ')} before the end of the template`);
       }
       if (part.kind === 'text') {
         renders.push((state) => state.write(part.text));
         continue;
       }
-      const { line } = part;
-      if (this.#depth > DEEPEST_BLOCKS) throw new AtLine(line, `blocks nest deeper than ${DEEPEST_BLOCKS} levels`);
-      const reader = new TokenReader(part.tokens, line);
+      const { at } = part;
+      if (this.#depth > DEEPEST_BLOCKS) throw new AtPlace(at, `blocks nest deeper than ${DEEPEST_BLOCKS} levels`);
+      const reader = new TokenReader(part.tokens);
       const word = part.kind === 'block' ? reader.peekName() : undefined;
       if (word !== undefined && ends.includes(word)) {
         reader.next();
         this.#depth -= 1;
         return [sequence(renders), { word, reader }];
       }
-      const render = part.kind === 'print' ? printed(reader) : this.#statement(reader, part.tokens);
+      const render = part.kind === 'print' ? printed(reader) : this.#statement(reader, at);
       renders.push((state) => {
-        state.line = line;
+        state.at = at;
         state.budget.step();
         render(state);
       });
     }
   }
 
-  #statement(reader: TokenReader, tokens: readonly Token[]): Render {
+  #statement(reader: TokenReader, at: number): Render {
     const word = reader.name();
     switch (word) {
       case 'if':
-        return this.#if(reader);
+        return this.#if(reader, at);
       case 'for':
-        return this.#for(reader);
+        return this.#for(reader, at);
       case 'set':
-        return this.#set(reader);
+        return this.#set(reader, at);
       case 'macro':
-        return this.#macro(reader);
+        return this.#macro(reader, at);
       case 'call':
-        return this.#call(reader);
+        return this.#call(reader, at);
       case 'filter':
-        return this.#filter(reader);
+        return this.#filter(reader, at);
       case 'with':
-        return this.#with(reader);
+        return this.#with(reader, at);
       case 'do':
         return done(reader);
       case 'break':
       case 'continue':
         reader.end();
+        if (this.#loops === 0) throw new AtPlace(at, `'${word}' stands in no loop`);
         return (state) => {
           state.leaving = word;
         };
       // Training frameworks mark the assistant's words with it.
       case 'generation':
       case 'block':
-      case 'autoescape':
-        if (word === 'generation') reader.end();
-        return this.#ended(`end${word}`, reader.line);
+        return this.#inner(reader, word, at);
       default:
-        throw new AtLine(reader.line, `unknown or misplaced statement '${tokens[0]?.text ?? ''}'`);
+        throw new AtPlace(at, `unknown or misplaced statement '${word}'`);
     }
   }
 
+  /** A block whose variables are its own. */
+  #inner(reader: TokenReader, word: string, at: number): Render {
+    if (word === 'generation') reader.end();
+    const body = this.#outside(() => this.#ended(`end${word}`, at));
+    return (state) => state.inner(() => body(state));
+  }
+
+  /** Reads what no loop around it can be left from. */
+  #outside(read: () => Render): Render {
+    const loops = this.#loops;
+    this.#loops = 0;
+    const body = read();
+    this.#loops = loops;
+    return body;
+  }
+
   /** A body up to `end`. */
-  #ended(end: string, line: number): Render {
-    const [body, { reader }] = this.#body([end], line);
+  #ended(end: string, at: number): Render {
+    const [body, { reader }] = this.#body([end], at);
     if (end !== 'endblock' && end !== 'endmacro') reader.end();
     return body;
   }
 
-  #if(reader: TokenReader): Render {
+  #if(reader: TokenReader, at: number): Render {
     const branches: [Evaluate, Render][] = [];
     let otherwise: Render | undefined;
     for (let test = ended(reader); ; ) {
-      const [body, ending] = this.#body(['elif', 'else', 'endif'], reader.line);
+      const [body, ending] = this.#body(['elif', 'else', 'endif'], at);
       branches.push([test, body]);
       if (ending.word === 'elif') {
         test = ended(ending.reader);
         continue;
       }
       ending.reader.end();
-      if (ending.word === 'else') otherwise = this.#ended('endif', reader.line);
+      if (ending.word === 'else') otherwise = this.#ended('endif', at);
       break;
     }
     return (state) => {
@@ -129,20 +146,22 @@ class Parser {
     };
   }
 
-  #for(reader: TokenReader): Render {
+  #for(reader: TokenReader, at: number): Render {
     const target = targetOf(reader);
     reader.expectName('in');
     const items = reader.withoutCondition();
     const only = reader.skipName('if') ? expressionOf(reader) : undefined;
     const recursive = reader.skipName('recursive');
     reader.end();
-    const [body, ending] = this.#body(['else', 'endfor'], reader.line);
+    this.#loops += 1;
+    const [body, ending] = this.#body(['else', 'endfor'], at);
+    this.#loops -= 1;
     ending.reader.end();
-    const otherwise = ending.word === 'else' ? this.#ended('endfor', reader.line) : undefined;
+    const otherwise = ending.word === 'else' ? this.#ended('endfor', at) : undefined;
     return forLoop({ target, items, only, recursive, body, otherwise });
   }
 
-  #set(reader: TokenReader): Render {
+  #set(reader: TokenReader, at: number): Render {
     const assign = targetOf(reader);
     if (reader.skip('=')) {
       const value = reader.tuple();
@@ -151,39 +170,54 @@ class Parser {
     }
     const filters = reader.filters();
     reader.end();
-    const body = this.#ended('endset', reader.line);
+    const body = this.#ended('endset', at);
     return (state) => assign(state, filters(state, captured(state, body)));
   }
 
-  #macro(reader: TokenReader): Render {
+  #macro(reader: TokenReader, at: number): Render {
     const name = reader.name();
-    const parameters = parametersOf(reader);
-    reader.end();
-    const body = this.#ended('endmacro', reader.line);
-    return (state) => state.scope.set(name, macroOf(state, name, parameters, body));
+    const macro = this.#macroOf(name, reader, () => reader.end(), at);
+    return (state) => state.scope.set(name, macro(state));
   }
 
-  #call(reader: TokenReader): Render {
-    const parameters = reader.peek('(') ? parametersOf(reader) : [];
-    const call = reader.callWith();
-    reader.end();
-    const body = this.#ended('endcall', reader.line);
-    return (state) => state.print(call(state, new Map([['caller', macroOf(state, 'caller', parameters, body)]])));
+  #call(reader: TokenReader, at: number): Render {
+    let call: ReturnType<TokenReader['callWith']> | undefined;
+    const caller = this.#macroOf(
+      'caller',
+      reader,
+      () => {
+        call = reader.callWith();
+        reader.end();
+      },
+      at,
+    );
+    return (state) => state.print(call?.(state, new Map([['caller', caller(state)]])));
   }
 
-  #filter(reader: TokenReader): Render {
+  /** A macro, or what a call is given as one: its parameters, what `rest` reads of the tag, and its body. */
+  #macroOf(name: string, reader: TokenReader, rest: () => void, at: number): (state: State) => Callable {
+    const parameters = name !== 'caller' || reader.peek('(') ? parametersOf(reader) : [];
+    rest();
+    const from = this.#at;
+    const body = this.#outside(() => this.#ended(name === 'caller' ? 'endcall' : 'endmacro', at));
+    const tokens = this.parts.slice(from, this.#at).flatMap((part) => (part.kind === 'text' ? [] : part.tokens));
+    const names = new Set(tokens.map(({ kind, text }) => (kind === 'name' ? text : '')));
+    return (state) => macroOf(state, { name, parameters, names, body });
+  }
+
+  #filter(reader: TokenReader, at: number): Render {
     const name = reader.name();
     const args = reader.peek('(') ? reader.arguments() : NONE_GIVEN;
     const more = reader.filters();
     reader.end();
-    const body = this.#ended('endfilter', reader.line);
+    const body = this.#ended('endfilter', at);
     return (state) => {
       const text = captured(state, body);
       state.print(more(state, filtered(state, name, text, ...args(state))));
     };
   }
 
-  #with(reader: TokenReader): Render {
+  #with(reader: TokenReader, at: number): Render {
     const pairs: [Assign, Evaluate][] = [];
     while (!reader.atEnd()) {
       const target = targetOf(reader);
@@ -192,7 +226,7 @@ class Parser {
       if (!reader.skip(',')) break;
     }
     reader.end();
-    const body = this.#ended('endwith', reader.line);
+    const body = this.#ended('endwith', at);
     return (state) => {
       const values = pairs.map(([, value]) => value(state));
       state.inner(() => {

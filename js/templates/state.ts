@@ -1,7 +1,8 @@
 /**
  * What a rendering knows while it runs: variables, output, and what is left of its budget.
  */
-import { type Budget, isTrue, itemsOf, textOf, type Value } from './values.js';
+import { textOf } from './text.js';
+import { type Budget, isTrue, itemsOf, type Value } from './values.js';
 
 /** Gives a value to a name. @internal */
 export type Assign = (state: State, value: Value) => void;
@@ -23,8 +24,8 @@ export class Scope {
 
 /** @internal */
 export class State {
-  /** Of the statement that runs. */
-  line = 0;
+  /** Where the tag that runs begins. */
+  at = 0;
   /** Set by `break` and `continue`, until their loop has seen it. */
   leaving: 'break' | 'continue' | undefined;
   /** Macros that have called each other. */

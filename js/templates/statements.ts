@@ -1,12 +1,15 @@
 /**
  * Loops and macros.
  */
+import { equals } from './compare.js';
 import type { Evaluate } from './expressions.js';
 import { type Assign, captured, type State } from './state.js';
-import { type Callable, equals, TemplateError, type Value } from './values.js';
+import { type Callable, TemplateError, tupleOf, type Value } from './values.js';
 
 /** Writes a part of a template. @internal */
 export type Render = (state: State) => void;
+
+type Named = ReadonlyMap<string, Value>;
 
 /** How deep macros may call each other. */
 const DEEPEST_CALLS = 64;
@@ -76,7 +79,10 @@ function loopValue(
   again: Callable | undefined,
 ): Value {
   const count = items.length;
-  const cycle: Callable = (args) => args[at % args.length];
+  const cycle: Callable = (args) => {
+    if (args.length === 0) throw new TemplateError('loop.cycle: there is nothing to choose from');
+    return args[at % args.length];
+  };
   const changed: Callable = (args) => {
     const same = seen.last !== undefined && equals(state.budget, seen.last, args);
     seen.last = args;
@@ -109,28 +115,59 @@ export interface Parameter {
   readonly usual: Evaluate | undefined;
 }
 
+/** @internal */
+export interface Macro {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  /** All names in its body: what it says decides what it takes. */
+  readonly names: ReadonlySet<string>;
+  readonly body: Render;
+}
+
 /** A macro, defined where `state` is now. @internal */
-export function macroOf(state: State, name: string, parameters: readonly Parameter[], body: Render): Callable {
+export function macroOf(state: State, macro: Macro): Callable {
   const outer = state.scope;
   return (args, named) => {
-    if (args.length > parameters.length) {
-      throw new TemplateError(`macro '${name}' takes ${parameters.length} arguments, found ${args.length}`);
-    }
-    const unknown = [...named.keys()].find((key) => key !== 'caller' && !parameters.some((each) => each.name === key));
-    if (unknown !== undefined) throw new TemplateError(`macro '${name}' has no argument '${unknown}'`);
+    checkArguments(macro, args, named);
     state.calls += 1;
     if (state.calls > DEEPEST_CALLS) throw new TemplateError(`macros call each other more than ${DEEPEST_CALLS} deep`);
-    const { line } = state;
+    const { at, leaving } = state;
     const text = state.inner(() => {
-      state.scope.set('caller', named.get('caller'));
-      parameters.forEach(({ name, usual }, index) => {
-        const given = index < args.length ? args[index] : named.get(name);
-        state.scope.set(name, given === undefined && usual ? usual(state) : given);
-      });
-      return captured(state, body);
+      bind(state, macro, args, named);
+      return captured(state, macro.body);
     }, outer);
     state.calls -= 1;
-    state.line = line;
+    state.at = at;
+    state.leaving = leaving;
     return text;
   };
+}
+
+function checkArguments({ name, parameters, names }: Macro, args: readonly Value[], named: Named): void {
+  if (args.length > parameters.length && !names.has('varargs')) {
+    throw new TemplateError(`macro '${name}' takes ${parameters.length} arguments, found ${args.length}`);
+  }
+  const isKnown = (key: string): boolean =>
+    parameters.slice(args.length).some((each) => each.name === key) || (key === 'caller' && names.has('caller'));
+  const unknown = [...named.keys()].find((key) => !isKnown(key));
+  if (unknown !== undefined && !names.has('kwargs')) {
+    throw new TemplateError(`macro '${name}' has no argument '${unknown}'`);
+  }
+}
+
+function bind(state: State, { parameters, names }: Macro, args: readonly Value[], named: Named): void {
+  const { scope } = state;
+  const rest = new Map<Value, Value>(named);
+  if (names.has('caller')) {
+    scope.set('caller', named.get('caller'));
+    rest.delete('caller');
+  }
+  parameters.forEach(({ name, usual }, index) => {
+    const isGiven = index < args.length || named.has(name);
+    const found = index < args.length ? args[index] : named.get(name);
+    scope.set(name, isGiven || !usual ? found : usual(state));
+    rest.delete(name);
+  });
+  if (names.has('varargs')) scope.set('varargs', tupleOf(args.slice(parameters.length)));
+  if (names.has('kwargs')) scope.set('kwargs', rest);
 }

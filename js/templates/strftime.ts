@@ -36,7 +36,7 @@ function directive(date: Date, letter: string): string | undefined {
     case 'e':
       return padded(day, 2, ' ');
     case 'j':
-      return padded(Math.round((Date.UTC(year, month, day) - Date.UTC(year, 0, 1)) / 86_400_000) + 1, 3);
+      return padded(dayOfYear(date), 3);
     case 'A':
       return DAYS[date.getDay()];
     case 'a':
@@ -51,6 +51,12 @@ function directive(date: Date, letter: string): string | undefined {
       return padded(second);
     case 'p':
       return hour < 12 ? 'AM' : 'PM';
+    case 'P':
+      return hour < 12 ? 'am' : 'pm';
+    case 'k':
+      return padded(hour, 2, ' ');
+    case 'l':
+      return padded(hour % 12 || 12, 2, ' ');
     case 'F':
       return both('Y', 'm', 'd').join('-');
     case 'D':
@@ -61,6 +67,20 @@ function directive(date: Date, letter: string): string | undefined {
       return both('H', 'M', 'S').join(':');
     case 'R':
       return both('H', 'M').join(':');
+    case 'r':
+      return `${both('I', 'M', 'S').join(':')} ${both('p')}`;
+    case 'c':
+      return `${both('a', 'b', 'e', 'T').join(' ')} ${year}`;
+    case 'C':
+      return padded(Math.floor(year / 100));
+    case 'f':
+      return padded(date.getMilliseconds() * 1000, 6);
+    case 's':
+      return String(Math.floor(date.getTime() / 1000));
+    // The zone of a date that names none.
+    case 'z':
+    case 'Z':
+      return '';
     case 'n':
       return '\n';
     case 't':
@@ -68,6 +88,26 @@ function directive(date: Date, letter: string): string | undefined {
     case '%':
       return '%';
     default:
-      return undefined;
+      return ofWeek(date, letter);
   }
+}
+
+/** Days and weeks, which begin on Sunday or on Monday; of ISO the week belongs to the year of its Thursday. */
+function ofWeek(date: Date, letter: string): string | undefined {
+  const weekday = date.getDay();
+  const day = dayOfYear(date);
+  if (letter === 'w') return String(weekday);
+  if (letter === 'u') return String(weekday || 7);
+  if (letter === 'U') return padded(Math.floor((day + 6 - weekday) / 7));
+  if (letter === 'W') return padded(Math.floor((day + 6 - ((weekday + 6) % 7)) / 7));
+  const thursday = new Date(date.getFullYear(), date.getMonth(), date.getDate() + 4 - (weekday || 7));
+  if (letter === 'V') return padded(Math.ceil(dayOfYear(thursday) / 7));
+  if (letter === 'G') return String(thursday.getFullYear());
+  return letter === 'g' ? padded(thursday.getFullYear() % 100) : undefined;
+}
+
+/** From 1 on. */
+function dayOfYear(date: Date): number {
+  const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
+  return Math.round((Date.UTC(year, month, day) - Date.UTC(year, 0, 1)) / 86_400_000) + 1;
 }

@@ -4,6 +4,8 @@
 export interface ChatTemplate {
   /** Jinja source; absent where the file has none. */
   readonly source?: string;
+  /** For conversations with tools, where the file has one of its own. */
+  readonly tools?: string;
   readonly bos: string;
   readonly eos: string;
   readonly unknown: string;

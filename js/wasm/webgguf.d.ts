@@ -285,6 +285,7 @@ export class VocabularyHandle {
   static load(sources: ByteSource[]): Promise<VocabularyHandle>;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
+  protect(text: string, ofModel: boolean): string;
   chatTemplate(): ChatTemplate;
   free(): void;
 }

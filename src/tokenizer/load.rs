@@ -96,14 +96,13 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     }
     let ends = end_tokens(&mut vocab, named.into_iter().flatten());
     yield_now().await;
+    let tool_template = template(metadata, ".tool_use")?;
     let is_special = |kind| matches!(kind, Kind::Control | Kind::Unknown | Kind::UserDefined);
     Ok(Tokenizer {
         special: Matcher::new(&vocab, is_special, yield_now).await,
         added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, yield_now).await,
-        chat_template: metadata
-            .str("tokenizer.chat_template")?
-            .filter(|text| !["", NAMED_TEMPLATE].contains(&text.trim()))
-            .map(str::to_owned),
+        chat_template: template(metadata, "")?.or(template(metadata, ".default")?).or(tool_template.clone()),
+        tool_template,
         suppressed: suppressed(metadata, &vocab)?,
         rank_template: metadata.str("tokenizer.chat_template.rerank")?.map(str::to_owned),
         vocab,
@@ -112,6 +111,12 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         ends,
         warnings,
     })
+}
+
+/// A chat template of the file, of which those with a name have it behind the key.
+fn template(metadata: &Metadata, name: &str) -> Result<Option<String>> {
+    let text = metadata.str(&format!("tokenizer.chat_template{name}"))?;
+    Ok(text.filter(|text| !["", NAMED_TEMPLATE].contains(&text.trim())).map(str::to_owned))
 }
 
 fn family(metadata: &Metadata) -> Result<Family> {

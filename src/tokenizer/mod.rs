@@ -71,6 +71,8 @@ pub struct Tokenizer {
     ends: Vec<u32>,
     suppressed: Vec<u32>,
     chat_template: Option<String>,
+    /// The template for conversations with tools, where the file has one of its own.
+    tool_template: Option<String>,
     /// The prompt for a query and a document, which stand in it as `{query}` and `{document}`.
     rank_template: Option<String>,
     warnings: Vec<String>,
@@ -290,6 +292,11 @@ impl Tokenizer {
     /// The file's chat template, in Jinja.
     pub fn chat_template(&self) -> Option<&str> {
         self.chat_template.as_deref()
+    }
+
+    /// The file's chat template for conversations with tools, where it has one of its own.
+    pub fn tool_template(&self) -> Option<&str> {
+        self.tool_template.as_deref()
     }
 
     /// The template for conversations: the file's, else ChatML where `<|im_start|>` is one of its tokens.

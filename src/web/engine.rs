@@ -386,7 +386,7 @@ pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Emb
 }
 
 /// Whether a control token marks thoughts or calls, which templates look for in what the model wrote.
-fn is_mark(name: &str) -> bool {
+pub(super) fn is_mark(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["think", "thought", "reason", "channel", "tool", "call", "python"].iter().any(|part| name.contains(part))
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
+use super::engine::is_mark;
 use super::errors::{to_js, to_value};
 use super::load::{read_header, read_tokenizer};
 use super::promise::promise;
@@ -39,6 +40,11 @@ impl VocabularyHandle {
         self.tokenizer.decode(ids, show_special)
     }
 
+    /// Changes a text for a prompt so that the names of control tokens in it stay text, as that of a model does.
+    pub fn protect(&self, text: &str, of_model: bool) -> String {
+        self.tokenizer.protect(text, |name| of_model && is_mark(name))
+    }
+
     /// The chat template, and the names of tokens that it is given.
     #[wasm_bindgen(js_name = chatTemplate)]
     pub fn chat_template(&self) -> Result<JsValue, JsValue> {
@@ -50,6 +56,7 @@ impl VocabularyHandle {
 #[derive(Serialize)]
 pub struct ChatTemplate {
     source: Option<String>,
+    tools: Option<String>,
     bos: String,
     eos: String,
     unknown: String,
@@ -61,6 +68,7 @@ impl ChatTemplate {
     pub fn of(tokenizer: &Tokenizer) -> Self {
         Self {
             source: tokenizer.conversation_template().map(str::to_owned),
+            tools: tokenizer.tool_template().map(str::to_owned),
             bos: tokenizer.name(tokenizer.bos()),
             eos: tokenizer.name(tokenizer.eos()),
             unknown: tokenizer.name(tokenizer.unknown()),

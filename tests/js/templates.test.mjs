@@ -2,6 +2,7 @@
 // Fixtures: tools/make_template_fixtures.py.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -18,6 +19,7 @@ const NOW = new Date(2026, 2, 4, 5, 6, 7);
 const expected = JSON.parse(fs.readFileSync(path.join(FIXTURES, 'expected.json'), 'utf8'));
 
 const HI = { messages: [{ role: 'user', content: 'Hi' }] };
+const digest = (text, length) => createHash('sha256').update(text).digest('hex').slice(0, length);
 const render = (source, conversation = HI) => renderConversation({ source, ...TOKENS }, conversation, NOW);
 
 /** The error of a template that must not be rendered. */
@@ -53,6 +55,55 @@ test('templates of real models render as in Python', { skip }, () => {
   for (const [name, { results }] of shared) check(SHARED, name, results);
 });
 
+// A folder of published templates that are no part of this project, such as models/templates of llama.cpp.
+const more = process.env.WEBGGUF_TEMPLATES;
+const withoutMore = more ? false : 'WEBGGUF_TEMPLATES names no folder of templates';
+test('templates of many more models render as in Python', { skip: withoutMore }, () => {
+  const digests = JSON.parse(fs.readFileSync(path.join(FIXTURES, 'digests.json'), 'utf8'));
+  let known = 0;
+  for (const name of fs.readdirSync(more).filter((file) => file.endsWith('.jinja'))) {
+    const source = fs.readFileSync(path.join(more, name), 'utf8');
+    const wanted = digests[digest(source, 16)]?.split(' ');
+    if (!wanted) continue;
+    known += 1;
+    for (const [at, [title, conversation]] of Object.entries(expected.cases).entries()) {
+      // What jinja2 refuses may be written here: a generator as JSON, for example.
+      if (wanted[at] !== '-') assert.equal(digest(render(source, conversation), 10), wanted[at], `${name}, ${title}`);
+    }
+  }
+  assert.ok(known >= 60, `${known} of ${Object.keys(digests).length} templates are in ${more}`);
+});
+
+test('random expressions and statements render as in Python', () => {
+  const { messages, cases } = JSON.parse(fs.readFileSync(path.join(FIXTURES, 'expressions.json'), 'utf8'));
+  assert.equal(cases.length, 2000);
+  for (const [source, text] of cases) assert.equal(render(source, { messages }), text, source);
+});
+
+test('what jinja2 goes over once, and what it only looks like', () => {
+  for (const [source, text] of [
+    ["{% set g = ['a', 'b'] | map('upper') %}{{ g | list }}{{ g | list }}{{ 'yes' if g }}", "['A', 'B'][]yes"],
+    ["{{ 'yes' if [] | selectattr('a') }}{{ 'no' if not {}.items() }}", 'yesno'],
+    ['{{ range(3) }} {{ range(1, 6, 2)[1] }} {{ {1: 2}.keys() }}', 'range(0, 3) 3 dict_keys([1])'],
+    ["{% set a, b = 'x=1'.split('=') %}{{ a }}{{ b }} {{ {'a': 1}.items() | list }}", "x1 [('a', 1)]"],
+    ["{% for g in [{'a': 1}, {'a': 2}] | groupby('a') %}{{ g.grouper }}{{ g.list | length }}{% endfor %}", '1121'],
+    ["{{ ('<' | e) + '<' }}{{ ('<' | safe) ~ '<' }}{{ 'a' + ('<' | safe) }}", '&lt;&lt;<<a<'],
+    ["{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.current }}{{ c.next() }}{{ c.next() }}", 'abba'],
+    ["{% set j = joiner(', ') %}{% for x in [1, 2] %}{{ j() }}{{ x }}{% endfor %}", '1, 2'],
+    ['{% for x in [1, 2, 3] %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% else %}!{% endfor %}', '13'],
+    [
+      '{{ messages.append is defined }}{{ nothing is callable }}{{ 9007199254740993 + 1 }}',
+      'FalseTrue9007199254740994',
+    ],
+    [
+      "{{ strftime_now('%d %b %Y %j %U %W %V %G %u %w %f %c %r %P|%k|%l|%C|%Z|%z|%Q') }}",
+      '04 Mar 2026 063 09 09 10 2026 3 3 000000 Wed Mar  4 05:06:07 2026 05:06:07 AM am| 5| 5|20|||%Q',
+    ],
+  ]) {
+    assert.equal(render(source), text, source);
+  }
+});
+
 test('a file without a template', () => {
   assert.throws(() => renderConversation({ ...TOKENS }, HI), { code: 'invalid_argument', message: /no chat template/ });
 });
@@ -73,6 +124,16 @@ test('errors name the line', () => {
     ['{# open', 'line 1'],
     ['{% raw %}{{', 'line 1'],
     ['{{ messages() }}', 'cannot be called'],
+    ['\n  {{ 1 + none }}', 'line 2', 'column 3'],
+    ['a {{ 1 + }}', 'line 1', 'column 10'],
+    ['{{ x }}{% break %}', 'column 8'],
+    ["{{ '\\ud800' | urlencode }}", 'line 1', 'column 1'],
+    ['{% macro m(a) %}{% endmacro %}\n{{ m(1, 2) }}', 'line 2', 'takes 1 arguments'],
+    ["{{ 'a' * 1.0 }}{{ [1] * nothing }}", "'*'"],
+    ['{{ range(1.5) }}', 'whole number'],
+    ['{% autoescape true %}{% endautoescape %}', 'autoescape'],
+    ['{{ if .System }}x{{ end }}', 'Go', 'Jinja'],
+    ['{{- range .Messages }}{{ .Content }}{{- end }}', 'Go', 'Jinja'],
   ]) {
     const message = refusal(source);
     for (const word of words) assert.ok(message.includes(word), `${source}: ${message}`);
@@ -183,6 +244,85 @@ const HOSTILE = [
   "{{ ('a' * 99999) | list | unique | list }}{{ range(99999) | list | unique | list }}",
   '{{ range(99999) | sort | sort | sort | sort | sort }}',
 ];
+
+/** Numbers that are none, and what takes a count. */
+const COUNTS = ["'a'|float", '(1e999 - 1e999)', '1e999', "'nan'|float", '10 ** 30', '2 ** 70', "'inf'|float", '1e300'];
+const COUNTED = [
+  'range(N)',
+  'range(0, N)',
+  'range(0, 9, N)',
+  "'a' * N",
+  '[1] * N',
+  "'aaaa'.replace('a', 'b' * N)",
+  "'a\n' | indent(N)",
+  "'a'.center(N)",
+  "'a'.ljust(N)",
+  "'a'.zfill(N)",
+  "'\t'.expandtabs(N)",
+  "'a' | center(N)",
+  '[1] | batch(N, 0) | list',
+  '[1] | slice(N) | list',
+  "'%*d' % (N, 1)",
+  "'%.*f' % (N, 1.0)",
+  "'{:{}}'.format('a', N)",
+  '[[1]] | tojson(indent=N)',
+  '7 ** N',
+  "'abc'[0:9:N]",
+];
+
+test('no number switches a budget off', () => {
+  const after = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}';
+  for (const count of COUNTS) {
+    for (const taker of COUNTED) {
+      // What is not refused has not been made of a count without end; the budget holds behind it.
+      const source = `{{ (${taker.replaceAll('N', `(${count})`)}) | string | length }}`;
+      const message = refusal(source + after);
+      assert.match(message, /line 1: .*\(column \d+\)/, source);
+      assert.ok(message.length < 500, source);
+    }
+  }
+  for (const amount of ["['a'] | sum", '[1e999, -1e999] | sum', '0 * 1e999', '1e999 % 2']) {
+    refusal(`{% set x = ${amount} %}{{ range(x) }}${after}`);
+    refusal(`{% set x = ${amount} %}{{ 'a' * x }}{{ [1] * x }}${after}`);
+  }
+});
+
+const grown = (name, count, unit = 'a') =>
+  `{% set ${name} = namespace(s='${unit}') %}{% for i in range(${count}) %}{% set ${name}.s = ${name}.s ~ ${name}.s %}{% endfor %}`;
+
+test('what is looked for in a text is paid for, and found in a time that is linear', () => {
+  const long = [grown('a', 17), grown('b', 15), "{% set part = b.s ~ 'b' ~ b.s %}"].join('');
+  for (const search of [
+    'part in a.s',
+    'a.s.find(part)',
+    'a.s.rfind(part)',
+    'a.s.count(part)',
+    'a.s.split(part) | length',
+    'a.s.rsplit(part) | length',
+    'a.s.partition(part) | length',
+    'a.s.replace(part, "x") | length',
+    'a.s is in [part, part]',
+    "(a.s ~ 'c') < (a.s ~ 'd')",
+    'a.s.strip(part) | length',
+    '{a.s: 1}[part ~ "x"]',
+  ]) {
+    // A search that takes a product of both lengths would take hours for all of these, and a budget ends them.
+    refusal(`${long}{% for i in range(2000) %}{% set x = ${search} %}{% endfor %}`);
+    render(`${long}{{ ${search} }}`);
+  }
+  assert.equal(render(`${grown('a', 6, 'ab')}{{ ('x' ~ a.s ~ 'y' ~ a.s).find(a.s ~ 'y') }}`), '1');
+  assert.equal(render(`${grown('a', 6, 'ab')}{{ (a.s ~ a.s ~ 'c').rfind(a.s[:40] ~ '') }}`), '216');
+});
+
+test('errors of the machine are errors of the template', () => {
+  const nested = '{% set ns = namespace(v=[]) %}{% for i in range(9000) %}{% set ns.v = [ns.v] %}{% endfor %}';
+  for (const what of ['ns.v < ns.v', 'ns.v == [ns.v]', 'ns.v', 'ns.v | tojson', '{(ns.v,): 1}', 'ns.v in [[]]']) {
+    refusal(`${nested}{{ ${what} }}`);
+  }
+  const deep = (inner) => '{% if true %}'.repeat(60) + inner + '{% endif %}'.repeat(60);
+  const call = `{{ ${'('.repeat(50)}f(n + 1)${')'.repeat(50)} }}`;
+  refusal(`{% macro f(n) %}${deep(call)}{% endmacro %}{{ f(0) }}`);
+});
 
 test('hostile templates end, and cost little', () => {
   for (const source of HOSTILE) refusal(source);
