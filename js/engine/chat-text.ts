@@ -3,4 +3,4 @@
  */
 import '../templates/rare.js';
 
-export { chatText } from '../templates/chat.js';
+export { chatText } from './protected-text.js';

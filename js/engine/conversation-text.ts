@@ -2,7 +2,7 @@
  * Conversations as text, for an engine: what few templates use is loaded where the model's template uses it.
  */
 import { guarded } from '../errors.js';
-import { chatText } from '../templates/chat.js';
+import { chatText } from './protected-text.js';
 import { NotLoaded } from '../templates/more.js';
 import { later } from './later.js';
 

@@ -1,8 +1,8 @@
 /**
  * Conversations as text: the model's chat template over messages in which special tokens are text.
  */
-import { writeConversation } from './content.js';
-import type { Conversation, TemplateMessage } from './types.js';
+import { writeConversation } from '../templates/content.js';
+import type { Conversation, TemplateMessage } from '../templates/types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 
 type Vocabulary = Pick<WasmModel, 'chatTemplate' | 'protect'>;
