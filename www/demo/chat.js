@@ -8,13 +8,27 @@ import { splitThoughts, ThoughtBox } from './thoughts.js';
 
 const FENCE = '```';
 
-/** JSON with line breaks; a text that is not JSON (an answer that was cut off) as it is. */
+/** How deep JSON may be to be indented: each level makes all that lies within it longer. */
+const DEEPEST = 40;
+
+/** JSON with line breaks; a text that is not JSON (an answer that was cut off), or is very deep, as it is. */
 export function prettyJson(text) {
+  if (depthOf(text) > DEEPEST) return text;
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {
     return text;
   }
+}
+
+/** At most how deep objects and lists lie within each other. */
+function depthOf(text) {
+  let [depth, deepest] = [0, 0];
+  for (const [sign] of text.matchAll(/[[\]{}]/g)) {
+    depth += sign === '[' || sign === '{' ? 1 : -1;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest;
 }
 
 /** A message and its answer, on the page. */
@@ -33,6 +47,8 @@ export class Turn {
   #written = '';
   /** How thoughts are marked in what is written: arguments of `splitThoughts`. */
   #marks = [];
+  /** Addresses of the sounds that it plays. */
+  #addresses = [];
 
   constructor({ user, attachments = [], ...written }) {
     this.user = user;
@@ -63,10 +79,17 @@ export class Turn {
 
   /** Shows the attachments of the message, above its text. */
   show(attachments) {
+    this.release();
     this.attachments = attachments;
     if (attachments.length === 0) return;
     const row = make('div', { className: 'attachments' }, ...attachments.map(shown));
     this.#nodes.said.replaceChildren(row, make('p', {}, this.user));
+    this.#addresses = [...row.querySelectorAll('audio')].map(({ src }) => src);
+  }
+
+  /** Gives back what its players hold; it is no longer on the page, or gets others. */
+  release() {
+    for (const address of this.#addresses.splice(0)) URL.revokeObjectURL(address);
   }
 
   get root() {
@@ -163,7 +186,7 @@ function shown(attachment) {
 
 function player(sound) {
   const audio = make('audio', { controls: true, preload: 'metadata', ariaLabel: describeSound(sound) });
-  audio.src = URL.createObjectURL(sound.file); // as long as the page shows it
+  audio.src = URL.createObjectURL(sound.file); // until `release`
   return audio;
 }
 

@@ -1,11 +1,12 @@
 // The list of conversations: open, rename, delete, and have the last one back.
 
-import { dropChat, newChat, openChat, openChatId, retitle } from './conversation.js';
+import { dropChat, keepNow, newChat, openChat, openChatId, retitle } from './conversation.js';
 import { $, announce, button, make, tool } from './dom.js';
 import { load, showMissingFile } from './load.js';
 import { forgetChat, onForeignChange, recallChat, recallChats, rememberChat } from './memory.js';
 import { isSame, originFrom } from './origins.js';
 import { closeBox, current, showBox } from './state.js';
+import { told } from './told.js';
 import { dayOf } from './words.js';
 
 /** What the list shows. */
@@ -72,7 +73,7 @@ function rename(id) {
   const end = (keep) => {
     if (over) return;
     over = true;
-    const title = field.value.trim();
+    const title = told(field.value);
     field.remove();
     shown = undefined;
     if (keep && title) retitleChat(id, title);
@@ -102,6 +103,7 @@ function retitleChat(id, title) {
 // ---- deleting -------------------------------------------------------------------------------------------------------
 
 function remove(id) {
+  keepNow(id); // so that all of it can be had back
   const stored = recallChat(id);
   dropChat(id);
   forgetChat(id);

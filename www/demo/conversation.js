@@ -13,7 +13,8 @@ import {
 import { keepAttachments, recallAttachments } from './attachment-store.js';
 import { jsonOptions, refuseSchema } from './json.js';
 import { showError } from './load.js';
-import { forgetChat, recallChat, remember, rememberChat } from './memory.js';
+import { together } from './markdown-limits.js';
+import { forgetChat, isChatStored, onForeignRemoval, recallChat, remember, rememberChat } from './memory.js';
 import { kindOf } from './model-card.js';
 import { isSame, originFrom, whereFrom } from './origins.js';
 import { isPutAway, untilShown } from './phone.js';
@@ -31,10 +32,13 @@ const KEEP_EVERY = 2000;
 export const hooks = { stored: () => {} };
 
 /**
- * `id`, title and `model` (see `whereFrom`) come with the first message.
- * @type {{id?: string, title: string, model?: object, turns: Turn[]}}
+ * `id`, title and `model` (see `whereFrom`) come with the first message. `isStored`: it was stored; `isDeleted`: it is
+ * not to be stored again.
+ * @type {{id?: string, title: string, model?: object, turns: Turn[], isStored?: boolean, isDeleted?: boolean}}
  */
 let chat = { title: '', turns: [] };
+/** The conversation whose answer is being written, which another one may have taken the place of. */
+let writing;
 /** What the model has read of it: a session, the turns that are in it, and the options it was made with. */
 let reading;
 /** While the attachments of a message are got ready: it is sent once. */
@@ -48,12 +52,35 @@ export function newChat() {
   open({ title: '', turns: [] });
 }
 
-/** Opens a stored conversation; returns where its model came from, nothing where the conversation is not there. */
+/**
+ * Opens a stored conversation; returns where its model came from, nothing where the conversation is not there or cannot
+ * be shown. Should the page not survive it, the next visit begins without it.
+ */
 export function openChat(id) {
   const stored = recallChat(id);
   if (!stored) return undefined;
-  open({ ...stored, turns: stored.turns.map((data) => new Turn(data)) });
-  return originFrom(stored.model);
+  remember({ opening: id });
+  try {
+    open({ ...stored, isStored: true, turns: together(() => stored.turns.map(turnOf)) });
+    return originFrom(stored.model);
+  } catch (error) {
+    console.error(error);
+    newChat();
+    return undefined;
+  } finally {
+    remember({ opening: undefined });
+  }
+}
+
+/** A stored turn; one that cannot be shown as it was is shown as text. */
+function turnOf(data) {
+  try {
+    return new Turn(data);
+  } catch (error) {
+    console.error(error);
+    const { user, answer, meta } = data;
+    return new Turn({ user, answer, meta, plain: true });
+  }
 }
 
 /** A model of another origin is there: it does not go on with a conversation that it knows nothing of. */
@@ -63,10 +90,11 @@ export function suitsModel() {
 
 function open(next) {
   current.running?.stop();
+  for (const turn of chat.turns) turn.release();
   chat = next;
   void endSession();
   $('log').replaceChildren(...chat.turns.map((turn) => turn.root));
-  if (chat.turns.some(({ attachments }) => attachments.length > 0)) chat.recalled = recall(chat.turns);
+  if (chat.turns.some(({ attachments }) => attachments.length > 0)) chat.recalled = recall(chat);
   remember({ chat: chat.id });
   hooks.stored(true);
   hideBox();
@@ -76,9 +104,11 @@ function open(next) {
   root.scrollTop = root.scrollHeight;
 }
 
-/** Gets the attachments of a stored conversation. */
-async function recall(turns) {
+/** Gets the attachments of a stored conversation, unless it was left meanwhile. */
+async function recall(which) {
+  const turns = [...which.turns];
   const all = await recallAttachments(turns.flatMap(({ attachments }) => attachments));
+  if (which !== chat) return;
   for (const turn of turns) {
     if (turn.attachments.length > 0) drawAtEnd(() => turn.show(all.splice(0, turn.attachments.length)));
   }
@@ -89,17 +119,33 @@ export function retitle(title) {
   chat.title = title;
 }
 
-/** Stores a conversation, unless it was deleted meanwhile. */
+/** Stores a conversation, unless it was deleted meanwhile: here, or in another tab. */
 function store(which) {
-  if (which.deleted) return;
-  hooks.stored(rememberChat({ ...which, updated: Date.now() }) && which.keepsAttachments !== false);
+  which.isDeleted ||= which.isStored && !isChatStored(which.id);
+  if (!which.id || which.isDeleted) return;
+  const taken = rememberChat({ ...which, updated: Date.now() });
+  which.isStored ||= taken;
+  hooks.stored(taken && which.keepsAttachments !== false);
 }
 
-/** Closes the conversation with this id, if it is open: it is deleted. */
+/** Stores what there is of the answer that is being written, where it is in this conversation. */
+export function keepNow(id) {
+  if (writing?.id === id) store(writing);
+}
+
+/** The conversation with this id is deleted, all where there is none: it is closed, and not stored again. */
 export function dropChat(id) {
-  if (chat.id !== id) return;
-  chat.deleted = true;
-  newChat();
+  const dropped = [chat, writing].filter((each) => each && (id === undefined || each.id === id));
+  for (const each of dropped) each.isDeleted = true;
+  if (dropped.includes(chat)) newChat();
+}
+
+/** Another tab has deleted the conversation, or all. What this tab stored of it at the same moment goes, too. */
+function dropForeign(id) {
+  const wasOpen = chat.turns.length > 0 && (id === undefined || chat.id === id);
+  if (writing?.id && (id === undefined || writing.id === id)) forgetChat(writing.id);
+  dropChat(id);
+  if (wasOpen) announce('This conversation was deleted in another tab');
 }
 
 // ---- asking ---------------------------------------------------------------------------------------------------------
@@ -125,6 +171,7 @@ export async function send(text) {
     if (!kept) hooks.stored(false);
   });
   await write(turn, asked, () => {
+    turn.release();
     turn.root.remove();
     opened.turns = opened.turns.filter((other) => other !== turn);
     $('prompt').value ||= text;
@@ -156,6 +203,7 @@ async function regenerate(turn) {
 /** Lets the model answer a turn; `undo` is called where it fails before it has written anything. */
 async function write(turn, asked, undo) {
   const opened = chat;
+  writing = opened;
   hideBox();
   turn.json = Boolean(asked.grammar);
   const kind = kindOf(current.model, current.origin);
@@ -194,6 +242,7 @@ async function write(turn, asked, undo) {
     if (asked.grammar && refuseSchema(error)) settle();
     else showError(error);
   }
+  writing = undefined;
   if (opened.turns.length > 0) store(opened);
   else discard(opened);
 }
@@ -201,7 +250,7 @@ async function write(turn, asked, undo) {
 /** A conversation whose first message was refused is none. */
 function discard(which) {
   forgetChat(which.id);
-  for (const name of ['id', 'model']) delete which[name];
+  for (const name of ['id', 'model', 'isStored']) delete which[name];
   which.title = '';
   if (which === chat) remember({ chat: undefined });
   hooks.stored(true);
@@ -352,6 +401,7 @@ export function wireConversation() {
   $('stop').addEventListener('click', () => current.running?.stop());
   // An answer that is being written is kept as far as it came.
   addEventListener('pagehide', () => {
-    if (current.running) store(chat);
+    if (writing) store(writing);
   });
+  onForeignRemoval(dropForeign);
 }

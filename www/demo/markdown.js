@@ -1,9 +1,10 @@
 // Answers as Markdown. What a model writes is not to be trusted: HTML in it is shown as text, images become links (a
 // page that says "nothing leaves this page" fetches no address that a model made up), and what remains passes
-// DOMPurify with a short list of elements.
+// DOMPurify with a short list of elements. What cannot be drawn, or costs too much, is shown as plain text.
 
 import DOMPurify from '../vendor/dompurify.js';
-import { Marked } from '../vendor/marked.js';
+import { Marked, Tokenizer } from '../vendor/marked.js';
+import { countedRules, within } from './markdown-limits.js';
 
 const ALLOWED = {
   ALLOWED_TAGS: [
@@ -25,13 +26,13 @@ const escaped = (text) => text.replace(/[&<>"']/g, (character) => ESCAPES[charac
 const marked = new Marked({
   gfm: true,
   breaks: true,
-  tokenizer: {
+  tokenizer: countedRules(Tokenizer, {
     // Formulas stay as they were written: \( \) \[ \] are no escapes.
     escape(text) {
       const raw = /^\\[()[\]]/.exec(text)?.[0];
-      return raw ? { type: 'text', raw, text: raw } : false;
+      return raw ? { type: 'text', raw, text: raw } : undefined;
     },
-  },
+  }),
   renderer: {
     html: ({ text, block }) => (block ? `<p>${escaped(text)}</p>` : escaped(text)),
     image({ href, title, text }) {
@@ -49,9 +50,28 @@ const marked = new Marked({
   },
 });
 
-/** Markdown as elements that are safe to put on the page. */
+/** Markdown as elements that are safe to put on the page; as plain text where it cannot be drawn. Never throws. */
 export function renderMarkdown(text) {
-  const fragment = DOMPurify.sanitize(marked.parse(text), ALLOWED);
+  try {
+    return draw(text);
+  } catch (error) {
+    console.info(`shown as plain text: ${error.name}: ${error.message}`);
+    return plainText(text);
+  }
+}
+
+/** The class of an element that shows a text as it is, with its line breaks. */
+const AS_IS = 'as-is';
+
+function plainText(text) {
+  const fragment = document.createDocumentFragment();
+  fragment.append(Object.assign(document.createElement('div'), { className: AS_IS, textContent: text }));
+  return fragment;
+}
+
+function draw(text) {
+  const html = within(text, (given) => marked.parse(given));
+  const fragment = DOMPurify.sanitize(html, ALLOWED);
   for (const link of fragment.querySelectorAll('a')) {
     const { href } = link;
     // The tooltip says where the link goes, whatever its words say.
@@ -100,6 +120,8 @@ export class TextStream {
   /** What is not drawn for good yet, and the nodes that show it. */
   #open = '';
   #openNodes = [];
+  /** Shows what comes as plain text, once what is open cannot be drawn. */
+  #asIs;
   #frame = 0;
   #restUntil = 0;
   /** How often it was drawn; for tests. */
@@ -154,6 +176,11 @@ export class TextStream {
   }
 
   #drawMarkdown() {
+    if (this.#asIs) {
+      this.#asIs.append(this.#open);
+      this.#open = '';
+      return;
+    }
     for (const node of this.#openNodes) node.remove();
     const complete = completeLength(this.#open);
     if (complete > 0) this.#element.append(renderMarkdown(this.#open.slice(0, complete)));
@@ -161,6 +188,8 @@ export class TextStream {
     const fragment = renderMarkdown(this.#open);
     this.#openNodes = [...fragment.childNodes];
     this.#element.append(fragment);
+    this.#asIs = this.#openNodes.find(({ className }) => className === AS_IS);
+    if (this.#asIs) this.#open = '';
   }
 }
 
@@ -174,9 +203,14 @@ export function showText(element, text, plain) {
   if (!fragment.isEqualNode(shown)) element.replaceChildren(fragment);
 }
 
-/** Characters of `text` up to its last block, which more text may still change. */
+/** Characters of `text` up to its last block, which more text may still change; none where it cannot be read. */
 function completeLength(text) {
-  const blocks = marked.lexer(text);
+  let blocks = [];
+  try {
+    blocks = within(text, (given) => marked.lexer(given));
+  } catch {
+    return 0; // which is said when it is drawn
+  }
   const last = blocks.findLastIndex(({ type }) => type !== 'space');
   return blocks.slice(0, Math.max(last, 0)).reduce((length, { raw }) => length + raw.length, 0);
 }

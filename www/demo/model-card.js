@@ -2,6 +2,7 @@
 
 import { showTaken } from './attachments.js';
 import { $, button, make } from './dom.js';
+import { told } from './told.js';
 import { cpuReason, factsOf } from './words.js';
 
 const root = document.documentElement;
@@ -71,7 +72,7 @@ export function showModel(model, { origin, asked, send }) {
   showWhyCpu(cpuReason(model.info, asked));
   showUse(
     { ...USES[kind], ...(senses.audio && HEARING), ...(senses.image && SEEING) },
-    model.info.name ?? origin.label,
+    told(model.info.name) || origin.label,
     send,
   );
 }
@@ -126,12 +127,12 @@ function showFacts(info) {
 }
 
 function fact([words, value, id]) {
-  const definition = make('dd', { textContent: value });
+  const definition = make('dd', { textContent: told(String(value)) });
   if (id) definition.id = id;
   return make('div', {}, make('dt', { textContent: words }), definition);
 }
 
 function fillTags(id, names) {
   const tags = names.length > 0 ? names : ['none'];
-  $(id).replaceChildren(...tags.map((name) => make('li', { textContent: name })));
+  $(id).replaceChildren(...tags.map((name) => make('li', { textContent: told(name) })));
 }

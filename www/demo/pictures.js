@@ -3,6 +3,7 @@
 
 import { HEADER_BYTES, sizeInHeader } from '../../dist/media/header.js';
 import { newId } from './dom.js';
+import { told } from './told.js';
 
 /** Pixels of a picture that the library takes, at most. */
 const MOST_PIXELS = 2 ** 26;
@@ -27,12 +28,12 @@ export const looksLikePicture = ({ type, name }) =>
  * @throws {Error} in words for the person who gave it
  */
 export async function readPicture(file) {
-  const name = file.name || 'Picture';
+  const name = told(file.name) || 'Picture';
   const header = new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
-  const told = sizeInHeader(header);
-  if (told) checkSize(name, told);
+  const size = sizeInHeader(header);
+  if (size) checkSize(name, size);
   const bitmap = await createImageBitmap(file).catch(() => {
-    throw new Error(`${name} is ${told ? 'damaged: it cannot be shown' : 'no picture that this browser can show'}.`);
+    throw new Error(`${name} is ${size ? 'damaged: it cannot be shown' : 'no picture that this browser can show'}.`);
   });
   try {
     const { width, height } = bitmap;

@@ -6,6 +6,11 @@ import { rate } from './words.js';
 /** Milliseconds per point of the chart; of long answers points are joined. */
 const STEP = 100;
 const MOST_POINTS = 60;
+/**
+ * Steps that a point of the chart is the mean of: tokens reach the page in bursts, and what comes in a tenth of a second
+ * says little about how fast they are made.
+ */
+const SMOOTHED = 10;
 /** Size of the chart in its own units. */
 const WIDTH = 120;
 const HEIGHT = 36;
@@ -69,14 +74,27 @@ export class SpeedChart {
   }
 }
 
-/** A round number at or above the largest value, for the top of the chart. */
-function topOf(points) {
-  const most = Math.max(...points, 1);
-  const unit = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 3, 4, 5, 6, 8, 10].map((factor) => factor * unit).find((top) => top >= most);
+/** Each point as the mean of those around it. */
+export function smoothed(points) {
+  const reach = Math.min(SMOOTHED, points.length) / 2;
+  return points.map((_, at) => {
+    const near = points.slice(Math.max(0, Math.ceil(at - reach)), Math.floor(at + reach) + 1);
+    return near.reduce((sum, value) => sum + value, 0) / near.length;
+  });
 }
 
-function draw(points, seconds) {
+const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9, 10];
+
+/** A round number at or above the largest value, for the top of the chart. */
+export function topOf(points) {
+  const most = Math.max(...points, 1);
+  const unit = 10 ** Math.floor(Math.log10(most));
+  const top = ROUND.map((factor) => factor * unit).find((each) => each >= most) ?? most;
+  return Number(top.toPrecision(2));
+}
+
+function draw(measured, seconds) {
+  const points = smoothed(measured);
   const top = topOf(points);
   const at = points.map((value, index) => {
     const x = (WIDTH * index) / (points.length - 1);
@@ -84,7 +102,7 @@ function draw(points, seconds) {
   });
   $('chart-line').setAttribute('d', `M${at.join('L')}`);
   $('chart-area').setAttribute('d', `M${at.join('L')}L${WIDTH} ${HEIGHT}L0 ${HEIGHT}Z`);
-  $('chart-top').textContent = top;
+  $('chart-top').textContent = `0 to ${top}`;
   $('chart-time').textContent = `${seconds.toFixed(1)} s`;
   const [least, most] = [Math.min(...points), Math.max(...points)].map(rate);
   const words = `Speed of the last answer over ${seconds.toFixed(1)} seconds: ${least} to ${most} tokens per second`;

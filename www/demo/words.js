@@ -1,5 +1,7 @@
 // What the demo says: errors in plain words with what to do, numbers as people read them.
 
+import { told } from './told.js';
+
 /** Title and advice by error code; `offer` names buttons that demo.js knows. */
 const ERRORS = {
   webgpu_unavailable: {
@@ -116,8 +118,9 @@ const STAGES = {
 /** Where loading stands, in words. */
 export const progressWords = (progress) => STAGES[progress.stage](progress);
 
-/** How far the model is with the attachments of a message. */
-export function encodingWords({ loaded, total, fraction }, attachments) {
+/** How far the model is with a message before it answers: with its attachments, or with reading all of it. */
+export function encodingWords({ stage, loaded, total, fraction }, attachments) {
+  if (stage === 'prefill') return `reading ${loaded.toLocaleString('en')} of ${total.toLocaleString('en')} tokens`;
   const isHeard = attachments.length > 0 && attachments.every(({ kind }) => kind === 'sound');
   const [verb, what] = isHeard ? ['listening to', 'sound'] : ['looking at', 'picture'];
   if (total === 1) return `${verb} the ${what}: ${Math.round(100 * fraction)} %`;
@@ -164,16 +167,27 @@ const WARNINGS = {
 };
 
 /** What went wrong without being an error. */
-export const warningWords = ({ code, message }) => WARNINGS[code] ?? message;
+export const warningWords = ({ code, message }) => WARNINGS[code] ?? told(message, 300);
 
 const LONGEST_TITLE = 60;
+/** Of a text of any length, what a title is made from. */
+const BEGINNING = 300;
 
 /** The first words of a conversation as its title, without those that all stories begin with. */
 export function titleOf(text) {
-  const line = text.trim().split('\n')[0];
+  const line =
+    told(
+      text
+        .slice(0, 10 * BEGINNING)
+        .trim()
+        .split('\n')[0]
+        .slice(0, BEGINNING),
+      BEGINNING,
+    ) || 'A message';
   const words = line.replace(/^(please )?(tell|write) me an?( \w+)? story about /i, '').replace(/[.\s]+$/, '') || line;
   const cut = words.length > LONGEST_TITLE ? `${words.slice(0, LONGEST_TITLE).replace(/\s+\S*$/, '')}…` : words;
-  return cut[0].toUpperCase() + cut.slice(1);
+  const [first, ...rest] = cut; // by characters: the first may be two units
+  return first.toUpperCase() + rest.join('');
 }
 
 /** When something was: "today", "yesterday", "12 Mar" or "12 Mar 2025". */
