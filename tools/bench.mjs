@@ -59,6 +59,9 @@ export async function bench(parameters, mounts = {}) {
   try {
     const query = new URLSearchParams({ ...parameters, report: '/result' });
     const page = await openPage(browser, `${site.url}/bench.html?${query}`);
+    await page.waitForFunction(() => document.documentElement.dataset.state !== 'loading');
+    // A model of another site waits for a click.
+    if ((await page.evaluate(() => document.documentElement.dataset.state)) === 'ready') await page.click('#run');
     const late = new Promise((resolve, reject) => {
       const said = () => [...page.log.slice(-8), ...page.crashes].join('\n  ');
       timer = setTimeout(() => reject(new Stop(`no result came; the page said\n  ${said()}`)), LIMIT_MS);

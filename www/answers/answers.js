@@ -5,6 +5,7 @@ import { WasmModel } from '../../dist/index.js';
 import { checkNames, wrong } from '../shared/address.js';
 import { compareForced, compareGreedy, nearTieWhereRounded } from './compare.js';
 import { element } from '../kernels/table.js';
+import { checkOwn } from '../shared/elsewhere.js';
 import { errorReport, postReport } from '../shared/post-report.js';
 
 const KNOWN = ['only', 'backend', 'precision', 'fixtures', 'report'];
@@ -153,6 +154,7 @@ async function expectations(only) {
 
 async function start() {
   checkNames(query, KNOWN);
+  checkOwn({ fixtures: folder });
   const only = (query.get('only') ?? '')
     .split(',')
     .map((name) => name.trim())

@@ -5,6 +5,7 @@
 
 import { Tokenizer, WasmModel, WebggufError } from '../../dist/index.js';
 import { checkNames, wrong } from '../shared/address.js';
+import { checkOwn } from '../shared/elsewhere.js';
 import { errorReport, postReport } from '../shared/post-report.js';
 
 const KNOWN = [
@@ -51,6 +52,9 @@ async function fetchArray(url, what) {
 
 function checkQuery() {
   checkNames(query, KNOWN);
+  for (const name of ['model', 'mmproj', 'adapter', 'tokenize', 'embed', 'ids', 'parts']) {
+    for (const address of query.getAll(name)) checkOwn({ [name]: address.replace(/^@/, '') });
+  }
   if (!query.get('model')) throw wrong("the parameter 'model' is missing");
   if (query.has('prompt') && query.has('ids')) throw wrong("give either 'prompt' or 'ids'");
   const [adapters, scales] = ['adapter', 'scale'].map((name) => query.getAll(name).length);
@@ -113,7 +117,10 @@ async function encodeParts(model, result) {
   const url = query.get('parts');
   if (!url.startsWith('@')) throw wrong("'parts' must be @ and the address of a JSON array");
   const parts = await fetchArray(url.slice(1), 'parts');
-  const resolve = (part, kind) => ({ [kind]: new URL(part[kind], location.href).href });
+  const resolve = (part, kind) => {
+    checkOwn({ parts: part[kind] });
+    return { [kind]: new URL(part[kind], location.href).href };
+  };
   const kindOf = (part) => ['image', 'audio'].find((kind) => part[kind]);
   const resolved = parts.map((part) => (kindOf(part) ? resolve(part, kindOf(part)) : part));
   const [{ ids, media, positions }, encodeMs] = await timed(() => model.encodeParts(resolved));

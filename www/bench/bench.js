@@ -1,6 +1,7 @@
 // The page of bench.html: reads the address, measures, shows tables, posts the JSON. `data-state` of the root element
 // is `ready`, `working`, `done` or `error`.
 
+import { isElsewhere } from '../shared/elsewhere.js';
 import { errorReport, postReport } from '../shared/post-report.js';
 import { barChart } from './chart.js';
 import { copy, showBeside, startComparing } from './compared.js';
@@ -128,5 +129,7 @@ function askAsThere({ settings }) {
 const asked = new URLSearchParams(location.search);
 fillForm(asked);
 startComparing((linked) => asked.size === 0 && askAsThere(linked));
-if (asked.has('report')) run(asked);
+// Another site is asked for nothing before a click.
+const isForeign = ['model', 'draft_model'].some((name) => isElsewhere(asked.get(name) ?? undefined));
+if (asked.has('report') && !isForeign) run(asked);
 else setState('ready');

@@ -15,7 +15,7 @@ import { showBuiltInUse, showModel, showNoModel } from './model-card.js';
 import { openModels, wireModels } from './models.js';
 import { forgetOffline, workOffline } from './offline.js';
 import { closeMicrophone } from './microphone.js';
-import { BUILT_IN, isForeign, isSame, linkOf, originFrom, originOf, whereFrom } from './origins.js';
+import { BUILT_IN, foreignFiles, hasSameFiles, isSame, linkOf, originFrom, originOf, whereFrom } from './origins.js';
 import { dropUnused, forgetAttachments } from './attachment-store.js';
 import { applySettings, currentSettings, loadOptions, makeSliders } from './settings.js';
 import { clearSpeed } from './speed.js';
@@ -27,21 +27,24 @@ const query = new URLSearchParams(location.search);
 
 /** The model that the page's address names or that of the last visit, with its chat; else the built-in one. */
 async function loadFirst() {
-  const { model, settings, chat } = recall();
+  const { model, settings, chat, opening } = recall();
   const { model: asked, mmproj, backend, context, prompt } = Object.fromEntries(query);
   const wanted = { 'backend-choice': backend, context };
   applySettings({
     ...settings,
     ...Object.fromEntries(Object.entries(wanted).filter(([, text]) => text !== undefined)),
   });
-  applyJson(settings);
+  // A link is opened for what it says, not for a form that an earlier question had.
+  applyJson(asked || prompt ? { ...settings, json: 'false' } : settings);
   const last = model ? originFrom(model) : BUILT_IN;
   const origin = asked ? originOf(asked, mmproj) : last;
-  const stored = chat && recallChat(chat);
+  // At this one the last visit ended.
+  if (opening) remember({ opening: undefined });
+  const stored = chat && chat !== opening && recallChat(chat);
   if (stored && origin && isSame(originFrom(stored.model), origin)) conversation.openChat(chat);
   const instead = last.source ? last : BUILT_IN;
   if (prompt) preparePrompt(prompt);
-  const size = sizeOf(CATALOGUE.find(({ source }) => source === origin?.source));
+  const size = sizeOf(CATALOGUE.find(({ source, mmproj }) => source === origin?.source && mmproj === origin?.mmproj));
   if (asked && origin && (await isNews(origin, last))) loading.offerModel(origin, { instead, size });
   else if (asked) loading.loadUrl(asked, mmproj);
   else if (!origin.source) loading.showMissingFile(origin.label);
@@ -63,9 +66,26 @@ function copyLink() {
   void copy($('copy-link'), link.href);
 }
 
-/** Whether a model comes from elsewhere, and nobody chose it here before. */
-const isNews = async (origin, last) =>
-  isForeign(origin) && !isSame(origin, last) && !(await cache.has(origin.source).catch(() => false));
+/**
+ * Whether another site would be asked for something that nobody chose here before: a file that is not stored as a
+ * whole, the model's or its encoder's.
+ */
+async function isNews(origin, last) {
+  const files = hasSameFiles(origin, last) ? [] : foreignFiles(origin);
+  const isStored = async ({ source }) => source !== true && (await cache.has(source).catch(() => false));
+  return (await Promise.all(files.map(isStored))).includes(false);
+}
+
+/** Begins with `loadFirst`; whatever fails of what was stored or linked, the page starts. */
+async function begin() {
+  try {
+    await loadFirst();
+  } catch (error) {
+    console.error(error);
+    conversation.newChat();
+    loading.load(BUILT_IN);
+  }
+}
 
 /** A model is there. The one before it may have been another, which knows nothing of this conversation. */
 function onModel() {
@@ -91,7 +111,7 @@ function offerReload() {
 }
 
 function clearAll() {
-  conversation.newChat();
+  conversation.dropChat();
   $('options').reset();
   applyJson({ json: 'false' });
   forget();
@@ -186,4 +206,4 @@ showNoModel('none');
 clearSpeed();
 showChats();
 void dropUnused(new Set(recallChats().flatMap(({ turns }) => turns.flatMap(idsOfAttachments))));
-if (!('tooOld' in document.documentElement.dataset)) void loadFirst(); // start.js has said why
+if (!('tooOld' in document.documentElement.dataset)) void begin(); // start.js has said why

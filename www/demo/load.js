@@ -3,11 +3,12 @@
 import { cache, DownloadControl, WasmModel } from '../../dist/index.js';
 import { $, announce } from './dom.js';
 import { showNoModel } from './model-card.js';
-import { BUILT_IN, hostOf, originOf, originOfFiles } from './origins.js';
+import { BUILT_IN, foreignFiles, hostsOf, originOf, originOfFiles } from './origins.js';
 import { meteredWords, watchNetwork } from './phone.js';
 import { applySettings, loadOptions } from './settings.js';
 import { closeBox, current, hideBox, keepFocus, setState, settle, showBox, showView } from './state.js';
 import { marksOf } from './thoughts.js';
+import { told } from './told.js';
 import { bytes, explain, progressWords, warningWords } from './words.js';
 
 /** Set by demo.js: `taken(before)` once a model is there in place of that of `before`, and `newChat()`. */
@@ -214,48 +215,56 @@ export function loadUrl(url, mmproj) {
   const advice = ['Give the whole address of a GGUF file: https://…/model.gguf.', stillLoaded()]
     .filter(Boolean)
     .join(' ');
-  showBox({ title: `${url} is not a web address`, advice, actions: wayOut() });
+  showBox({ title: `${told(url)} is not a web address`, advice, actions: wayOut() });
 }
 
 const KEPT = 'It is downloaded and kept in this browser.';
 
+/** Hosts in words. */
+const listed = (hosts) => hosts.join(' and ');
+
 /**
- * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise, `size` the bytes of the file
- * where the page knows them. Nobody is asked for anything before an answer, not for the size either, and the button
- * that downloads says the size.
+ * Asks before a model is loaded that a link named; `instead` is what is loaded otherwise, `size` the bytes of its files
+ * where the page knows them. Nobody is asked for anything before an answer, not for the size either. Every file is
+ * named with its host and its whole address, and the button that downloads says the size.
  */
 export function offerModel(origin, { instead, size }) {
-  const host = hostOf(origin);
+  const files = foreignFiles(origin);
+  const hosts = listed(hostsOf(files));
   const first = size
     ? [`Download ${bytes(size)}`, () => load(origin)]
-    : [`Ask ${host} how large it is`, () => offerWithSize(origin, instead)];
+    : [`Ask ${hosts} how large ${files.length > 1 ? 'they are' : 'it is'}`, () => offerWithSize(origin, instead)];
   showBox({
     title: `Load ${origin.label}?`,
-    advice: `The link that opened this page asks for a model from ${host}. ${KEPT} ${meteredWords()}`.trim(),
+    advice: `The link that opened this page asks for a model from ${hosts}. ${KEPT} ${meteredWords()}`.trim(),
+    files,
     actions: [first, [`Use ${instead.label}`, () => load(instead)]],
     calm: true,
   });
 }
 
-/** Asks the host for the size, then the person again. */
+/** Asks the hosts for the size, then the person again. */
 async function offerWithSize(origin, instead) {
-  const host = hostOf(origin);
-  $('error-advice').textContent = `Asking ${host} …`;
+  const files = foreignFiles(origin);
+  const hosts = listed(hostsOf(files));
+  $('error-advice').textContent = `Asking ${hosts} …`;
   for (const button of $('error-actions').children) button.disabled = true;
   const { contextLength } = loadOptions();
-  const asked = await WasmModel.inspect(origin.source, { contextLength }).then(
-    ({ fileBytes }) => ({
-      advice: `The file on ${host} has ${bytes(fileBytes)}. ${KEPT} ${meteredWords()}`.trim(),
-      words: `Download ${bytes(fileBytes)}`,
-    }),
-    (error) => ({ advice: `${host} does not say: ${explain(error).message}`, words: 'Download it, of unknown size' }),
+  const { source, mmproj } = origin;
+  const asked = await WasmModel.inspect(source, { contextLength, ...(mmproj && { mmproj }) }).then(
+    ({ fileBytes, encoder }) => {
+      const size = bytes(fileBytes + (encoder?.fileBytes ?? 0));
+      const have = files.length > 1 ? 'The files have' : `The file on ${hosts} has`;
+      return { advice: `${have} ${size}. ${KEPT} ${meteredWords()}`.trim(), words: `Download ${size}` };
+    },
+    (error) => ({ advice: `${hosts} does not say: ${explain(error).message}`, words: 'Download it, of unknown size' }),
   );
   if (current.loading || current.model) return; // the person has chosen another one meanwhile
   const actions = [
     [asked.words, () => load(origin)],
     [`Use ${instead.label}`, () => load(instead)],
   ];
-  showBox({ title: `Load ${origin.label}?`, advice: asked.advice, actions, calm: true });
+  showBox({ title: `Load ${origin.label}?`, advice: asked.advice, files, actions, calm: true });
   announce(asked.advice);
 }
 

@@ -11,6 +11,7 @@ const FILES = 'webgguf-demo';
 export async function forgetOffline() {
   $('offline').hidden = true;
   const kept = await navigator.serviceWorker?.getRegistration();
+  for (const worker of [kept?.installing, kept?.waiting, kept?.active]) worker?.postMessage('forget');
   await kept?.unregister();
   const names = (await globalThis.caches?.keys()) ?? [];
   await Promise.all(names.filter((name) => name.startsWith(FILES)).map((name) => caches.delete(name)));

@@ -1,7 +1,8 @@
 // What the page holds and where it stands. `data-state` of the root element says it: loading, ready, generating, error,
 // or empty (no model, and nothing went wrong).
 
-import { $, button } from './dom.js';
+import { $, button, make } from './dom.js';
+import { told } from './told.js';
 
 const root = document.documentElement;
 
@@ -58,16 +59,21 @@ export function keepFocus(state = root.dataset.state) {
 
 // ---- the box for errors and notes -----------------------------------------------------------------------------------
 
+/** Characters of a message from elsewhere that are shown. */
+const LONGEST_MESSAGE = 600;
+
 /**
  * Shows what happened and what can be done: `actions` are pairs of words and function; `code` and `message` are for a
- * bug report, `calm` is for what is no error.
+ * bug report, `calm` is for what is no error; `files` are those that a download would be of, see `NamedFile`.
  */
-export function showBox({ title, advice, code, message, actions, calm = false }) {
+export function showBox({ title, advice, code, message, actions, files = [], calm = false }) {
   $('error').classList.toggle('calm', calm);
   $('error-title').textContent = title;
   $('error-advice').textContent = advice;
   $('error-code').textContent = code ?? '';
-  $('error-message').textContent = message ?? '';
+  $('error-message').textContent = told(message, LONGEST_MESSAGE);
+  $('error-files').replaceChildren(...files.map(namedFile));
+  $('error-files').hidden = files.length === 0;
   $('error-detail').hidden = !code;
   $('error-actions').replaceChildren(...actions.map(([words, action]) => button(words, action, 'quiet')));
   $('error').hidden = false;
@@ -77,6 +83,11 @@ export function showBox({ title, advice, code, message, actions, calm = false })
   $('composer').scrollIntoView({ block: 'end' });
   $('error').scrollIntoView({ block: 'nearest' });
 }
+
+const namedFile = ({ what, host, path }) => {
+  const address = make('dd', {}, make('strong', {}, host), ' ', make('code', {}, path));
+  return make('div', {}, make('dt', {}, what), address);
+};
 
 export function hideBox() {
   $('error').hidden = true;

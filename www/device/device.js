@@ -3,7 +3,7 @@
 
 import { findAdapter } from '../../dist/engine/adapter.js';
 import { WasmModel } from '../../dist/index.js';
-import { CATALOGUE, deviceFacts, verdict } from '../demo/catalogue.js';
+import { CATALOGUE, deviceFacts, sizeOf, verdict } from '../demo/catalogue.js';
 import { $, copy, make } from '../demo/dom.js';
 import { bytes, rate } from '../demo/words.js';
 import { answerOf, CHECKED, featureRows, limitRows, markdown, nameOf } from './facts.js';
@@ -52,10 +52,11 @@ function showFits(device) {
     const { level, words } = verdict(entry, device);
     const fits = make('span', { className: 'verdict', textContent: words });
     fits.dataset.level = level;
-    const link = make('a', { href: `./?model=${encodeURIComponent(entry.source)}`, textContent: 'Try it' });
+    const query = new URLSearchParams({ model: entry.source, ...(entry.mmproj && { mmproj: entry.mmproj }) });
+    const link = make('a', { href: `./?${query}`, textContent: 'Try it' });
     link.ariaLabel = `Try it: ${entry.name}`;
     const name = make('strong', {}, entry.name);
-    return make('li', {}, name, make('span', { className: 'size' }, bytes(entry.bytes)), fits, link);
+    return make('li', {}, name, make('span', { className: 'size' }, bytes(sizeOf(entry))), fits, link);
   });
   $('fits').replaceChildren(...items);
 }
