@@ -1,11 +1,30 @@
-// Service worker of the demo page: keeps the page's own files, so that it opens without a network. With a network the
-// files come from there, so that nobody sees an old page. Models are not kept here but in the package's cache.
+// Service worker of the demo page: keeps the page's own files, so that it opens without a network, and where the server
+// is down or somebody else answers in its place. With a network the files come from there, so that nobody sees an old
+// page. Models are not kept here but in the package's cache.
+//
+// What is kept is whole and of one version: a cache of its own, which replaces the one before once all of it is there.
+// A page gets files of one version, too: once it has got a kept file it gets no others, and once it has got a file that
+// differs from the kept one it gets no kept ones.
 
+/** What the names of the caches begin with; a number follows. */
 const FILES = 'webgguf-demo';
-/** What a cache has once all files of the page are in it: until then it is of no use. */
-const WHOLE = 'whole';
-/** How long a slow network may take before the kept page is used, in milliseconds. */
+/** How long a slow network may take before the kept file is used, in milliseconds. */
 const PATIENCE = 4000;
+/** How often all files are fetched until they are twice the same: a server may be given new ones meanwhile. */
+const ATTEMPTS = 3;
+
+const { scope } = self.registration;
+/** Lies in a cache that is whole. */
+const WHOLE = new URL('whole', scope).href;
+/** Below it lies, in the cache that a page or worker gets its files from, what it gets: its `mode`, see `answer`. */
+const CLIENTS = new URL('.client/', scope).href;
+
+/** A person has cleared what is kept: nothing is kept any more. */
+let isForgotten = false;
+/** What clients get, by their ids: `{ name, mode }`, the cache and what its `mode` is. */
+const clientStates = new Map();
+
+// ---- keeping --------------------------------------------------------------------------------------------------------
 
 /** What a file refers to, by its kind; other kinds refer to nothing. */
 const REFERENCES = [
@@ -14,106 +33,183 @@ const REFERENCES = [
   { kind: /javascript/, pattern: /new URL\(\s*['"](\.{1,2}\/[^'"]+)['"],\s*import\.meta\.url/g },
 ];
 
+const kindOf = ({ headers }) => (headers.get('content-type') ?? '').split(';')[0].trim().toLowerCase();
+
+function referencesOf(url, kind, bytes) {
+  const patterns = REFERENCES.filter((each) => each.kind.test(kind));
+  if (patterns.length === 0) return [];
+  const text = new TextDecoder().decode(bytes);
+  const found = patterns.flatMap(({ pattern }) => [...text.matchAll(pattern)].map(([, name]) => name));
+  return found.map((name) => new URL(name, url).href).filter((each) => new URL(each).origin === location.origin);
+}
+
+/** The page and everything that it refers to: responses and their bytes, by address. */
+async function fetchAll() {
+  const found = new Map();
+  const follow = async (url) => {
+    if (found.has(url)) return;
+    found.set(url, undefined);
+    const response = await fetch(url, { cache: 'no-cache' });
+    const bytes = await response.arrayBuffer();
+    if (url === scope && !isOurs(response)) throw new Error(`${url}: ${response.status}`);
+    if (!isOurs(response)) return; // a comment may show an address that is none
+    found.set(url, { response, bytes });
+    await Promise.all(referencesOf(url, kindOf(response), bytes).map(follow));
+  };
+  await follow(scope);
+  return new Map([...found].filter(([, file]) => file));
+}
+
+const isSame = (a, b) => {
+  if (a.byteLength !== b.byteLength) return false;
+  const [left, right] = [new Uint8Array(a), new Uint8Array(b)];
+  return left.every((byte, at) => byte === right[at]);
+};
+
+const areSame = (a, b) =>
+  a.size === b.size && [...a].every(([url, { bytes }]) => isSame(bytes, b.get(url)?.bytes ?? []));
+
+/** Fetches all files until they are of one version, and keeps them in place of those before. */
+async function keepAll() {
+  let all = await fetchAll();
+  for (let attempt = 1; ; attempt += 1) {
+    const again = await fetchAll();
+    if (areSame(all, again)) break;
+    if (attempt === ATTEMPTS) throw new Error('the files of the page change while they are fetched');
+    all = again;
+  }
+  if (isForgotten) return;
+  const name = `${FILES} ${Date.now()}`;
+  const files = await caches.open(name);
+  // Without what only says how it came: a page that was led here by another address would be refused.
+  const stored = ({ response, bytes }) => new Response(bytes, { headers: response.headers });
+  await Promise.all([...all].map(([url, file]) => files.put(url, stored(file))));
+  await files.put(WHOLE, new Response());
+  if (isForgotten) await caches.delete(name);
+  else await dropOld();
+}
+
+/** Names of the caches, the newest first; with `isWhole` of those that are whole. */
+async function names({ isWhole = true } = {}) {
+  const all = (await caches.keys())
+    .filter((name) => name.startsWith(`${FILES} `))
+    .sort()
+    .reverse();
+  const whole = await Promise.all(all.map(async (name) => (await caches.open(name)).match(WHOLE)));
+  return isWhole ? all.filter((_, at) => whole[at]) : all;
+}
+
+/** Removes what no page uses: files before the newest ones, and notes about pages that are closed. */
+async function dropOld() {
+  const open = new Set((await self.clients.matchAll({ type: 'all', includeUncontrolled: true })).map(({ id }) => id));
+  const [newest] = await names();
+  for (const name of await names({ isWhole: false })) {
+    const files = await caches.open(name);
+    const notes = (await files.keys()).filter(({ url }) => url.startsWith(CLIENTS));
+    const closed = notes.filter(({ url }) => !open.has(url.slice(CLIENTS.length)));
+    await Promise.all(closed.map((note) => files.delete(note)));
+    // What is not whole is being filled, or its worker was ended; then the next one removes it.
+    if (name < newest && closed.length === notes.length) await caches.delete(name);
+  }
+  if (await caches.has(FILES)) await caches.delete(FILES); // of an earlier version of this worker
+}
+
 let keeping;
 
-/**
- * Fetches the page and everything that it refers to into a cache of its own, and drops the one before: files of two
- * versions never lie in one cache.
- */
-function keepAll() {
-  keeping ??= keepAnew().finally(() => (keeping = undefined));
+/** Keeps all files anew, once at a time. */
+function keepAnew() {
+  keeping ??= keepAll()
+    .catch((error) => console.info(`the files of the page are not kept anew: ${error.message}`))
+    .finally(() => {
+      keeping = undefined;
+    });
   return keeping;
 }
 
-async function keepAnew() {
-  const name = `${FILES} ${Date.now()}`;
-  try {
+// ---- answering ------------------------------------------------------------------------------------------------------
+
+/** Whether a response is of this site, and right. */
+function isOurs({ ok, type, url }) {
+  return ok && type !== 'opaqueredirect' && (url === '' || new URL(url).origin === location.origin);
+}
+
+const scriptsOf = (bytes) =>
+  [...new TextDecoder().decode(bytes).matchAll(/<script[^>]*? src="([^"]+)"/g)].map(([, src]) => src);
+
+/** Whether a response is another version of what is kept, and no page of somebody else who answers in its place. */
+function isVersion(response, bytes, { kept, keptBytes }) {
+  if (!isOurs(response) || kindOf(response) !== kindOf(kept)) return false;
+  if (!/html/.test(kindOf(kept))) return true;
+  const scripts = scriptsOf(bytes);
+  return scriptsOf(keptBytes).some((each) => scripts.includes(each));
+}
+
+const late = () => new Promise((_, reject) => setTimeout(reject, PATIENCE, new Error('slow')));
+
+/** Who gets what is asked for: a page that is opened is another client than the one that it was opened from. */
+const idsOf = ({ request, clientId, resultingClientId }) =>
+  (request.mode === 'navigate' ? [resultingClientId] : [clientId, resultingClientId]).filter(Boolean);
+
+/** What a page or a worker gets its files from; nothing where nothing is kept. Which it is stays the same. */
+async function stateOf(event) {
+  const ids = idsOf(event);
+  let state = ids.map((id) => clientStates.get(id)).find(Boolean);
+  const all = state ? [] : await names();
+  for (const name of all) {
     const files = await caches.open(name);
-    const known = new Set();
-    await keep(files, self.registration.scope, (url) => !known.has(url) && known.add(url));
-    await files.put(WHOLE, new Response());
-  } catch (error) {
-    await caches.delete(name);
-    throw error;
+    const notes = await Promise.all(ids.map((id) => files.match(CLIENTS + id)));
+    const note = notes.find(Boolean);
+    if (note) state ??= { name, mode: await note.text() };
   }
-  const isUsed = (other) => other >= name || [...fromCache.values()].includes(other);
-  for (const other of await names()) if (!isUsed(other)) await caches.delete(other);
+  state =
+    ids.map((id) => clientStates.get(id)).find(Boolean) ?? state ?? (all.length > 0 && { name: all[0], mode: '' });
+  if (!state) return undefined;
+  for (const id of ids.filter((each) => clientStates.get(each) !== state)) {
+    clientStates.set(id, state);
+    await note(state, id);
+  }
+  return state;
 }
 
-/** Of all caches with files of the page; the first had no number. */
-const names = async () => (await caches.keys()).filter((name) => name === FILES || name.startsWith(`${FILES} `)).sort();
-
-/** The name of the newest cache that has all files. */
-async function newest() {
-  for (const name of (await names()).reverse()) if (await match(name, WHOLE)) return name;
-  return undefined;
+/** Notes what a client gets: this worker may be ended, and started again while the page is open. */
+async function note({ name, mode }, id) {
+  if (!isForgotten && (await caches.has(name))) await (await caches.open(name)).put(CLIENTS + id, new Response(mode));
 }
 
-const match = async (name, url) => (name === undefined ? undefined : (await caches.open(name)).match(url));
-
-async function keep(files, url, isNew) {
-  if (!(await isNew(url))) return;
-  const response = await fetch(url, { cache: 'no-cache' });
-  if (response.ok) await store(files, { url, response }, isNew); // a comment may show an address that is none
+/** Decides what a client gets from now on, unless that is decided; returns what it is. */
+function decide(event, state, mode) {
+  if (state.mode) return state.mode;
+  state.mode = mode;
+  event.waitUntil(Promise.all(idsOf(event).map((id) => note(state, id))));
+  return mode;
 }
 
-/** Stores a file, and what it refers to and `isNew`. */
-async function store(files, { url, response }, isNew) {
-  await files.put(url, response.clone());
-  const references = await referencesOf(response);
-  await Promise.all(references.map((each) => keep(files, each, isNew)));
-}
-
-async function referencesOf(response) {
-  const kind = response.headers.get('content-type') ?? '';
-  const patterns = REFERENCES.filter((each) => each.kind.test(kind));
-  if (patterns.length === 0) return [];
-  const text = await response.text();
-  const found = patterns.flatMap(({ pattern }) => [...text.matchAll(pattern)].map(([, name]) => name));
-  return found.map((name) => new URL(name, response.url).href).filter((url) => new URL(url).origin === location.origin);
-}
-
-/** Pages and workers that were opened from a cache, by name, whose other files come from it, too. */
-const fromCache = new Map();
-
-/** A page: from the network, or as it is kept where that is slow or gone. */
-async function answerPage(event) {
-  const files = await newest();
-  const kept = await match(files, keyOf(event.request));
-  const fresh = fetchSound(event.request).then((response) => {
-    // What this page needs goes first.
-    if (response.ok && kept) event.waitUntil(keepAll().catch(() => {}));
-    return response;
-  });
-  fresh.catch(() => {}); // where the kept file was used, nobody asks how this ended
-  const slow = new Promise((_, reject) => setTimeout(reject, PATIENCE, new Error('slow')));
+/**
+ * From the network, or what is kept. The `mode` of a client is '' as long as all that it got is the same in both, then
+ * `fresh` or `kept`.
+ */
+async function answer(event) {
+  const { request } = event;
+  const state = isForgotten ? undefined : await stateOf(event);
+  const kept = state && (await (await caches.open(state.name)).match(keyOf(request)));
+  if (!kept || state.mode === 'fresh') return fetch(request);
+  if (state.mode === 'kept') return kept;
+  const keptBytes = await kept.clone().arrayBuffer();
+  let response;
   try {
-    return await (kept ? Promise.race([fresh, slow]) : fresh);
+    response = await Promise.race([fetch(request), late()]);
+    // The server says that there is no such page any more.
+    if (request.mode === 'navigate' && [404, 410].includes(response.status)) return response;
+    const bytes = await Promise.race([response.clone().arrayBuffer(), late()]);
+    if (isOurs(response) && isSame(bytes, keptBytes)) return state.mode === 'kept' ? kept : response;
+    if (isVersion(response, bytes, { kept, keptBytes }) && decide(event, state, 'fresh') === 'fresh') {
+      event.waitUntil(keepAnew());
+      return response;
+    }
   } catch {
-    if (!kept) return fetch(event.request);
-    fromCache.set(event.resultingClientId, files);
-    return kept;
+    // Nobody answers, or not in time.
   }
-}
-
-/** A file of a page: from where the page came. */
-async function answer({ request, clientId, resultingClientId }) {
-  const files = fromCache.get(clientId);
-  if (files && resultingClientId) fromCache.set(resultingClientId, files);
-  const kept = await match(files, keyOf(request));
-  if (kept) return kept;
-  try {
-    return await fetchSound(request);
-  } catch {
-    return (await match(await newest(), keyOf(request))) ?? fetch(request);
-  }
-}
-
-/** From the network; a server that is down is as good as none. */
-async function fetchSound(request) {
-  const response = await fetch(request);
-  if (response.status < 500) return response;
-  throw new Error(`HTTP status ${response.status}`);
+  return decide(event, state, 'kept') === 'kept' ? kept : (response ?? fetch(request));
 }
 
 /** Pages are kept without what their address asks for. */
@@ -131,7 +227,9 @@ function isOwn({ method, url, headers }) {
 
 self.addEventListener('install', (event) => event.waitUntil(keepAll().then(() => self.skipWaiting())));
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener('message', ({ data }) => {
+  if (data === 'forget') isForgotten = true;
+});
 self.addEventListener('fetch', (event) => {
-  if (!isOwn(event.request)) return;
-  event.respondWith(event.request.mode === 'navigate' ? answerPage(event) : answer(event));
+  if (isOwn(event.request)) event.respondWith(answer(event));
 });
