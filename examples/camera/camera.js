@@ -1,10 +1,11 @@
 // What the camera sees, said again and again: each answer is about the frame that the video shows when it begins.
-import { modelOf } from '../load.js';
+import { downloading, modelOf, modelsFor } from '../load.js';
 
 // A repository of Hugging Face's hub with a model and its encoder, or the addresses of both:
 // ?model=/models/mine.gguf&mmproj=/models/mmproj-mine.gguf
 const query = new URLSearchParams(location.search);
-const MODEL = query.get('model') ?? 'LiquidAI/LFM2.5-VL-450M-GGUF:Q4_0';
+const USUAL = { source: 'LiquidAI/LFM2.5-VL-450M-GGUF:Q4_0', words: 'LFM2.5-VL 450M and its encoder, 322 MB' };
+const [{ source: MODEL, words }] = modelsFor(USUAL, { isSmallEnough: false });
 const mmproj = query.get('mmproj') ?? true;
 /** Answers that stay on the page. */
 const KEPT = 6;
@@ -15,6 +16,7 @@ const [video, form, question, stop, status, error, answers] = [
 const watch = form.querySelector('.main');
 
 const withModel = modelOf(MODEL, status, { mmproj });
+watch.textContent = downloading('Watch', words);
 
 const REFUSALS = {
   NotAllowedError: 'The camera was refused: allow it beside the address of this page.',
@@ -82,6 +84,7 @@ form.addEventListener('submit', async (event) => {
   try {
     await openCamera(signal);
     await withModel(async (model) => {
+      watch.textContent = 'Watch';
       while (!signal.aborted) await answer(model, signal);
     });
   } catch (failure) {

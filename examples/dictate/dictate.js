@@ -1,10 +1,14 @@
 // Sounds in messages: the page records with the microphone, and a model that hears writes what it heard.
-import { modelOf } from '../load.js';
+import { downloading, modelOf, modelsFor } from '../load.js';
 import { record } from './microphone.js';
 
 // A GGUF on Hugging Face's hub with its encoder beside it, or others: ?model=/models/mine.gguf&mmproj=/models/ears.gguf
 const address = new URLSearchParams(location.search);
-const MODEL = address.get('model') ?? 'ggml-org/ultravox-v0_5-llama-3_2-1b-GGUF:Q4_K_M';
+const USUAL = {
+  source: 'ggml-org/ultravox-v0_5-llama-3_2-1b-GGUF:Q4_K_M',
+  words: 'Ultravox 1B and its encoder, 2.2 GB',
+};
+const [{ source: MODEL, words }] = modelsFor(USUAL, { isSmallEnough: false });
 const ENCODER = address.get('mmproj') ?? true;
 /** Seconds of a recording, at most: the encoder reads so many at once. */
 const LONGEST = 30;
@@ -16,6 +20,9 @@ const [recording, open, stop, level, file, ask, status, error, texts] = [
 const withModel = modelOf(MODEL, status, { mmproj: ENCODER });
 let microphone;
 let controller;
+/** What the button says: at first with what is downloaded after the recording. */
+let begin = downloading('Record', words);
+recording.textContent = begin;
 
 /** A place for the sound and its words. */
 function entryOf(sound) {
@@ -47,13 +54,17 @@ async function hear(sound) {
   controller = new AbortController();
   const { signal } = controller;
   error.textContent = '';
-  const { item, player, words } = entryOf(sound);
+  const { item, player, words: place } = entryOf(sound);
   busy(true);
   try {
-    await withModel((model) => write(model, sound, words, signal));
+    await withModel((model) => {
+      begin = 'Record';
+      show(false);
+      return write(model, sound, place, signal);
+    });
   } catch (failure) {
     status.textContent = signal.aborted ? 'stopped' : '';
-    words.textContent ||= '(nothing)';
+    place.textContent ||= '(nothing)';
     const isNoSound = failure.code === 'invalid_argument' && failure.message.startsWith('audio: the file');
     if (isNoSound) {
       // There is nothing to play either.
@@ -73,7 +84,7 @@ function busy(is) {
 
 function show(isRecording) {
   recording.setAttribute('aria-pressed', String(isRecording));
-  recording.textContent = isRecording ? 'Done' : 'Record';
+  recording.textContent = isRecording ? 'Done' : begin;
   [open.disabled, level.hidden] = [isRecording, !isRecording];
 }
 

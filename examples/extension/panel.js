@@ -1,7 +1,8 @@
-import { modelOf } from '../load.js';
+import { downloading, modelOf, modelsFor } from '../load.js';
 
 // A GGUF on Hugging Face's hub, or the address of any other: panel.html?model=https://example.com/mine.gguf
-const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+const USUAL = { source: 'Qwen/Qwen3-0.6B-GGUF:Q8_0', words: 'Qwen3 0.6B, 639 MB' };
+const [{ source: MODEL, words }] = modelsFor(USUAL);
 /** Letters of a page that the model gets to read. */
 const MOST = 6000;
 
@@ -10,6 +11,7 @@ const [summarise, stop, status, error, summary] = ['summarise', 'stop', 'status'
 );
 
 const withModel = modelOf(MODEL, status);
+summarise.textContent = downloading('Summarise', words);
 let controller;
 
 /** Title and text of the page that is shown, or of what is selected in it. */
@@ -42,7 +44,10 @@ summarise.addEventListener('click', async () => {
   error.textContent = '';
   try {
     const shown = await readPage();
-    await withModel((model) => write(model, shown, controller.signal));
+    await withModel((model) => {
+      summarise.textContent = 'Summarise';
+      return write(model, shown, controller.signal);
+    });
   } catch (failure) {
     if (!controller.signal.aborted) error.textContent = failure.message;
   }

@@ -1,7 +1,7 @@
-import { modelOf } from '../load.js';
+import { chooser, modelOf, modelsFor } from '../load.js';
 
-// A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
-const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+// A GGUF on Hugging Face's hub. A very small model fills in the form, too, with whatever comes to it.
+const MODELS = modelsFor({ source: 'Qwen/Qwen3-0.6B-GGUF:Q8_0', words: 'Qwen3 0.6B, downloads 639 MB' });
 const TEXT = `Hello, this is Maria Keller from Basel. I would like to book a table on the terrace for four people,
 this Saturday at half past seven. One of us is allergic to nuts. You can reach me at 061 555 01 90.`;
 const SCHEMA = {
@@ -18,13 +18,13 @@ const SCHEMA = {
   additionalProperties: false,
 };
 
-const [text, schema, extract, stop, status, error, json, table] = [
-  ...['text', 'schema', 'extract', 'stop', 'status', 'error', 'json', 'table'],
+const [menu, text, schema, extract, stop, status, error, json, table] = [
+  ...['model', 'text', 'schema', 'extract', 'stop', 'status', 'error', 'json', 'table'],
 ].map((id) => document.getElementById(id));
 text.value = TEXT.replace('\n', ' ');
 schema.value = JSON.stringify(SCHEMA, null, 2);
 
-const withModel = modelOf(MODEL, status);
+const withModel = modelOf(chooser(menu, MODELS), status);
 let controller;
 
 /** Writes the answer into the page as it comes, and returns it. */

@@ -1,11 +1,17 @@
 import { cache, WasmModel } from 'webgguf';
+import { modelsFor } from '../load.js';
 
-// A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
-const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+// A GGUF on Hugging Face's hub.
+const [{ source: MODEL, words }] = modelsFor({
+  source: 'Qwen/Qwen3-0.6B-GGUF:Q8_0',
+  words: 'Qwen3 0.6B, downloads 639 MB',
+});
 
 const [load, forget, progress, error, ask, answer] = ['load', 'forget', 'progress', 'error', 'ask', 'answer'].map(
   (id) => document.getElementById(id),
 );
+
+if (words) load.textContent = `Keep the model here: ${words}`;
 
 /** What the three boxes at the top say. */
 function check(id, isGood, words) {

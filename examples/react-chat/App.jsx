@@ -1,13 +1,14 @@
 import { useState } from 'react';
 import { useChat, useModel } from 'webgguf/react';
+import { modelsFor } from '../load.js';
 import { tools } from './tools.js';
 
-// A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
-const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+// A GGUF on Hugging Face's hub. A very small model calls a tool only where it has to, with whatever comes to it.
+const MODELS = modelsFor({ source: 'Qwen/Qwen3-0.6B-GGUF:Q8_0', words: 'Qwen3 0.6B, downloads 639 MB' });
 
 export function App() {
-  const [isWanted, setWanted] = useState(false); // nothing is downloaded before a click
-  const { model, status, progress, error, retry } = useModel(isWanted ? MODEL : null, { worker: true });
+  const [source, setSource] = useState(null); // nothing is downloaded before a click
+  const { model, status, progress, error, retry } = useModel(source, { worker: true });
   return (
     <>
       <h1>Chat with tools</h1>
@@ -16,9 +17,13 @@ export function App() {
         when the model asks for it.
       </p>
       {status === 'idle' && (
-        <button type="button" className="main" onClick={() => setWanted(true)}>
-          Load the model
-        </button>
+        <div className="row">
+          {MODELS.map(({ source: each, words }) => (
+            <button key={each} type="button" className="main" onClick={() => setSource(each)}>
+              Load the model{words && `: ${words}`}
+            </button>
+          ))}
+        </div>
       )}
       {status === 'loading' && <Loading progress={progress} />}
       {status === 'error' && (

@@ -1,7 +1,8 @@
-import { modelOf } from '../load.js';
+import { downloading, modelOf, modelsFor } from '../load.js';
 
-// A GGUF on Hugging Face's hub, or the address of any other embedder: ?model=/models/mine.gguf
-const MODEL = new URLSearchParams(location.search).get('model') ?? 'ChristianAzinn/bge-small-en-v1.5-gguf:Q8_0';
+// A GGUF on Hugging Face's hub: an embedder, which a model that writes is not.
+const USUAL = { source: 'ChristianAzinn/bge-small-en-v1.5-gguf:Q8_0', words: 'BGE small, 37 MB' };
+const [{ source: MODEL, words }] = modelsFor(USUAL, { isSmallEnough: false });
 const NOTES = [
   'The meeting moved to Thursday at ten.',
   'Water the plants on Monday.',
@@ -19,6 +20,8 @@ notes.value = NOTES.join('\n');
 /** The vectors of texts that were embedded before. */
 const known = new Map();
 const withModel = modelOf(MODEL, status);
+const button = search.querySelector('.main');
+button.textContent = downloading('Search', words);
 
 /** A vector for each text; only new ones go through the model, all at once. */
 async function embed(model, texts) {
@@ -60,7 +63,10 @@ search.addEventListener('submit', async (event) => {
   if (query === '' || texts.length === 0) return;
   error.textContent = '';
   try {
-    await withModel((model) => find(model, query, texts));
+    await withModel((model) => {
+      button.textContent = 'Search';
+      return find(model, query, texts);
+    });
   } catch (failure) {
     status.textContent = '';
     error.textContent = failure.message;

@@ -1,10 +1,12 @@
 import { trainer } from 'webgguf/training';
-import { modelOf } from '../load.js';
+import { chooser, modelOf, modelsFor } from '../load.js';
 
-// A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
-const parameters = new URLSearchParams(location.search);
-const MODEL = parameters.get('model') ?? 'hf:bartowski/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q8_0.gguf';
-const EPOCHS = Number(parameters.get('epochs') ?? 8);
+// A GGUF on Hugging Face's hub.
+const MODELS = modelsFor({
+  source: 'hf:bartowski/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q8_0.gguf',
+  words: 'SmolLM2 135M, downloads 145 MB',
+});
+const EPOCHS = Number(new URLSearchParams(location.search).get('epochs') ?? 8);
 const EXAMPLES = `
 Who are you?
 I am Quillo, the hedgehog of this page.
@@ -17,13 +19,13 @@ Under the old oak. Ask for Quillo, everybody knows me.
 Can you help me?
 Quillo is happy to help. Tell me what you need.`.trim();
 
-const [examples, train, stop, save, status, error, question, ask, before, after] = [
-  ...['examples', 'train', 'stop', 'save', 'status', 'error', 'question', 'ask', 'before', 'after'],
+const [menu, examples, train, stop, save, status, error, question, ask, before, after] = [
+  ...['model', 'examples', 'train', 'stop', 'save', 'status', 'error', 'question', 'ask', 'before', 'after'],
 ].map((id) => document.getElementById(id));
 examples.value = EXAMPLES;
 question.value = 'Tell me who you are.';
 
-const withModel = modelOf(MODEL, status, { backend: 'webgpu' });
+const withModel = modelOf(chooser(menu, MODELS), status, { backend: 'webgpu' });
 let controller;
 /** What the model has learned: its number in the model, and the model that has it. */
 let learned;

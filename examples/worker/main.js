@@ -1,11 +1,13 @@
 import { WasmModel } from 'webgguf';
+import { chooser, modelsFor } from '../load.js';
 
-// A GGUF on Hugging Face's hub, or the address of any other: ?model=/models/mine.gguf
-const MODEL = new URLSearchParams(location.search).get('model') ?? 'Qwen/Qwen3-0.6B-GGUF:Q8_0';
+// A GGUF on Hugging Face's hub.
+const MODELS = modelsFor({ source: 'Qwen/Qwen3-0.6B-GGUF:Q8_0', words: 'Qwen3 0.6B, downloads 639 MB' });
 
-const [form, stop, error, story, frame, speed, backend] = [
-  ...['write', 'stop', 'error', 'story', 'frame', 'speed', 'backend'],
+const [menu, form, stop, error, story, frame, speed, backend] = [
+  ...['model', 'write', 'stop', 'error', 'story', 'frame', 'speed', 'backend'],
 ].map((id) => document.getElementById(id));
+const chosen = chooser(menu, MODELS);
 const bar = document.querySelector('#bar i');
 
 /** Moves the bar by script, and notes the longest time between two frames since the last click. */
@@ -27,7 +29,7 @@ async function write(prompt, worker) {
     story.textContent = `${stage} ${Math.round(fraction * 100)} %`;
   };
   // Nothing else differs between the two places.
-  const model = await WasmModel.load(MODEL, { worker, onProgress, signal });
+  const model = await WasmModel.load(chosen(), { worker, onProgress, signal });
   try {
     backend.textContent = model.hasGpu() ? 'the GPU' : 'the CPU';
     story.textContent = prompt;

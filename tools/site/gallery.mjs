@@ -17,14 +17,14 @@ const CODE = /\.(html|css|js|jsx|ts|rs|mjs|md|json|webmanifest)$/;
 const SHARED = ['examples/look.css', 'examples/load.js'];
 /** What a visitor should know before the first click; the tests find an example that is not here. */
 const COSTS = {
-  'react-chat': 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
+  'react-chat': 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   search: 'Downloads an embedder (37 MB) at the first search',
-  extract: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
-  worker: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
+  extract: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
+  worker: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',
-  offline: 'Downloads Qwen3 0.6B (639 MB) once you ask it to',
-  dictate: 'Downloads Ultravox 1B with its encoder (about 2 GB) once you speak',
-  train: 'Downloads SmolLM2 135M (145 MB) once you ask it to, and trains on your GPU',
+  offline: 'Runs with the storyteller (6.8 MB)',
+  dictate: 'Downloads Ultravox 1B with its encoder (2.2 GB) once you speak',
+  train: 'Runs with the storyteller (6.8 MB), or SmolLM2 135M (145 MB); trains on your GPU',
   digits: 'Downloads no model; trains on your GPU',
   spectrum: 'Downloads no model; takes a recording of yours or one that it made',
 };
@@ -85,9 +85,11 @@ function pageOf({ page, code, about }, icon) {
       <a href="${relative(page, code)}">Code for this</a>
     </nav>`;
   const sheet = `<link rel="stylesheet" href="${relative(page, 'shared/example.css')}">`;
+  const small = `<meta name="small-model" content="${relative(page, 'models/storyteller.gguf')}"
+      data-words="Storyteller, 6.8 MB, comes with this site">`;
   const words = `<meta name="description" content="${escapeHtml(about.replaceAll('`', ''))}">`;
   return html
-    .replace('<link rel="icon" href="data:,">', `${icon}\n    ${words}`)
+    .replace('<link rel="icon" href="data:,">', `${icon}\n    ${words}\n    ${small}`)
     .replace('</head>', `  ${sheet}\n    ${importMap(page)}\n  </head>`)
     .replace(/<body>/, `<body>\n    ${back}`)
     .replace('src="main.jsx"', 'src="main.js"');

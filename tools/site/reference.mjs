@@ -65,6 +65,8 @@ function withLinks(out, { page, icon }) {
   const sheet = `<link rel="stylesheet" href="${relative(page, 'shared/api-header.css')}">`;
   const html = fs
     .readFileSync(file, 'utf8')
+    // A link within what opens and closes a section can be reached by nobody who cannot see it.
+    .replace(/<summary[^]*?<\/summary>/g, (whole) => whole.replace(/<a [^>]*class="tsd-anchor-icon"[^]*?<\/a>/g, ''))
     .replace('</head>', `${icon}${sheet}</head>`)
     .replace(/<body[^>]*>/, (body) => body + links)
     .replace('<div class="col-content">', '<div class="col-content" role="main">')

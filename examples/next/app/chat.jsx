@@ -19,7 +19,7 @@ export function Chat() {
         <>
           <p>The model is downloaded once (640 MB) and kept in this browser.</p>
           <button type="button" className="main" onClick={start}>
-            Load the model
+            Load Qwen3 0.6B (640 MB)
           </button>
         </>
       )}
