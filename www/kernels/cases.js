@@ -7,7 +7,42 @@ import { referenceCases } from './tensor-cases.js';
 const HARNESS = new URL('../harness/webgguf.js', import.meta.url);
 const PACKAGE = new URL('../../dist/index.js', import.meta.url);
 
-const missing = (what, error) => `${what} could not be loaded (${error.message}); npm start builds it`;
+/** What the server says of the harness: whether it is built, being built, and by which command. */
+const STATUS = new URL('../harness/status.json', import.meta.url);
+/** Milliseconds between two questions to the server while the harness is being built. */
+const PATIENCE = 2000;
+
+const missing = (what, error, command = 'npm start') =>
+  `${what} could not be loaded (${error.message}); ${command} builds it`;
+
+/** What the server says of the harness; nothing where it says nothing. */
+async function statusOf() {
+  const response = await fetch(STATUS, { cache: 'no-store' }).catch(() => undefined);
+  return response?.json().catch(() => undefined);
+}
+
+/**
+ * The module of the harness. Where the server builds it, `say` tells that, and it is waited for.
+ */
+async function harnessModule(say) {
+  for (let attempt = 0; ; attempt += 1) {
+    // A browser asks for an address that has failed no second time.
+    const url = attempt === 0 ? HARNESS.href : `${HARNESS.href}?${attempt}`;
+    const [module, error] = await import(url).then(
+      (found) => [found],
+      (failure) => [undefined, failure],
+    );
+    if (module) return module;
+    let status = await statusOf();
+    if (!status?.building) throw Object.assign(error, { command: status?.command, reason: status?.error });
+    while (status?.building) {
+      say('The kernels are being built, which takes some minutes. This page goes on once they are there.');
+      await new Promise((resolve) => setTimeout(resolve, PATIENCE));
+      status = await statusOf();
+    }
+    say('Opening the GPU');
+  }
+}
 
 /** A case that could not be measured has no numbers. */
 function measured(result) {
@@ -20,8 +55,8 @@ function measured(result) {
 export const READING = 'reading';
 
 /** The harness's cases, its facts, its rules and what it measures the reading speed with. */
-async function openHarness() {
-  const glue = await import(HARNESS);
+async function openHarness(say) {
+  const glue = await harnessModule(say);
   await glue.default();
   const harness = await glue.Harness.open();
   const rows = harness.list().map(({ kernel, variant, case: name }, index) => ({
@@ -69,15 +104,18 @@ function sample(rows, each) {
 /**
  * All cases that can be run here, and what could not be opened in `notes`.
  * @param {{seed: number, only: string[], variant: string, each: number}} asked
+ * @param {(words: string) => void} say what the page waits for
  */
-export async function openCases({ seed, only, variant, each }) {
+export async function openCases({ seed, only, variant, each }, say) {
   const notes = [];
   const kept = (what) => (error) => {
     console.error(error);
-    notes.push(error?.code ? `${what}: ${error.message}` : missing(what, error));
+    const { code, message, command, reason } = error ?? {};
+    if (reason) notes.push(`${what} was not built: ${reason}`);
+    else notes.push(code ? `${what}: ${message}` : missing(what, error, command));
     return { rows: [], error };
   };
-  const harness = await openHarness().catch(kept('the harness'));
+  const harness = await openHarness(say).catch(kept('the harness'));
   const references = await openReferences(seed).catch(kept('the package'));
   if (harness.error && references.error) throw Object.assign(new Error(notes.join('; ')), { code: harness.error.code });
   const all = [...harness.rows, ...references.rows];

@@ -251,7 +251,7 @@ addEventListener('hashchange', openLinked);
 async function start() {
   settings = settingsOf(new URLSearchParams(location.search));
   $('seed').textContent = settings.seed;
-  const opened = await openCases(settings);
+  const opened = await openCases(settings, say);
   ({ rows, facts } = opened);
   table = new CaseTable($('groups'), rows, run);
   readingCard = new ReadingCard(opened.reading, facts);

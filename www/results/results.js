@@ -79,9 +79,10 @@ function makeHead() {
 }
 
 function rowElement(row) {
-  const cells = COLUMNS.map(({ cell, className = '' }, i) => {
-    const name = i === 0 ? 'th' : 'td';
-    return make(name, { className, ...(i === 0 && { scope: 'row' }) }, ...cell(row));
+  const cells = COLUMNS.map(({ words, cell, className = '' }, i) => {
+    const made = make(i === 0 ? 'th' : 'td', { className, ...(i === 0 && { scope: 'row' }) }, ...cell(row));
+    made.dataset.words = words; // where there is no room for columns
+    return made;
   });
   return make('tr', { className: row === shown.linked ? 'theirs' : '' }, ...cells);
 }
