@@ -23,10 +23,13 @@ const OTHER = `http://127.0.0.1:${elsewhere.address().port}`;
 /** Opens `path` with the hub in reach of nobody; returns the page, and what the hub was asked. */
 async function open(path, context) {
   const hub = [];
-  await context.route(({ hostname }) => /(^|\.)(huggingface|hf)\.co$/.test(hostname), (route) => {
-    hub.push(route.request().url());
-    return route.abort();
-  });
+  await context.route(
+    ({ hostname }) => /(^|\.)(huggingface|hf)\.co$/.test(hostname),
+    (route) => {
+      hub.push(route.request().url());
+      return route.abort();
+    },
+  );
   const page = await openPage(context, site.url + path);
   return { page, hub };
 }
