@@ -68,22 +68,12 @@ impl fmt::Debug for Grid {
 }
 
 /// 256 entries of four magnitudes.
-pub static IQ3_XXS: Grid = Grid {
-    codes: IQ3_XXS_CODES,
-    width: 4,
-    values: &[4, 12, 20, 28, 36, 44, 52, 62],
-    words: 256,
-    form: Form::Bytes,
-};
+pub static IQ3_XXS: Grid =
+    Grid { codes: IQ3_XXS_CODES, width: 4, values: &[4, 12, 20, 28, 36, 44, 52, 62], words: 256, form: Form::Bytes };
 
 /// 512 entries of four magnitudes.
-pub static IQ3_S: Grid = Grid {
-    codes: IQ3_S_CODES,
-    width: 4,
-    values: &[1, 3, 5, 7, 9, 11, 13, 15],
-    words: 512,
-    form: Form::Codes,
-};
+pub static IQ3_S: Grid =
+    Grid { codes: IQ3_S_CODES, width: 4, values: &[1, 3, 5, 7, 9, 11, 13, 15], words: 512, form: Form::Codes };
 
 /// Entries of eight magnitudes.
 const fn of_magnitudes(codes: Codes) -> Grid {
@@ -100,8 +90,7 @@ pub static IQ2_XS: Grid = of_magnitudes(IQ2_XS_CODES);
 pub static IQ2_S: Grid = of_magnitudes(IQ2_S_CODES);
 
 /// 2048 entries of eight values with their signs, for IQ1_S and IQ1_M.
-pub static IQ1: Grid =
-    Grid { codes: IQ1_S_CODES, width: 8, values: &[-1, 0, 1], words: 1024, form: Form::Pairs };
+pub static IQ1: Grid = Grid { codes: IQ1_S_CODES, width: 8, values: &[-1, 0, 1], words: 1024, form: Form::Pairs };
 
 impl Grid {
     /// The code of value `i` of an entry.

@@ -91,7 +91,7 @@ impl Device {
             ..Default::default()
         };
         let adapter = platform::adapter(&instance, &options).await;
-        let adapter = adapter.map_err(|e| unavailable(platform::no_adapter(&e)))?;
+        let adapter = adapter.map_err(unavailable)?;
         if let Some(missing) = missing(&adapter.limits()) {
             return Err(unavailable(missing));
         }

@@ -31,6 +31,8 @@ pub struct WasmModel {
     /// The engine's stop flag, which can be set while a generation borrows the engine.
     stop: Rc<Cell<bool>>,
     pub(super) siblings: Siblings,
+    /// Of what `load` gave: why it runs on the CPU, where the page left that open.
+    why_cpu: Option<String>,
 }
 
 /// Mirrors `WasmGenerateOptions` in `js/wasm/webgguf.d.ts`, without the sampler's options.
@@ -108,8 +110,8 @@ impl WasmModel {
     ) -> Promise {
         promise(async move {
             let options = from_value(options, "options")?;
-            let loaded = load(sources, options, on_progress, device).await?;
-            Ok(Self::new(loaded, Siblings::default()))
+            let (loaded, why_cpu) = load(sources, options, on_progress, device).await?;
+            Ok(Self { why_cpu, ..Self::new(loaded, Siblings::default()) })
         })
     }
 
@@ -131,7 +133,9 @@ impl WasmModel {
 
     /// What the model is and where it runs.
     pub fn info(&self) -> Result<JsValue, JsValue> {
-        to_value(&Info::of(&*self.engine.try_borrow().map_err(|_| busy())?))
+        let mut info = Info::of(&*self.engine.try_borrow().map_err(|_| busy())?);
+        info.backend_reason = self.why_cpu.clone();
+        to_value(&info)
     }
 
     /// Converts `text` to token ids.
@@ -354,7 +358,7 @@ impl WasmModel {
         };
         let engine = Rc::new(RefCell::new(loaded));
         siblings.join(&engine);
-        Self { engine, tokenizer, stop, siblings }
+        Self { engine, tokenizer, stop, siblings, why_cpu: None }
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Info {
     chat_template: Option<String>,
     tool_template: Option<String>,
     backend: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) backend_reason: Option<String>,
     adapter: String,
     features: Vec<String>,
     gpu_bytes: u64,
@@ -112,6 +114,7 @@ impl Info {
             chat_template: tokenizer.chat_template().map(str::to_owned),
             tool_template: tokenizer.tool_template().map(str::to_owned),
             backend: if device.is_some() { "webgpu" } else { "cpu" },
+            backend_reason: None,
             adapter: adapter.map(|facts| facts.name.clone()).unwrap_or_default(),
             features: adapter.map(|facts| facts.features.clone()).unwrap_or_default(),
             gpu_bytes: on_gpu.bytes,

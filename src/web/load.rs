@@ -206,7 +206,7 @@ pub async fn load_encoder(
     let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
     let job =
         Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
-    let device = open(options.backend, device).await?;
+    let device = open(options.backend, device).await?.device;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     match job.run(device.zip(caps), readers, &mut progress).await? {
         Run::Embed(encoder) => Ok(encoder),
@@ -214,13 +214,14 @@ pub async fn load_encoder(
     }
 }
 
-/// Loads a model from the parts of one file, onto `device` where one is given.
+/// Loads a model from the parts of one file, onto `device` where one is given; and says why it runs on the CPU, where the
+/// caller left that open.
 pub async fn load(
     sources: Vec<ByteSource>,
     options: LoadOptions,
     report: Function,
     device: Option<DeviceHandle>,
-) -> Result<Loaded, JsValue> {
+) -> Result<(Loaded, Option<String>), JsValue> {
     let opened = Opened::read(sources, (options.pooling, false), report).await?;
     let Opened { gguf, mut config, mut matched, readers, mut progress } = opened;
     if config.encoder.is_some() {
@@ -239,7 +240,7 @@ pub async fn load(
     let tune = options.tune.dyn_into::<Function>().ok();
     let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
-    let device = open(options.backend, device).await?;
+    let Opening { device, why_cpu } = open(options.backend, device).await?;
     config.predicts_next &= options.mtp != Some(false) && device.is_some() && room.drafts && room.sequences == 1;
     if !config.predicts_next {
         matched.retain(|(_, spec)| spec.layer.is_none_or(|layer| layer < config.layers));
@@ -260,10 +261,11 @@ pub async fn load(
         lane.model().expect(&ids.collect::<Vec<_>>()).await.map_err(to_js)?;
     }
     progress.stage("ready", 1, 1)?;
-    Ok(match run {
+    let loaded = match run {
         Run::Text(session) => Loaded::Text(Engine::new(session, tokenizer)),
         Run::Embed(embedder) => Loaded::Embed(EmbedEngine::new(embedder, tokenizer)),
-    })
+    };
+    Ok((loaded, why_cpu))
 }
 
 fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error> {
@@ -312,18 +314,36 @@ pub fn context_length(asked: Option<f64>, drafts_for: Option<usize>, config: &Mo
     Ok(asked as usize)
 }
 
-/// The device to load on, or `None` for the CPU. A device that the caller gives is always used.
-pub async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Option<Rc<Device>>, JsValue> {
-    if let Some(DeviceHandle { device, .. }) = given {
-        return Ok(Some(device));
+/// Where a model is to run.
+pub struct Opening {
+    /// The device to load on, or `None` for the CPU.
+    pub device: Option<Rc<Device>>,
+    /// Why the CPU, where the caller left that open.
+    pub why_cpu: Option<String>,
+}
+
+impl From<Device> for Opening {
+    fn from(device: Device) -> Self {
+        Self { device: Some(device.into()), why_cpu: None }
     }
+}
+
+/// Chooses where a model is to run. A device that the caller gives is always used.
+pub async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Opening, JsValue> {
+    if let Some(DeviceHandle { device, .. }) = given {
+        return Ok(Opening { device: Some(device), why_cpu: None });
+    }
+    let cpu = |why: &str| Ok(Opening { device: None, why_cpu: Some(why.to_owned()) });
     match choice {
-        Choice::Cpu => Ok(None),
-        Choice::Webgpu => Device::open().await.map(|device| Some(device.into())).map_err(to_js),
+        Choice::Cpu => Ok(Opening { device: None, why_cpu: None }),
+        Choice::Webgpu => Device::open().await.map(Opening::from).map_err(to_js),
         Choice::Auto => match Device::open().await {
             // A software adapter runs shaders on the CPU, where the CPU path is many times faster.
-            Ok(device) => Ok(Some(device.into()).filter(|device: &Rc<Device>| !device.adapter.software)),
-            Err(error) if error.code() == ErrorCode::WebgpuUnavailable => Ok(None),
+            Ok(device) if device.adapter.software => {
+                cpu("the only GPU adapter is a software one, on which a model is slower than on the CPU")
+            }
+            Ok(device) => Ok(device.into()),
+            Err(error) if error.code() == ErrorCode::WebgpuUnavailable => cpu(error.message()),
             Err(error) => Err(to_js(error)),
         },
     }

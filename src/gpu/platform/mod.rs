@@ -7,8 +7,8 @@ mod native;
 mod web;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) use native::{Compiled, Request, accepted, adapter, instance, no_adapter, respond, run};
+pub(super) use native::{Compiled, Request, accepted, adapter, instance, respond, run};
 #[cfg(target_arch = "wasm32")]
 pub use web::Ahead;
 #[cfg(target_arch = "wasm32")]
-pub(super) use web::{Compiled, Request, accepted, adapter, instance, no_adapter, respond, run};
+pub(super) use web::{Compiled, Request, accepted, adapter, instance, respond, run};

@@ -32,17 +32,13 @@ pub fn instance() -> Result<wgpu::Instance> {
 /// The machine's adapter.
 ///
 /// # Errors
-/// What wgpu says where there is none.
+/// Why there is none, as wgpu says it.
 pub async fn adapter(
     instance: &wgpu::Instance,
     options: &wgpu::RequestAdapterOptions<'_, '_>,
-) -> std::result::Result<wgpu::Adapter, wgpu::RequestAdapterError> {
-    instance.request_adapter(options).await
-}
-
-/// Says that there is no adapter.
-pub fn no_adapter(error: &wgpu::RequestAdapterError) -> String {
-    format!("this machine offers no GPU adapter: {error}")
+) -> std::result::Result<wgpu::Adapter, String> {
+    let found = instance.request_adapter(options).await;
+    found.map_err(|error| format!("this machine offers no GPU adapter: {error}"))
 }
 
 /// What a device is asked for, and what its adapter says.

@@ -9,6 +9,7 @@ use crate::gpu::device::AdapterFacts;
 use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
 use crate::kernels::tuned::Tuned;
 use crate::{Error, ErrorCode, Result};
+use wasm_bindgen::JsCast;
 
 /// The optional WebGPU features that some variant uses, and what `js/tuning/index.ts` measures with.
 const WANTED: [&str; 4] = ["shader-f16", "subgroups", SUBGROUP_MATRIX, "timestamp-query"];
@@ -35,21 +36,26 @@ pub fn instance() -> Result<wgpu::Instance> {
 /// compatibility mode. Kernels need nothing that this mode leaves out, but for limits, which `Device::open` checks.
 ///
 /// # Errors
-/// What wgpu says where there is none.
+/// Why there is none: the browser has none, throws, or does not answer.
 pub async fn adapter(
     instance: &wgpu::Instance,
     options: &wgpu::RequestAdapterOptions<'_, '_>,
-) -> std::result::Result<wgpu::Adapter, wgpu::RequestAdapterError> {
-    if let Ok(adapter) = instance.request_adapter(options).await {
-        return Ok(adapter);
+) -> std::result::Result<wgpu::Adapter, String> {
+    for level in ["core", "compatibility"] {
+        let facts =
+            shim::ask_for_adapter(level).await.map_err(|_| "the browser was asked for no adapter".to_owned())?;
+        let facts = facts.unchecked_ref();
+        let why = shim::text(facts, "why");
+        if !why.is_empty() {
+            return Err(format!("the browser gave no WebGPU adapter: {why}"));
+        }
+        if shim::flag(facts, "isFound")
+            && let Ok(adapter) = instance.request_adapter(options).await
+        {
+            return Ok(adapter);
+        }
     }
-    shim::arm_compatibility();
-    instance.request_adapter(options).await
-}
-
-/// Says that there is no adapter.
-pub fn no_adapter(_: &wgpu::RequestAdapterError) -> String {
-    "this browser offers no WebGPU adapter".into()
+    Err("this browser offers no WebGPU adapter".into())
 }
 
 /// What a device is asked for, and what its adapter says: an object that the request fills.

@@ -18,7 +18,8 @@ export function armRequestDevice(wanted) {
     prototype.requestDevice = original;
     const asked = [...(descriptor.requiredFeatures ?? [])];
     const added = wanted.filter((name) => this.features.has(name) && !asked.includes(name));
-    const device = await original.call(this, { ...descriptor, requiredFeatures: [...asked, ...added] });
+    const request = () => original.call(this, { ...descriptor, requiredFeatures: [...asked, ...added] });
+    const device = await within(request, (late) => late?.destroy());
     const info = this.info ?? {};
     for (const key of ['vendor', 'architecture', 'device', 'description']) facts[key] = String(info[key] ?? '');
     facts.subgroupMinSize = Number(info.subgroupMinSize ?? 0);
@@ -32,16 +33,55 @@ export function armRequestDevice(wanted) {
   return facts;
 }
 
+/** Seconds that a browser may take to answer: the drivers of some virtual GPUs never do. */
+const PATIENCE = 15;
+
 /**
- * Makes the next `requestAdapter` ask for an adapter that has no more than WebGPU's compatibility mode, as devices with
- * OpenGL ES alone have it. wgpu cannot ask for that.
+ * What `request` gives; rejects where no answer comes in time. Seconds are counted one by one, so that the time that a
+ * page was put away is none. `drop` gets what comes too late.
  */
-export function armCompatibility() {
-  const prototype = globalThis.GPU?.prototype;
-  if (!prototype) return;
-  const original = prototype.requestAdapter;
-  prototype.requestAdapter = function (options = {}) {
-    prototype.requestAdapter = original;
-    return original.call(this, { ...options, featureLevel: 'compatibility' });
+async function within(request, drop) {
+  let timer;
+  let seconds = 0;
+  const late = new Promise((_, reject) => {
+    timer = setInterval(() => {
+      seconds += 1;
+      if (seconds === PATIENCE) reject(new Error(`no answer for ${PATIENCE} s`));
+    }, 1000);
+  });
+  try {
+    const answer = Promise.resolve(request());
+    late.catch(() => answer.then(drop).catch(() => {}));
+    return await Promise.race([answer, late]);
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/**
+ * Asks for an adapter, which wgpu's next `requestAdapter` then gets: of this `featureLevel`, since wgpu cannot ask for
+ * `compatibility`, which is for devices with OpenGL ES alone. Resolves to an object that has `isFound`, or `why` where
+ * the browser throws or does not answer.
+ */
+export async function askForAdapter(featureLevel) {
+  const { gpu } = navigator;
+  let adapter;
+  try {
+    adapter = await within(() => gpu.requestAdapter({ powerPreference: 'high-performance', featureLevel }));
+  } catch (error) {
+    return { why: String(error?.message ?? error) };
+  }
+  if (adapter) answerNext(gpu, adapter);
+  return { isFound: Boolean(adapter) };
+}
+
+/** Lets the next `requestAdapter` give `adapter`; where a page has made that impossible, the next call asks again. */
+function answerNext(gpu, adapter) {
+  const own = Object.getOwnPropertyDescriptor(gpu, 'requestAdapter');
+  const value = async () => {
+    if (own) Object.defineProperty(gpu, 'requestAdapter', own);
+    else delete gpu.requestAdapter;
+    return adapter;
   };
+  Reflect.defineProperty(gpu, 'requestAdapter', { value, configurable: true, writable: true });
 }

@@ -9,9 +9,10 @@ extern "C" {
     #[wasm_bindgen(js_name = armRequestDevice)]
     pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
 
-    /// Makes the next request for an adapter one for WebGPU's compatibility mode.
-    #[wasm_bindgen(js_name = armCompatibility)]
-    pub fn arm_compatibility();
+    /// Asks for an adapter of this level of features, which the next `requestAdapter` then gives. The object has
+    /// `isFound`, or `why` where the browser failed.
+    #[wasm_bindgen(js_name = askForAdapter, catch)]
+    pub async fn ask_for_adapter(feature_level: &str) -> Result<JsValue, JsValue>;
 }
 
 #[wasm_bindgen(module = "/src/gpu/platform/web/compile_pipelines.js")]
