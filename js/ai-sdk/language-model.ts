@@ -53,7 +53,7 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
     const { abortSignal: signal, includeRawChunks = false } = options;
     const { request, warnings } = requestOf(options);
     const model = await this.#lazy.load(signal);
-    const followable = withFollowable(request, model.info.chatTemplate, warnings);
+    const followable = withFollowable(request, model.info.toolTemplate ?? model.info.chatTemplate, warnings);
     const streamed = { ...followable, stream: true as const, stream_options: { include_usage: true } };
     const chunks = await model.chat.completions.create(streamed, { signal, onProgress: this.#onProgress });
     return { warnings, parts: this.#parts(chunks, signal, includeRawChunks) };

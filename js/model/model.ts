@@ -119,8 +119,8 @@ export class WasmModel {
     // Where code cannot be fetched any more (a service worker), nothing is said about tools.
     const signs = onDemand.signs().catch(() => undefined);
     const engine = await Place.load(source, others);
-    const { chatTemplate } = engine.info;
-    const tools = chatTemplate === undefined ? undefined : (await signs)?.toolsOf(chatTemplate);
+    const template = engine.info.toolTemplate ?? engine.info.chatTemplate;
+    const tools = template === undefined ? undefined : (await signs)?.toolsOf(template);
     const warn = warner(checked.onWarning);
     if (tools === false) warn({ code: 'tools', message: UNKNOWN_CALLS });
     const model = new WasmModel(engine, tools, warn);

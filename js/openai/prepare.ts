@@ -87,12 +87,13 @@ export async function prepare(
 }
 
 /** The beginning of an answer in a prompt: control tokens in its prefix and in the name of a tool are text. */
-async function asText(model: WasmModel, begun: string, prefix = '', { mode, tools }: Choice): Promise<string> {
+async function asText(model: WasmModel, begun: string, given = '', { mode, tools }: Choice): Promise<string> {
   const [only] = mode === 'required' ? tools : [];
+  const prefix = begun.endsWith(given) ? given : '';
   const own = begun.slice(0, begun.length - prefix.length);
   const name = only?.function.name ?? '';
   const isPlain = /^[\w-]*$/.test(name) || !own.includes(name);
-  const call = isPlain ? own : own.replace(name, await model.protectedText(name, false));
+  const call = isPlain ? own : own.split(name).join(await model.protectedText(name, false));
   return call + (prefix && (await model.protectedText(prefix, true)));
 }
 

@@ -189,12 +189,13 @@ test('what an answer is made to begin with is text', async () => {
   assert.ok(begun.endsWith(HOSTILE_TEXT), 'as the reader and the grammar see it');
   assert.ok(prompt.endsWith(INERT), prompt);
   assert.ok((await prepare(model, body, { prefix: 'Once upon' })).prompt.endsWith('Once upon'));
-  const tools = [toolOf(`f${HOSTILE_TEXT}`, 'd'), toolOf('g', 'd')];
-  const choice = { type: 'function', function: { name: tools[0].function.name } };
-  const forced = await prepare(model, { ...body, tools, tool_choice: choice }).catch((error) => error);
-  // A name that the interface refuses cannot be forced at all.
-  if (forced.prompt) assert.ok(forced.prompt.slice(-forced.begun.length - 2).includes(INERT), forced.prompt);
-  else assert.equal(forced.code, 'invalid_argument');
+  // What `replace` takes for a pattern is part of a name, too.
+  for (const name of [`f${HOSTILE_TEXT}`, `$&${HOSTILE_TEXT}`]) {
+    const tools = [toolOf(name, 'd'), toolOf('g', 'd')];
+    const forced = await prepare(model, { ...body, tools, tool_choice: { type: 'function', function: { name } } });
+    assert.ok(forced.begun.includes(name));
+    assert.ok(forced.prompt.slice(-forced.begun.length - 2).includes(name.replace(HOSTILE_TEXT, INERT)), forced.prompt);
+  }
   await model.free();
 });
 
