@@ -135,7 +135,10 @@ async function bundleTraining() {
   const shared = {
     name: 'shared',
     // The worker's WebAssembly has what rare.js gives, if the model needs it.
-    setup: ({ onResolve }) => onResolve({ filter: /\/wasm\/(instance|rare)\.js$/ }, () => ({ path: classes })),
+    setup: ({ onResolve }) =>
+      onResolve({ filter: /\/(instance|rare)\.js$/ }, ({ path: file, resolveDir }) =>
+        path.dirname(path.join(resolveDir, file)) === path.join(DIST, 'wasm') ? { path: classes } : undefined,
+      ),
   };
   await bundle({
     ...{ entryPoints: [path.join(folder, 'in-worker.js')], outfile: path.join(folder, 'training-worker.js') },

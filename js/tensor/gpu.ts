@@ -4,7 +4,6 @@
  */
 import { type DType, type PlainDType, type TensorData, checkDType, describe, dtypeOf, toBytes } from './dtypes.js';
 import { fetched } from '../engine/fetched.js';
-import { later } from '../engine/later.js';
 import { fromWasm, guarded, invalidArgument, WebggufError } from '../errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
@@ -164,7 +163,7 @@ throughProxies(Gpu);
  * tensor may have any format, so those of rare formats come with them.
  */
 async function fetchShaders(): Promise<string> {
-  await giveRare(later.rare);
+  await giveRare(() => import('../wasm/rare.js'));
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {
