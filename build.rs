@@ -70,7 +70,8 @@ fn write_grids(out: &Path, are_held: bool) {
     for file in files {
         let stem = file.file_stem().expect("a file has a name").to_string_lossy().to_uppercase();
         let codes = fs::read(&file).expect("a grid can be read");
-        let _ = writeln!(places, "const {stem}_CODES: Codes = Codes {{ at: {}, bytes: {} }};", bytes.len(), codes.len());
+        let _ =
+            writeln!(places, "const {stem}_CODES: Codes = Codes {{ at: {}, bytes: {} }};", bytes.len(), codes.len());
         bytes.extend(codes);
     }
     let held = if are_held { "include_bytes!(concat!(env!(\"OUT_DIR\"), \"/grids.bin\"))" } else { "&[]" };
