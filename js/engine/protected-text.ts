@@ -42,7 +42,8 @@ function mapped<T>(data: T, change: (text: string) => string): T {
   const inner = (value: unknown): unknown => {
     if (typeof value === 'string') return change(value);
     if (Array.isArray(value)) return value.map(inner);
-    if (typeof value !== 'object' || value === null) return value;
+    if (value instanceof Map) return new Map([...value].map(([key, item]) => [change(key as string), inner(item)]));
+    if (typeof value !== 'object' || value === null || value instanceof Number) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [change(key), inner(item)]));
   };
   return inner(data) as T;

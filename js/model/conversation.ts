@@ -2,6 +2,7 @@
  * A checked copy of a conversation, as chat templates get it.
  */
 import { invalidArgument } from '../errors.js';
+import { exactJson } from './exact-json.js';
 import { show, templateOptions } from '../options.js';
 import { withParameters } from './schema.js';
 import type { ChatTemplateOptions, Message } from '../types.js';
@@ -129,8 +130,8 @@ function argumentsOf(value: unknown): unknown {
   if (value === undefined || value === '') return {};
   if (typeof value !== 'string') return value;
   try {
-    const parsed: unknown = JSON.parse(value);
-    return typeof parsed === 'object' && parsed !== null ? plain('arguments', parsed) : value;
+    const parsed = exactJson(value);
+    return parsed instanceof Map || Array.isArray(parsed) ? parsed : value;
   } catch {
     return value;
   }

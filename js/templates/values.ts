@@ -147,6 +147,9 @@ export function fromData(data: unknown): Value {
   // Whole numbers that JSON.stringify would write with an exponent are floats to Python.
   if (typeof data === 'number') return Math.abs(data) < 1e21 ? data || 0 : float(data);
   if (typeof data !== 'object' || data === null) return data as Value;
+  // What `exact-json.ts` has read.
+  if (data instanceof Map) return new Map([...data].map(([key, value]) => [key, fromData(value)]));
+  if (data instanceof Number) return float(Number(data));
   return new Map(Object.entries(data).map(([key, value]) => [key, fromData(value)]));
 }
 
