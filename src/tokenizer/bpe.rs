@@ -1,7 +1,10 @@
 //! Byte pair encoding with ranked merges, over bytes (GPT-2 and most models since) or over characters (Gemma 4).
 
+use std::borrow::Cow;
+
 use super::index::{IndexTable, hash_pair};
 use super::merge::{Merge, Merger, NO_ID, Symbol};
+use super::normal::composed;
 use super::pretokenizers::PreTokenizer;
 use super::split::split;
 use super::vocab::{Spelling, Vocab, push_spelled, shown};
@@ -50,6 +53,8 @@ impl Merges {
 pub(super) struct Bpe {
     merges: Merges,
     words: &'static PreTokenizer,
+    /// Whether texts are composed before they are cut into words.
+    composes: bool,
     /// The piece of every single byte, or [`NO_ID`]; for byte-level BPE.
     bytes: Box<[u32; 256]>,
     /// Byte tokens, for characters without a token; for BPE over characters.
@@ -63,7 +68,7 @@ impl Bpe {
     pub async fn new(
         vocab: &mut Vocab,
         merges: &Strings,
-        words: &'static PreTokenizer,
+        (words, composes): (&'static PreTokenizer, bool),
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<Self> {
         let mut table = Merges::with_room(merges.len());
@@ -86,6 +91,7 @@ impl Bpe {
         Ok(Self {
             merges: table,
             words,
+            composes,
             bytes: Box::new(std::array::from_fn(|byte| vocab.find(&[byte as u8]).unwrap_or(NO_ID))),
             fallback: over_characters.then(|| vocab.byte_tokens()),
             splits_at_spaces: over_characters && vocab.splits_at_spaces(),
@@ -96,7 +102,8 @@ impl Bpe {
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         let mut merger = Merger::default();
         let mut seen = WordCache::new();
-        split(text, self.words.stages, &mut |piece| {
+        let text = if self.composes { composed(text) } else { Cow::Borrowed(text) };
+        split(&text, self.words.stages, &mut |piece| {
             if self.splits_at_spaces {
                 super::words::for_each_word(piece, |word| {
                     seen.encode(word, out, |out| self.encode_word(vocab, word, &mut merger, out));

@@ -11,7 +11,7 @@ use super::unigram::Unigram;
 use super::vocab::{Kind, Spelling, Vocab, shown};
 use super::wordpiece::WordPiece;
 use super::world::World;
-use super::{Model, Tokenizer, unigram, wordpiece};
+use super::{Model, Tokenizer, normal, unigram, wordpiece};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::{Metadata, Strings};
 
@@ -68,7 +68,8 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         Family::SentencePiece => Model::Spm(Spm::new(&vocab, &scores(metadata, &vocab)?, rules.unknown)?),
         Family::ByteLevel | Family::Characters => {
             let merges = required_strings(metadata, "tokenizer.ggml.merges")?;
-            Model::Bpe(Bpe::new(&mut vocab, merges, words, yield_now).await?)
+            let composes = normal::composes(metadata.str(PRE)?.unwrap_or_default());
+            Model::Bpe(Bpe::new(&mut vocab, merges, (words, composes), yield_now).await?)
         }
         Family::WordPiece => Model::WordPiece(WordPiece {
             pieces: Matcher::new(&vocab, Kind::is_text, yield_now).await,
@@ -147,15 +148,14 @@ fn pre_tokenizer(metadata: &Metadata, family: Family, warnings: &mut Vec<String>
     };
     let Some(name) = name else {
         if family == Family::ByteLevel {
-            warnings.push(format!("{PRE} is missing, words are split by the default rules"));
+            warnings.push(format!("{PRE} is missing: words are split by default rules, and answers may be worse"));
         }
         return Ok(pretokenizers::fallback());
     };
-    Ok(pretokenizers::by_name(name).unwrap_or_else(|| {
-        let name = shown(name.as_bytes());
-        warnings.push(format!("{PRE} is {name}, which is not known: words are split by the default rules"));
-        pretokenizers::fallback()
-    }))
+    pretokenizers::by_name(name).ok_or_else(|| {
+        let message = format!("{PRE} is {}, which is not known: words would be split wrongly", shown(name.as_bytes()));
+        Error::new(ErrorCode::UnsupportedArchitecture, message)
+    })
 }
 
 /// Ids past the last token are left out, as in llama.cpp.

@@ -16,6 +16,7 @@ mod index;
 mod join;
 mod load;
 mod merge;
+mod normal;
 mod pair;
 mod patterns;
 mod plamo;

@@ -104,7 +104,7 @@ impl Vocab {
             }
         }
         vocab.bytes.shrink_to_fit();
-        vocab.index_tokens(tokens, yield_now).await?;
+        vocab.index_tokens(tokens, yield_now).await;
         Ok(vocab)
     }
 
@@ -133,19 +133,18 @@ impl Vocab {
 
     /// Normal tokens go first: where another one has the same bytes, merges mean the normal one. Merges never
     /// arrive at a token that is spelled in another way.
-    async fn index_tokens(&mut self, tokens: &Strings, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
+    async fn index_tokens(&mut self, tokens: &Strings, yield_now: &mut impl AsyncFnMut()) {
         for normal in [true, false] {
             for id in 0..self.len() {
                 let kind = self.kinds[id];
                 if kind.is_text() && (kind == Kind::Normal) == normal && self.is_spelled(kind, tokens.get(id)) {
-                    self.index_token(id as u32, tokens)?;
+                    self.index_token(id as u32);
                 }
                 if id % ITEMS == 0 {
                     yield_now().await;
                 }
             }
         }
-        Ok(())
     }
 
     /// Whether the text of a token is spelled as merges spell it. Gemma's added runs of spaces are not: a text of
@@ -159,21 +158,14 @@ impl Vocab {
         }
     }
 
-    fn index_token(&mut self, id: u32, tokens: &Strings) -> Result<()> {
+    fn index_token(&mut self, id: u32) {
         if self.piece(id).is_empty() {
-            return Ok(());
+            return;
         }
-        let Some(earlier) = self.find(self.piece(id)) else {
+        // Of several tokens with the same bytes the first one is what texts become; each decodes to its own.
+        if self.find(self.piece(id)).is_none() {
             self.index_piece(id);
-            return Ok(());
-        };
-        // Two spellings of the same bytes are allowed, the same text twice is not.
-        let text = tokens.get(id as usize);
-        if text == tokens.get(earlier as usize) {
-            let text = shown(text.unwrap_or_default());
-            return Err(Error::bad_file(format!("tokens {earlier} and {id} have the same text {text}")));
         }
-        Ok(())
     }
 
     fn index_piece(&mut self, id: u32) {

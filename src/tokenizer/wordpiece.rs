@@ -4,6 +4,7 @@
 //! begin a word have U+2581 in front; those that go on with one have lost their `##`.
 
 use super::classes::{Classes, is_control_or_format, is_nonspacing_mark};
+use super::normal::decomposed;
 use super::special::Matcher;
 use super::vocab::Vocab;
 use super::words::{WordCache, for_each_word};
@@ -71,7 +72,7 @@ impl Normalizer {
         };
         let kept = text.chars().filter(|&character| !is_dropped(character));
         if self.strip_accents {
-            let decomposed = decomposed(kept.collect());
+            let decomposed = decomposed(&kept.collect::<String>());
             decomposed.chars().filter(|&character| !is_nonspacing_mark(character)).for_each(push);
         } else {
             kept.for_each(push);
@@ -95,19 +96,6 @@ fn lowered(text: String) -> String {
 #[cfg(not(target_arch = "wasm32"))]
 fn lowered(text: String) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
-}
-
-/// `text` in normalization form D (Unicode Standard Annex 15): letters with accents are letters followed by marks. The
-/// tables are those of JavaScript.
-#[cfg(target_arch = "wasm32")]
-fn decomposed(text: String) -> String {
-    js_sys::JsString::from(text).normalize("NFD").into()
-}
-
-/// The same where there is no JavaScript.
-#[cfg(not(target_arch = "wasm32"))]
-fn decomposed(text: String) -> String {
-    icu_normalizer::DecomposingNormalizerBorrowed::new_nfd().normalize(&text).into_owned()
 }
 
 /// Control characters and what stands for a broken character.
