@@ -317,6 +317,8 @@ export interface Inspected {
   readonly fileBytes: number;
   /** All tensors in the order of the file; `shape` as the file has it, the length of a row first. */
   readonly tensors: readonly { name: string; type: string; shape: readonly number[]; bytes: number }[];
+  /** What the file lacks or asks for and is not done, as {@link ModelInfo.warnings}. */
+  readonly warnings: readonly string[];
   /** The smaller model of the option `draft`; what `gpu` says is without it. */
   readonly draft?: Inspection;
   /** Its encoder of images, with the option `mmproj`; what `gpu` says is without it. */
@@ -473,6 +475,8 @@ export interface ModelInfo {
   readonly threads: number;
   /** Whether its kernels compute what they should on this device. */
   readonly selfCheck: SelfCheck;
+  /** What the file lacks or asks for and is not done; `onWarning` has heard each, with the code `file`. */
+  readonly warnings: readonly string[];
   /** With {@link LoadOptions.tune}: what was found. */
   readonly tuning?: Tuning;
 }

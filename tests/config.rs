@@ -285,7 +285,7 @@ fn vocabulary_and_head_must_agree() {
         refused(webgguf::model::config(&gguf), BadFile, &parts);
     }
     let mut gguf = header(metadata("llama"));
-    gguf.tensors.clear();
+    gguf.tensors = vec![tensor("more", &[32])];
     assert_eq!(webgguf::model::config(&gguf).unwrap().vocab, VOCAB);
 }
 
@@ -710,8 +710,7 @@ fn a_classifier_is_left_out_where_a_text_becomes_a_vector() {
     for vector in [1, 2, 3] {
         assert!(with_classifier(vector).is_ok());
     }
-    // The header had no classifier.
-    refused(with_classifier(4), UnsupportedArchitecture, &["cls.bias", "bert"]);
+    refused(with_keys("bert", &[("pooling_type", Value::U32(4))]), BadFile, &["cls.output.weight is missing"]);
 }
 
 #[test]
@@ -743,4 +742,199 @@ fn activations_of_modern_bert_are_those_that_are_here() {
     for name in ["relu", "reglu"] {
         refused(with(name), UnsupportedArchitecture, &["modern-bert.hidden_activation", "gelu or silu", name]);
     }
+}
+
+/// A file without a note is one whose keys and tensors are all read.
+#[test]
+fn fixtures_ask_for_nothing_that_is_not_done() {
+    let folder = format!("{}/tests/fixtures/models", env!("CARGO_MANIFEST_DIR"));
+    let (mut count, mut wrong) = (0, Vec::new());
+    for entry in std::fs::read_dir(folder).expect("fixtures").flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|end| end != "gguf") {
+            continue;
+        }
+        let file = std::fs::read(&path).expect("a fixture");
+        let mut reader = webgguf::gguf::HeaderReader::new(Some(file.len() as u64));
+        let gguf = reader.push(&file).expect("a header").expect("the whole header");
+        if gguf.split_count().expect("a count") > 1 {
+            continue;
+        }
+        match webgguf::model::config(&gguf) {
+            Ok(config) if config.notes.is_empty() => count += 1,
+            Ok(config) => wrong.push(format!("{}: {:?}", path.display(), config.notes)),
+            Err(error) => wrong.push(format!("{}: {error}", path.display())),
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    assert!(count > 100, "{count} fixtures");
+}
+
+/// Keys of families that are not here, in the file of one that is.
+#[test]
+fn keys_that_change_results_are_refused_by_name() {
+    let one = Value::U32(1);
+    for key in [
+        "prism.hadamard.version",
+        "prism.hadamard.weight_names",
+        "llama.activation.situ_beta",
+        "llama.adapters.count",
+        "llama.attention.compress_ratios",
+        "llama.attention.indexer.top_k",
+        "llama.attention.kv_lora_rank_swa",
+        "llama.attention.output_scale",
+        "llama.attention.value_scale",
+        "llama.attn_res.block_size",
+        "llama.decoder_block_count",
+        "llama.expert_chunk_feed_forward_length",
+        "llama.expert_group_scale",
+        "llama.hash_layer_count",
+        "llama.hrm.h_cycles",
+        "llama.hyper_connection.count",
+        "llama.kda.head_dim",
+        "llama.moe_latent_size",
+        "llama.ple.layers",
+        "llama.router_logit_softcapping",
+        "llama.swiglu_clamp_exp",
+        "llama.swin_norm",
+    ] {
+        for value in [one.clone(), Value::F32(0.5), Value::Bool(true), Value::String("a".into())] {
+            refused(with(key, value), UnsupportedArchitecture, &[key, "not supported"]);
+        }
+        refused(with(key, Value::Array(Array::I32(vec![0, 3]))), UnsupportedArchitecture, &[key]);
+        // That there is none of it changes nothing.
+        for value in [Value::U32(0), Value::Bool(false), Value::F32(0.0), Value::Array(Array::I32(vec![0, 0]))] {
+            assert!(with(key, value).is_ok(), "{key}");
+        }
+    }
+}
+
+/// Gives a model another number.
+type Change = fn(&mut ModelConfig);
+
+/// Keys whose numbers some families read.
+const OTHER_NUMBERS: [(&str, Change); 9] = [
+    ("attn_logit_softcapping", |config| config.attention_soft_cap = Some(5.0)),
+    ("final_logit_softcapping", |config| config.final_soft_cap = Some(5.0)),
+    ("attention.scale", |config| config.attention_scale = Some(5.0)),
+    ("attention.clamp_kqv", |config| config.clamp_qkv = Some(5.0)),
+    ("attention.max_alibi_bias", |config| config.alibi = Some(5.0)),
+    ("attention.temperature_scale", |config| config.attention_temperature = Some(5.0)),
+    ("embedding_scale", |config| config.embedding_scale = Some(5.0)),
+    ("residual_scale", |config| config.residual_scale = Some(5.0)),
+    ("logit_scale", |config| config.logit_scale = Some(5.0)),
+];
+
+/// A number is left out where the family's program is the same with another one, and noted there. Families that have
+/// the number of all their files as a constant say nothing.
+#[test]
+fn numbers_that_a_family_has_no_use_for_are_noted() {
+    let constant = ["bloom", "gemma3n", "minicpm3", "baichuan", "refact", "jais", "jina-bert-v2", "deepseek2"];
+    let mut wrong = Vec::new();
+    for architecture in architectures() {
+        for (key, change) in OTHER_NUMBERS {
+            let Ok(config) = with_keys(architecture, &[(key, Value::F32(3.0))]) else { continue };
+            let mut other = config.clone();
+            change(&mut other);
+            let is_used = webgguf::model::program(&other) != webgguf::model::program(&config);
+            let is_noted = config.notes.iter().any(|note| note.contains(key));
+            let may_be_silent = is_used || constant.contains(&architecture);
+            if !(if is_noted { !is_used } else { may_be_silent }) {
+                wrong.push(format!("{architecture}.{key}: used {is_used}"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn keys_that_are_not_known_or_of_no_use_are_noted() {
+    let notes = |key: &str, value: Value| with(key, value).expect("good settings").notes;
+    for key in [
+        "llama.attention.twist",
+        "llama.attention.relative_buckets_count",
+        "llama.rope.scaling.spiral",
+        "llama.expert_mood",
+        "llama.decision.type",
+        "tokenizer.ggml.fold_case",
+        "other.rotation",
+    ] {
+        let found = notes(key, Value::String("x".into()));
+        assert!(found.len() == 1 && found[0].contains(key) && found[0].contains("not known"), "{key}: {found:?}");
+    }
+    for key in ["general.some", "tokenizer.ggml.mask_token_id", "quantize.imatrix.file", "llama.vocab_size"] {
+        assert_eq!(notes(key, Value::U32(VOCAB as u32)), [""; 0], "{key}");
+    }
+    for key in OTHER_NUMBERS.map(|(key, _)| key) {
+        let found = notes(&format!("llama.{key}"), Value::F32(3.0));
+        assert!(found.len() == 1 && found[0].contains(key) && found[0].contains("no use"), "{key}: {found:?}");
+        assert_eq!(notes(&format!("llama.{key}"), Value::F32(0.0)), [""; 0], "{key} of 0");
+    }
+    // A family that reads it has nothing to say.
+    let gemma = with_keys("gemma2", &[("final_logit_softcapping", Value::F32(30.0))]).expect("good settings");
+    assert_eq!(gemma.notes, [""; 0]);
+    let many = (0..100).map(|n| format!("llama.unknown_{n}")).fold(metadata("llama"), |mut all, key| {
+        all.insert(key, Value::U32(1));
+        all
+    });
+    assert!(webgguf::model::config(&header(many)).expect("good settings").notes.len() <= 17);
+}
+
+#[test]
+fn tensors_that_nothing_reads_are_noted_or_refused() {
+    let mut gguf = header(metadata("llama"));
+    gguf.tensors.push(tensor("blk.0.mystery.weight", &[32, 32]));
+    gguf.tensors.push(tensor("blk.0.attn_q.input_scale", &[1]));
+    let config = webgguf::model::config(&gguf).expect("good settings");
+    assert!(config.notes.len() == 1 && config.notes[0].contains("blk.0.mystery.weight"), "{:?}", config.notes);
+    for name in ["blk.0.attn_q.weight.lora_a", "blk.1.ffn_up.weight.lora_b", "blk.0.ffn_up_exps.scale"] {
+        let mut gguf = header(metadata("llama"));
+        gguf.tensors.push(tensor(name, &[32, 4]));
+        let config = webgguf::model::config(&gguf).expect("good settings");
+        refused(match_tensors(&config, &gguf.tensors), UnsupportedArchitecture, &[name]);
+    }
+}
+
+/// Files that are no models say what they are, wherever a model is wanted.
+#[test]
+fn other_kinds_of_files_are_named() {
+    let kind = |pairs: &[(&str, &str)], part: &str| {
+        let mut metadata = metadata("llama");
+        for (key, value) in pairs {
+            metadata.insert(*key, Value::String((*value).into()));
+        }
+        refused(webgguf::model::config(&header(metadata)), ErrorCode::InvalidArgument, &[part]);
+    };
+    kind(&[("general.type", "adapter"), ("adapter.type", "lora")], "an adapter (LoRA)");
+    kind(&[("general.architecture", "controlvector")], "a control vector");
+    kind(&[("general.type", "imatrix")], "an importance matrix");
+    let mut vocabulary = header(metadata("llama"));
+    vocabulary.metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(["a"].iter().collect())));
+    vocabulary.tensors.clear();
+    refused(webgguf::model::config(&vocabulary), ErrorCode::InvalidArgument, &["a vocabulary without weights"]);
+    let mut encoder = Metadata::new();
+    encoder.insert("general.architecture", Value::String("clip".into()));
+    refused(webgguf::model::check_kind(&encoder, false), ErrorCode::InvalidArgument, &["an encoder", "mmproj"]);
+    assert!(webgguf::model::check_kind(&encoder, true).is_ok());
+    assert!(webgguf::model::check_kind(&metadata("llama"), false).is_ok());
+}
+
+#[test]
+fn pooling_that_is_not_done_is_said() {
+    for kind in 1..=4 {
+        let config = with_keys("internlm2", &[("pooling_type", Value::U32(kind))]).expect("a model that writes text");
+        assert_eq!(config.embedder.pooling, None);
+        let note = config.notes.concat();
+        assert!(note.contains("internlm2.pooling_type") && note.contains("write text alone"), "{note}");
+        let notes = with_keys("internlm2", &[("pooling_type", Value::U32(0))]).expect("good settings").notes;
+        assert_eq!(notes, [""; 0]);
+    }
+    for architecture in ["qwen3", "llama", "gemma3", "bert"] {
+        let found = with_keys(architecture, &[("pooling_type", Value::U32(4))]);
+        refused(found, BadFile, &["cls.output.weight is missing", "pooling_type"]);
+    }
+    let mut sees_all = with_keys("llama", &[("attention.causal", Value::Bool(false))]).expect("good settings");
+    refused(sees_all.embedder.check_sight("llama"), UnsupportedArchitecture, &["llama.attention.causal"]);
+    sees_all = sees_all.with_pooling(webgguf::model::Pooling::Mean).expect("an embedder");
+    assert!(sees_all.embedder.check_sight("llama").is_ok());
 }

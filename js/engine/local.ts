@@ -436,6 +436,7 @@ function infoOf(
   warn: (warning: LoadWarning) => void,
 ): ModelInfo {
   const info = { ...handle.info(), endOfText: handle.chatTemplate().eos };
+  for (const message of info.warnings) warn({ code: 'file', message });
   if (asked !== 'auto' || info.backend !== 'cpu') return info;
   const reason = backendReason(info.backendReason);
   // Where there is no page, nobody expects a GPU.

@@ -220,7 +220,9 @@ impl Weights<'_> {
                 is_of_heads |= matches!(op, Op::HeadLinear { .. } | Op::HeadValues { .. });
             }
         }
+        let factor = name.replace(".weight", ".scale");
         let message = match (is_table, is_matrix, is_values) {
+            _ if self.specs.iter().any(|spec| spec.name == factor) => "its product has a factor of its own, `.scale`",
             _ if is_of_heads => "each head has a matrix of its own there, which adapters do not change",
             (true, true, _) => "it is the head of this model, too",
             (false, true, false) => return Ok(()),

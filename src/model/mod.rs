@@ -23,20 +23,20 @@ mod tensors;
 
 pub use adapter::{Adapter, Pair, direction_key};
 pub use config::{
-    EmbedderConfig, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector, RopeScaling,
-    RopeSections, Ssm, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
+    EmbedderConfig, Embeds, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector,
+    RopeScaling, RopeSections, Ssm, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
-pub use families::{architectures, program, whole_images};
+pub use families::{architectures, check_kind, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
 pub use rare::needs_rare;
 pub use roles::{Role, WeightKey};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 
-use crate::Result;
 use crate::gguf::Gguf;
+use crate::{Error, Result};
 
 /// Which values of a head the rotary embedding rotates as a pair (Su et al. 2021, <https://arxiv.org/abs/2104.09864>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,7 +107,11 @@ pub enum GateKind {
 /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`
 /// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
 pub fn config(gguf: &Gguf) -> Result<ModelConfig> {
-    let config = ModelConfig::from_gguf(gguf, families::known(&gguf.metadata)?)?;
+    if gguf.tensors.is_empty() && gguf.metadata.get("tokenizer.ggml.tokens").is_some() {
+        return Err(Error::invalid_argument("the file is a vocabulary without weights: load it with Tokenizer.load"));
+    }
+    let architecture = families::known(&gguf.metadata)?;
+    let config = ModelConfig::from_gguf(gguf, architecture)?;
     program(&config).check(&config)?;
-    Ok(config)
+    if config.encoder.is_some() { Ok(config) } else { config.with_notes(gguf) }
 }

@@ -161,18 +161,36 @@ fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     Err(Error::bad_file(format!("tensor {}: expected shape {expected:?}, found {:?}", spec.name, tensor.dims)))
 }
 
+/// Ends of the names of tensors that change a product: what is added to it or multiplies it (NVFP4), and adapters.
+const CHANGING: [&str; 4] = [".bias", ".scale", ".lora_a", ".lora_b"];
+
+/// Whether a model has tensors of this name that it needs not: layers behind the last predict further tokens, and a
+/// classifier is not asked where a text becomes a vector.
+fn is_unused(config: &ModelConfig, name: &str) -> bool {
+    let layer = name.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+    let has_scores = config.embedder.pooling == Some(Pooling::Rank);
+    layer.is_some_and(|layer| layer >= config.layers) || (name.starts_with("cls.") && !has_scores)
+}
+
+/// A note on tensors that nothing here reads, if there are any.
+pub(super) fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<String> {
+    let specs = weight_specs(config);
+    let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    // Scales of activations are for kernels that quantise them, and RWKV's first layer has no values before it.
+    let is_spare = |name: &str| name.ends_with(".input_scale") || name.starts_with("blk.0.time_mix_v");
+    let is_known = |name: &str| known.contains(name) || is_unused(config, name) || is_spare(name);
+    let unread: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).filter(|name| !is_known(name)).collect();
+    let first = crate::gguf::shown(unread.first()?);
+    let architecture = config.architecture;
+    Some(format!("{} tensors are not read for architecture {architecture}, the first is {first}", unread.len()))
+}
+
 fn refuse_unknown_terms(config: &ModelConfig, tensors: &[TensorInfo], specs: &[WeightSpec]) -> Result<()> {
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    // What is added to a product or multiplies it (NVFP4): without it the answers would be wrong.
-    let changes = |name: &&str| name.ends_with(".bias") || name.ends_with(".scale");
-    // Layers behind the last predict further tokens.
-    let layer = |name: &str| name.strip_prefix("blk.")?.split('.').next()?.parse::<usize>().ok();
-    // So is a classifier where a text becomes a vector.
-    let has_scores = config.embedder.pooling == Some(Pooling::Rank);
-    let of_classifier = |name: &str| name.starts_with("cls.") && !has_scores;
-    let is_unused = |name: &str| layer(name).is_some_and(|layer| layer >= config.layers) || of_classifier(name);
-    let is_stray =
-        |name: &&str| changes(name) && !known.contains(name) && !is_unused(name) && !config.is_of_another_encoder(name);
+    let changes = |name: &&str| CHANGING.iter().any(|end| name.ends_with(end));
+    let is_stray = |name: &&str| {
+        changes(name) && !known.contains(name) && !is_unused(config, name) && !config.is_of_another_encoder(name)
+    };
     let stray = tensors.iter().map(|t| t.name.as_str()).find(is_stray);
     stray.map_or(Ok(()), |name| {
         let (_, kind) = name.rsplit_once('.').unwrap_or_default();

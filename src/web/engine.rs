@@ -17,7 +17,7 @@ use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::ChatTemplate;
 use crate::Error;
-use crate::model::InputSource;
+use crate::model::{Embeds, InputSource};
 use crate::runtime::{AnySession, Drafting, EmbedEngine, EmbedOptions, Engine, GenerateOptions, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
@@ -278,7 +278,7 @@ impl WasmModel {
         let engine = self.engine.clone();
         promise(async move {
             let options = EmbedOptions { normalize, dimensions: dimensions.map(|n| n as usize) };
-            let mut engine = borrow_embedder(&engine)?;
+            let mut engine = borrow_embedder(&engine, false)?;
             let found = engine.embed(&split(&ids, &lengths), &options).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
@@ -289,7 +289,7 @@ impl WasmModel {
     pub fn rank(&self, ids: Vec<u32>, lengths: Vec<u32>) -> Promise {
         let engine = self.engine.clone();
         promise(async move {
-            let mut engine = borrow_embedder(&engine)?;
+            let mut engine = borrow_embedder(&engine, true)?;
             let found = engine.scores(&split(&ids, &lengths)).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
@@ -315,13 +315,13 @@ impl WasmModel {
     /// Converts a text for `embed` to token ids.
     #[wasm_bindgen(js_name = encodeInput)]
     pub fn encode_input(&self, text: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
-        Ok(borrow_embedder(&self.engine)?.encode(text, truncate))
+        Ok(borrow_embedder(&self.engine, false)?.encode(text, truncate))
     }
 
     /// Converts a query and a document for `rank` to token ids.
     #[wasm_bindgen(js_name = encodePair)]
     pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
-        Ok(borrow_embedder(&self.engine)?.encode_pair(query, document, truncate))
+        Ok(borrow_embedder(&self.engine, true)?.encode_pair(query, document, truncate))
     }
 
     /// Forgets the KV cache and any generation.
@@ -376,17 +376,23 @@ pub(super) fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsV
     .map_err(|_| to_js(Error::invalid_argument("the model writes no text: use embed or rank")))
 }
 
-/// Borrows the engine of an embedder or a reranker.
-pub(super) fn borrow_embedder(engine: &RefCell<Loaded>) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
+/// Borrows the engine of an embedder, or of a reranker where it `ranks`.
+pub(super) fn borrow_embedder(engine: &RefCell<Loaded>, ranks: bool) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
     let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
+    if let Loaded::Text(engine) = &*loaded {
+        let config = engine.session.config();
+        let why = match config.embedder.embeds {
+            Embeds::Never => format!("models of architecture {} do so here", config.architecture),
+            _ if ranks => "rank takes the file of a reranker".into(),
+            _ => "its file names no pooling: load it with the option 'pooling'".into(),
+        };
+        return Err(to_js(Error::invalid_argument(format!("the model writes text and gives no vectors: {why}"))));
+    }
     RefMut::filter_map(loaded, |loaded| match loaded {
         Loaded::Embed(engine) => Some(engine),
         Loaded::Text(_) => None,
     })
-    .map_err(|_| {
-        let message = "the model writes text and its file names no pooling: load it with the option 'pooling'";
-        to_js(Error::invalid_argument(message))
-    })
+    .map_err(|_| busy())
 }
 
 /// Whether a control token marks thoughts or calls, which templates look for in what the model wrote.

@@ -36,6 +36,7 @@ pub struct Info {
     pooling: Option<&'static str>,
     embedding_length: Option<usize>,
     self_check: SelfCheck,
+    warnings: Vec<String>,
 }
 
 /// The part of the info about the GPU.
@@ -123,6 +124,7 @@ impl Info {
             pooling: None,
             embedding_length: None,
             self_check: on_gpu.self_check,
+            warnings: config.notes.iter().chain(tokenizer.warnings()).cloned().collect(),
         }
     }
 }

@@ -46,6 +46,7 @@ struct Inspection {
     tensors: Vec<Tensor>,
     supported: bool,
     reason: Option<Reason>,
+    warnings: Vec<String>,
     gpu: Option<Gpu>,
 }
 
@@ -141,8 +142,11 @@ async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
     found.layers = Some(config.layers);
     found.trained_context_length = Some(config.context_length);
     found.vocabulary_size = Some(config.vocab);
+    crate::model::check_kind(&gguf.metadata, false)?;
+    config.embedder.check_sight(config.architecture)?;
     match_tensors(&config, &gguf.tensors)?;
-    read_tokenizer(gguf).await?;
+    let tokenizer = read_tokenizer(gguf).await?;
+    found.warnings = config.notes.iter().chain(tokenizer.warnings()).cloned().collect();
     Ok(config)
 }
 

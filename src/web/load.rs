@@ -180,6 +180,7 @@ impl Opened {
         if let Some(pooling) = pooling {
             config = config.with_pooling(pooling).map_err(to_js)?;
         }
+        config.embedder.check_sight(config.architecture).map_err(to_js)?;
         if config.encoder.is_some() {
             crate::model::flatten(&mut gguf);
         }
@@ -224,14 +225,8 @@ pub async fn load(
 ) -> Result<(Loaded, Option<String>), JsValue> {
     let opened = Opened::read(sources, (options.pooling, false), report).await?;
     let Opened { gguf, mut config, mut matched, readers, mut progress } = opened;
-    if config.encoder.is_some() {
-        let message = "the file is an encoder: load it beside a model, by the option 'mmproj'";
-        return Err(to_js(Error::invalid_argument(message)));
-    }
+    crate::model::check_kind(&gguf.metadata, false).map_err(to_js)?;
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
-    for warning in tokenizer.warnings() {
-        web_sys::console::warn_1(&format!("webgguf: {warning}").into());
-    }
     let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
     let whole_images = options.has_images && crate::model::whole_images(&config) != WholeImages::Never;
     let room = Room { kv_type: options.kv_type, axes: options.has_images, whole_images, ..Room::one(context) };

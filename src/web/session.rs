@@ -60,7 +60,7 @@ impl WasmModel {
                     }
                     borrow(&engine)?.recover(fresh.session, now()).map_err(to_js)?;
                 }
-                Loaded::Embed(fresh) => borrow_embedder(&engine)?.recover(fresh.embedder).map_err(to_js)?,
+                Loaded::Embed(fresh) => borrow_embedder(&engine, false)?.recover(fresh.embedder).map_err(to_js)?,
             }
             Ok(JsValue::UNDEFINED)
         })

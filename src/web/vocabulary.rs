@@ -25,7 +25,11 @@ impl VocabularyHandle {
             let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
             let first = readers.first_mut().ok_or_else(|| to_js(Error::invalid_argument("no file to read")))?;
             let gguf = read_header(first, true).await?;
+            crate::model::check_kind(&gguf.metadata, false).map_err(to_js)?;
             let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
+            for warning in tokenizer.warnings() {
+                web_sys::console::warn_1(&format!("webgguf: {warning}").into());
+            }
             Ok(Self { tokenizer })
         })
     }

@@ -154,6 +154,7 @@ export class WasmModel {
       variants: [],
       ...(plan.parallel && { parallel: plan.parallel }),
       selfCheck: { verdict: 'skipped', replaced: [], wrong: [], checked: 0, milliseconds: 0 },
+      warnings: [],
     };
   }
 

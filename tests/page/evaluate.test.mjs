@@ -2,9 +2,11 @@
 // models; here are two.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
+import { patched } from '../js/gguf_patch.mjs';
 import { longTest, testIf } from '../long.mjs';
 import {
   agree,
@@ -121,6 +123,38 @@ longTest('the golden story of the built-in model is the same on GPU and CPU', as
   sameGreedy(gpu.generated, exact);
   assert.equal(gpu.text, cpu.text);
   assert.deepEqual(gpu.generated, cpu.generated);
+});
+
+test('a factor beside a matrix multiplies what it gives on the GPU, too', async () => {
+  const factor = (value) => Buffer.from(Float32Array.of(value).buffer);
+  // Of some matrices of each kind: one before another, before a gate, before the residual stream, and the head.
+  const has = /(attn_(q|v|output)|ffn_(gate|up|down)|output)\.weight$/;
+  const change = (tensors) =>
+    tensors.flatMap((of, index) => {
+      const name = of.name.replace('weight', 'scale');
+      return has.test(of.name) ? [of, { name, dims: [1], type: 0, data: factor(0.6 + 0.1 * (index % 9)) }] : [of];
+    });
+  const file = patched(fs.readFileSync(path.join(MODELS, 'llama-f32.gguf')), { change });
+  const page = await site.open('/evaluate.html');
+  const found = await page.evaluate(async (base64) => {
+    const { WasmModel } = await import('/dist/index.js');
+    const bytes = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
+    const ids = Uint32Array.from({ length: 40 }, (_, at) => 5 + ((at * 37) % 250));
+    const all = [];
+    for (const backend of ['webgpu', 'cpu']) {
+      const model = await WasmModel.load(new Blob([bytes]), { backend, precision: 'exact' });
+      const { logprobs } = await model.evaluate(ids);
+      const { ids: written } = await model.generate(ids, { maxTokens: 12, temperature: 0, ignoreEos: true });
+      all.push({ logprobs: [...logprobs].slice(1), written: [...written] });
+      await model.free();
+    }
+    return all;
+  }, Buffer.from(file).toString('base64'));
+  await page.close();
+  const [gpu, cpu] = found;
+  const far = Math.max(...gpu.logprobs.map((value, at) => Math.abs(value - cpu.logprobs[at])));
+  assert.ok(far < 1e-2, `log probabilities are ${far} apart`);
+  assert.deepEqual(gpu.written, cpu.written);
 });
 
 test('ids may come from a URL, a prompt as text', async () => {

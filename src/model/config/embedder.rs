@@ -91,6 +91,19 @@ impl EmbedderConfig {
         })
     }
 
+    /// Whether tokens see those that the file says.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` where text would be written by tokens that were trained to see those after them.
+    pub fn check_sight(&self, architecture: &str) -> Result<()> {
+        match self.pooling {
+            None if !self.causal => Err(unsupported(format!(
+                "metadata `{architecture}.attention.causal`: expected true, found false: the model would write text"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Which row of a text, or what of all, becomes its vector. Classifiers read the token that has seen all others.
     pub fn pool_kind(&self) -> Option<PoolKind> {
         let of_classifier = if self.causal { PoolKind::Last } else { PoolKind::First };

@@ -2,6 +2,7 @@
 //!
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
+mod asked;
 mod embedder;
 mod encoder;
 mod keys;
@@ -254,6 +255,8 @@ pub struct ModelConfig {
     pub tensor_names: HashSet<String>,
     /// [`Gguf::digest`]: which model it is.
     pub digest: u64,
+    /// What the file asks for and is not done, for people.
+    pub notes: Vec<String>,
 }
 
 impl ModelConfig {
@@ -358,7 +361,18 @@ impl ModelConfig {
             encoder,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
+            notes: Vec::new(),
         })
+    }
+
+    /// The same with notes on what the file asks for and is not done.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` for a key that changes all results; `bad_file` for a reranker without its head.
+    pub(super) fn with_notes(mut self, gguf: &Gguf) -> Result<Self> {
+        self.notes = asked::check(gguf, &self)?;
+        self.notes.extend(super::tensors::unread(&self, &gguf.tensors));
+        Ok(self)
     }
 
     /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.

@@ -32,6 +32,7 @@ mod plamo2;
 mod qwen35;
 mod recurrent;
 mod rwkv;
+mod scales;
 mod smallthinker;
 mod stablelm;
 mod ungated;
@@ -175,8 +176,35 @@ pub fn architectures() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.architecture.name)
 }
 
+/// Files that are no models, by the values of two keys, and what they are.
+const OTHER_KINDS: [(&str, &str, &str); 4] = [
+    (
+        "general.type",
+        "adapter",
+        "an adapter (LoRA): give it to the option 'adapters' or to addAdapter, beside its model",
+    ),
+    ("general.architecture", "controlvector", "a control vector: give it to the option 'adapters', beside its model"),
+    ("general.type", "imatrix", "an importance matrix, which serves to quantise a model: take the file of the model"),
+    ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
+];
+
+/// Whether a file is a model, or an encoder where one is wanted.
+///
+/// # Errors
+/// `invalid_argument` for a file of another kind: says what it is.
+pub fn check_kind(metadata: &Metadata, wants_encoder: bool) -> Result<()> {
+    let is = |key: &str, kind: &str| metadata.str(key).ok().flatten() == Some(kind);
+    let is_encoder = is("general.architecture", CLIP);
+    let other = OTHER_KINDS.iter().find(|(key, kind, _)| match *kind {
+        "mmproj" => !wants_encoder && (is_encoder || is(key, kind)),
+        _ => is(key, kind),
+    });
+    other.map_or(Ok(()), |(_, _, what)| Err(Error::invalid_argument(format!("the file is {what}"))))
+}
+
 /// The architecture that a file names.
 pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
+    check_kind(metadata, true)?;
     let name = metadata.str("general.architecture")?;
     let name = name.ok_or_else(|| Error::bad_file("metadata `general.architecture` is missing"))?;
     if name == CLIP {
@@ -227,7 +255,7 @@ pub fn program(config: &ModelConfig) -> Program {
     }
     // `super::config()` lets no other name through.
     let program = of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default();
-    with_deep_rows(program, config)
+    scales::with_scales(with_deep_rows(program, config), config)
 }
 
 /// Names of the rows for deeper layers.
