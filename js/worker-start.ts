@@ -35,6 +35,8 @@ const ofBundler = (): Worker => new Worker(new URL('./worker.js', import.meta.ur
 
 function besideScript(): Worker {
   try {
+    // In a sandbox no script is of this origin, which Chromium says later than here.
+    if (isSandboxed()) throw new Error('sandboxed');
     return ofBundler();
   } catch (cause) {
     const url = addressOfBundler();
@@ -43,6 +45,8 @@ function besideScript(): Worker {
     throw new WebggufError('download_failed', message, { cause });
   }
 }
+
+const isSandboxed = (): boolean => globalThis.origin === 'null';
 
 /** The address that a bundler has put into {@link ofBundler}: the one way to learn it without starting a worker. */
 function addressOfBundler(): string | undefined {
@@ -65,15 +69,17 @@ function addressOfBundler(): string | undefined {
 function atUrl(url: string | URL): Worker {
   const { href, origin } = new URL(url, location.href);
   const isTrusted = typeof url === 'object' && !(url instanceof URL); // the page gave a TrustedScriptURL
-  if (origin === location.origin || !href.startsWith('http')) {
+  if ((origin === location.origin && !isSandboxed()) || !href.startsWith('http')) {
     try {
       return new Worker(isTrusted ? url : trusted(href), { type: 'module' });
     } catch (error) {
       if ((error as Error).name !== 'SecurityError') throw error;
     }
   }
-  const script = new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' });
-  const address = URL.createObjectURL(script);
+  const text = `import ${JSON.stringify(href)};`;
+  const script = new Blob([text], { type: 'text/javascript' });
+  // Blobs of a sandbox are of no origin, either.
+  const address = isSandboxed() ? `data:text/javascript,${encodeURIComponent(text)}` : URL.createObjectURL(script);
   try {
     return new Worker(trusted(address), { type: 'module' });
   } catch (cause) {

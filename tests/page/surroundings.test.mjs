@@ -2,6 +2,7 @@
 // that go, libraries that patch promises, processors without SIMD.
 
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { after, test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
 import { openPage } from '../../tools/demo.mjs';
@@ -120,7 +121,15 @@ for (const [at, how, says] of [
 }
 
 test('a sandboxed frame has models, in a worker too, and a cache without anything', async () => {
-  const opened = await site.open('/sandbox');
+  // Its origin is none, so that even its own server has to allow it: CORS.
+  const open = http.createServer(async ({ url }, response) => {
+    const found = await fetch(site.url + url);
+    const type = found.headers.get('content-type') ?? 'application/octet-stream';
+    response.writeHead(found.status, { 'Content-Type': type, 'Access-Control-Allow-Origin': '*' });
+    response.end(Buffer.from(await found.arrayBuffer()));
+  });
+  await new Promise((resolve) => open.listen(0, '127.0.0.1', resolve));
+  const opened = await openPage(site.browser, `http://127.0.0.1:${open.address().port}/sandbox`);
   try {
     await opened.waitForFunction(() => window.said);
     const { estimate, ...said } = await opened.evaluate(() => window.said);
@@ -136,6 +145,8 @@ test('a sandboxed frame has models, in a worker too, and a cache without anythin
     assert.deepEqual(JSON.parse(estimate), { models: 0, usage: 0, quota: 0 });
   } finally {
     await opened.close();
+    open.closeAllConnections();
+    open.close();
   }
 });
 
