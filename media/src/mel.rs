@@ -2,6 +2,7 @@
 //! computes it.
 
 use std::f64::consts::LOG10_E;
+use std::ops::Range;
 
 use crate::conformer;
 use crate::transform::Transform;
@@ -39,29 +40,10 @@ impl Ends {
             Self::Mirrored => samples / HOP + 1,
         }
     }
-
-    /// The samples with what surrounds them.
-    fn padded(self, samples: &[f32]) -> Vec<f32> {
-        let half = WINDOW / 2;
-        let at = |index: usize| samples.get(index).copied().unwrap_or(0.0);
-        let mut padded: Vec<f32> = (1..=half).rev().map(at).collect();
-        match self {
-            Self::Silent => {
-                let length = samples.len().max(half + 1);
-                padded.extend((0..length).map(at));
-                padded.resize(padded.len() + WINDOW, 0.0);
-            }
-            Self::Mirrored => {
-                padded.extend(samples);
-                padded.extend((2..half + 2).map(|back| samples.len().checked_sub(back).map_or(0.0, at)));
-            }
-        }
-        padded
-    }
 }
 
 /// A spectrogram: frame by frame, `bins` values each.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Mel {
     /// Values of a frame.
     pub bins: usize,
@@ -72,45 +54,6 @@ pub struct Mel {
 }
 
 impl Mel {
-    /// Of samples at 16 kHz.
-    pub fn of(samples: &[f32], bins: usize, ends: Ends) -> Self {
-        let (padded, frames) = (ends.padded(samples), ends.frames(samples.len()));
-        let (filters, mut transform) = (Filters::new(bins, Scale::Slaney, WINDOW), Transform::new([WINDOW; 2]));
-        let mut values = Vec::with_capacity(frames * bins);
-        for first in (0..frames).step_by(2) {
-            let windows = [first, first + 1].map(|frame| window(&padded, frame * HOP, WINDOW));
-            for power in transform.powers(windows).iter().take(frames - first) {
-                values.extend(filters.of(power).map(|sum| (sum.max(FLOOR).ln() * LOG10_E) as f32));
-            }
-        }
-        // What is more than eight powers of ten below the loudest is raised to that.
-        let least = values.iter().fold(f32::MIN, |most, &value| most.max(value)) - 8.0;
-        let scaled = |value: f32| (value.max(least) + 4.0) / 4.0;
-        values.iter_mut().for_each(|value| *value = scaled(*value));
-        Self { bins, values, silence: scaled((FLOOR.ln() * LOG10_E) as f32) }
-    }
-
-    /// Of Gemma 4: the natural logarithms of magnitudes, the frames of all pieces of a sound at 16 kHz.
-    pub fn of_gemma(samples: &[f32], bins: usize) -> Self {
-        let filters = Filters::new(bins, Scale::Htk, TRANSFORM_OF_GEMMA);
-        let mut transform = Transform::new([WINDOW_OF_GEMMA, TRANSFORM_OF_GEMMA]);
-        let mut values = Vec::new();
-        for piece in samples.chunks(conformer::SAMPLES) {
-            let mut padded = vec![0.0; WINDOW_OF_GEMMA / 2];
-            padded.extend(piece);
-            let frames = conformer::frames(piece.len());
-            padded.resize(frames * HOP + TRANSFORM_OF_GEMMA, 0.0);
-            for first in (0..frames).step_by(2) {
-                let windows = [first, first + 1].map(|frame| window(&padded, frame * HOP, TRANSFORM_OF_GEMMA));
-                for power in transform.powers(windows).iter().take(frames - first) {
-                    let magnitudes: Vec<f32> = power.iter().map(|power| power.sqrt()).collect();
-                    values.extend(filters.of(&magnitudes).map(|sum| sum.max(FLOOR_OF_GEMMA).ln() as f32));
-                }
-            }
-        }
-        Self { bins, values, silence: FLOOR_OF_GEMMA.ln() as f32 }
-    }
-
     /// How many frames there are.
     pub fn frames(&self) -> usize {
         self.values.len() / self.bins
@@ -119,6 +62,120 @@ impl Mel {
     /// A value; that of silence past the end.
     pub fn at(&self, frame: usize, bin: usize) -> f32 {
         self.values.get(frame * self.bins + bin).copied().unwrap_or(self.silence)
+    }
+}
+
+/// A spectrogram that is being made.
+pub struct Spectrogram {
+    samples: Vec<f32>,
+    /// `None`: as Gemma 4 has it, the natural logarithms of magnitudes, the frames of all pieces of a sound.
+    ends: Option<Ends>,
+    filters: Filters,
+    transform: Transform,
+    mel: Mel,
+    most: f32,
+    /// The samples of the piece, and its next frame.
+    piece: Range<usize>,
+    frame: usize,
+}
+
+impl Spectrogram {
+    /// Frames of a step: some milliseconds of a phone.
+    const STEP: usize = 128;
+
+    /// Of samples at 16 kHz; `ends` is `None` for Gemma 4.
+    pub fn new(samples: Vec<f32>, bins: usize, ends: Option<Ends>) -> Self {
+        let (scale, windows, floor) = match ends {
+            Some(_) => (Scale::Slaney, [WINDOW; 2], FLOOR.ln() * LOG10_E),
+            None => (Scale::Htk, [WINDOW_OF_GEMMA, TRANSFORM_OF_GEMMA], FLOOR_OF_GEMMA.ln()),
+        };
+        let end = if ends.is_some() { samples.len() } else { samples.len().min(conformer::SAMPLES) };
+        Self {
+            samples,
+            ends,
+            filters: Filters::new(bins, scale, windows[1]),
+            transform: Transform::new(windows),
+            mel: Mel { bins, values: Vec::new(), silence: floor as f32 },
+            most: f32::MIN,
+            piece: 0..end,
+            frame: 0,
+        }
+    }
+
+    /// Makes some frames; false once all are there.
+    pub fn step(&mut self) -> bool {
+        let end = self.frame + Self::STEP;
+        let frames = match self.ends {
+            Some(ends) => ends.frames(self.piece.len()),
+            None => conformer::frames(self.piece.len()),
+        };
+        while self.frame < end.min(frames) {
+            self.pair(frames - self.frame);
+        }
+        if self.frame < frames {
+            return true;
+        }
+        let (start, count) = (self.piece.end, self.samples.len());
+        (self.piece, self.frame) = (start..(start + conformer::SAMPLES).min(count), 0);
+        start < count
+    }
+
+    /// Two frames, or one where there are no more.
+    fn pair(&mut self, left: usize) {
+        let windows = [0, 1].map(|next| self.window(self.frame + next));
+        for power in self.transform.powers([&windows[0], &windows[1]]).iter_mut().take(left) {
+            if self.ends.is_none() {
+                power.iter_mut().for_each(|power| *power = power.sqrt());
+            }
+            for sum in self.filters.of(power) {
+                let value = match self.ends {
+                    Some(_) => sum.max(FLOOR).ln() * LOG10_E,
+                    None => sum.max(FLOOR_OF_GEMMA).ln(),
+                } as f32;
+                self.most = self.most.max(value);
+                self.mel.values.push(value);
+            }
+        }
+        self.frame += left.min(2);
+    }
+
+    /// The samples of a frame's window, with what surrounds those of its piece.
+    fn window(&self, frame: usize) -> Vec<f32> {
+        let samples = &self.samples[self.piece.clone()];
+        let count = samples.len();
+        let (before, length) = match self.ends {
+            Some(_) => (WINDOW / 2, WINDOW),
+            None => (WINDOW_OF_GEMMA / 2, TRANSFORM_OF_GEMMA),
+        };
+        let at = |index: usize| match index.checked_sub(before) {
+            None if self.ends.is_some() => before - index,
+            None => count,
+            // Of index `count` this is the one before the last.
+            Some(own) if own >= count && own < count + before && self.ends == Some(Ends::Mirrored) => {
+                (2 * count).checked_sub(own + 2).unwrap_or(count)
+            }
+            Some(own) => own,
+        };
+        let indices = frame * HOP..frame * HOP + length;
+        indices.map(|index| samples.get(at(index)).copied().unwrap_or(0.0)).collect()
+    }
+
+    /// The spectrogram, of which some values are scaled with each call; `None` until all are.
+    pub fn scale(&mut self) -> Option<Mel> {
+        if self.ends.is_some() {
+            // What is more than eight powers of ten below the loudest is raised to that.
+            let least = self.most - 8.0;
+            let scaled = |value: f32| (value.max(least) + 4.0) / 4.0;
+            let start = self.frame.min(self.mel.values.len());
+            let end = (start + (1 << 20)).min(self.mel.values.len());
+            self.mel.values[start..end].iter_mut().for_each(|value| *value = scaled(*value));
+            self.frame = end;
+            if end < self.mel.values.len() {
+                return None;
+            }
+            self.mel.silence = scaled(self.mel.silence);
+        }
+        Some(std::mem::take(&mut self.mel))
     }
 }
 
@@ -183,9 +240,4 @@ impl Scale {
             Self::Htk => 700.0 * ((pitch / 2595.0 / LOG10_E).exp() - 1.0),
         }
     }
-}
-
-/// The `length` samples from `start` on; none behind the last.
-fn window(samples: &[f32], start: usize, length: usize) -> &[f32] {
-    samples.get(start..start + length).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use crate::image::{Image, check_size};
 use crate::resample::Filter;
-use crate::sizes::{self, Bounds, LFM2_TILE, Size};
+use crate::sizes::{self, Bounds, LFM2_TILE, Size, Sizes};
 use crate::tables::{Grid, Taps, antialiased, between_corners, bicubic, round_f16};
 
 /// Pixels along a side of a window of Qwen2.5-VL.
@@ -10,6 +10,13 @@ const WINDOW: usize = 112;
 
 /// Tiles of InternVL where its file does not say, at most.
 const INTERNVL_TILES: usize = 12;
+
+/// Pixels along a side that an encoder may ask for ...
+const MOST_SIDE: usize = 1 << 15;
+/// ... and in all: four times what is largest among those that are known.
+pub const MOST_PIXELS: u64 = 1 << 24;
+/// Tiles of InternVL, at most, whatever its file says.
+const MOST_TILES: usize = 256;
 
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,33 +98,114 @@ impl Tiles {
 impl Encoder {
     /// Pixels along a side of what becomes one row.
     fn align(&self) -> usize {
-        self.patch_size * self.merge
+        self.patch_size.saturating_mul(self.merge)
     }
 
     fn bounds(&self, [least, most]: [usize; 2]) -> Bounds {
-        let area = self.align() * self.align();
-        Bounds { align: self.align(), pixels: [least * area, most.min(self.most_tokens).max(least) * area] }
+        let pixels = |tokens: usize| tokens.saturating_mul(self.align() * self.align());
+        Bounds { align: self.align(), pixels: [pixels(least), pixels(most.min(self.most_tokens).max(least))] }
+    }
+
+    /// The sizes that an image gets, before any pixel is looked at.
+    ///
+    /// # Errors
+    /// A message for an encoder that is not known, and for one whose numbers make images of more than
+    /// [`MOST_PIXELS`].
+    pub fn sizes(&self, size: Size) -> Result<Sizes, String> {
+        let number = self.image_size.max(self.align()).max(self.longest_edge);
+        if number > MOST_SIDE {
+            return Err(too_many((number as u64).saturating_mul(number as u64)));
+        }
+        let square = Size::square(self.image_size.max(1));
+        let within = |tokens| sizes::within(size, self.bounds(tokens));
+        let sizes = match self.projector.as_str() {
+            "gemma3" => Sizes::one(square),
+            "gemma4v" | "gemma4uv" => Sizes::one(within([70, 1120])),
+            "pixtral" => Sizes::one(within([8, 1024])),
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => Sizes::one(within([8, 4096])),
+            "idefics3" if self.longest_edge > 0 => {
+                let resized = sizes::with_longest_edge(size, self.longest_edge);
+                Sizes { resized: Some(resized), ..Sizes::cut(sizes::covering(resized, square.width), square, square) }
+            }
+            // Of an older converter.
+            "idefics3" => {
+                let whole = sizes::within(size, Bounds { align: square.width, pixels: [0, 0] });
+                Sizes::cut(whole, square, square)
+            }
+            // Its longest edge is the most tiles.
+            "internvl" if size.width > square.width || size.height > square.width => {
+                let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge.min(MOST_TILES) };
+                Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
+            }
+            "internvl" => Sizes::one(square),
+            "lfm2" => {
+                let bounds = self.bounds([64, 256]);
+                let overview = sizes::within(size, bounds);
+                match sizes::lfm2_tiles(size, self.patch_size, bounds) {
+                    None => Sizes::one(overview),
+                    Some(grid) => Sizes::cut(
+                        Size { width: grid.width * LFM2_TILE, height: grid.height * LFM2_TILE },
+                        Size::square(LFM2_TILE),
+                        overview,
+                    ),
+                }
+            }
+            other => return Err(format!("images for the encoder {other} are not known")),
+        };
+        let [first, second] = [sizes.resized, sizes.refined].map(|size| size.map_or(0, Size::pixels));
+        let most = first.max(second).max(sizes.whole.pixels());
+        match most > MOST_PIXELS {
+            false => Ok(sizes),
+            true => Err(too_many(most)),
+        }
+    }
+
+    /// How many rows become of an image of this size.
+    ///
+    /// # Errors
+    /// Those of [`Encoder::sizes`], and a message for an image or a tile that has no row.
+    pub fn rows(&self, size: Size) -> Result<usize, String> {
+        let sizes = self.sizes(size)?;
+        let [tile, whole] = [sizes.tile, sizes.whole].map(|size| self.outputs(size));
+        if tile == 0 || whole == 0 {
+            return Err(self.too_small(sizes.tile));
+        }
+        Ok(sizes.grid().map_or(0, Size::area) * tile + whole)
     }
 
     /// The image or its tiles, in the sizes in which they are read.
     ///
     /// # Errors
-    /// A message for an encoder that is not known.
+    /// Those of [`Encoder::sizes`].
     pub async fn tiles(&self, image: &Image) -> Result<Tiles, String> {
-        let size = image.size;
-        let within = |tokens| sizes::within(size, self.bounds(tokens));
-        Ok(match self.projector.as_str() {
-            "gemma3" => Tiles::one(self.fit(image, Size::square(self.image_size), Filter::Bilinear).await),
-            "gemma4v" | "gemma4uv" => Tiles::one(self.fit(image, within([70, 1120]), Filter::Bicubic).await),
-            "pixtral" => Tiles::one(self.fit(image, within([8, 1024]), Filter::Bicubic).await),
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => {
-                Tiles::one(self.fit(image, within([8, 4096]), Filter::Bicubic).await)
-            }
-            "idefics3" => self.idefics3(image).await,
-            "internvl" => self.internvl(image).await,
-            "lfm2" => self.lfm2(image).await,
-            other => return Err(format!("images for the encoder {other} are not known")),
-        })
+        let sizes = self.sizes(image.size)?;
+        let (projector, is_small) = (self.projector.as_str(), sizes.refined.is_none());
+        let filter = match projector {
+            "gemma3" | "lfm2" => Filter::Bilinear,
+            "idefics3" if self.longest_edge > 0 => Filter::Lanczos,
+            _ => Filter::Bicubic,
+        };
+        let resized = match sizes.resized {
+            Some(size) => Some(image.stretched(size, filter).await),
+            None => None,
+        };
+        let image = resized.as_ref().unwrap_or(image);
+        let Some(refined) = sizes.refined else {
+            let whole = match projector {
+                "internvl" | "lfm2" => image.stretched(sizes.whole, filter).await,
+                _ => self.fit(image, sizes.whole, filter).await,
+            };
+            return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
+        };
+        let cut = match projector {
+            "idefics3" if resized.is_some() => image.stretched(refined, filter).await,
+            "idefics3" => image.fitted(refined, filter).await,
+            _ => self.fit(image, refined, filter).await,
+        };
+        // Of Idefics 3 the overview is made of what is cut.
+        let of = if resized.is_some() { &cut } else { image };
+        let overview = of.stretched(sizes.whole, filter).await;
+        Ok(Tiles::cut(&cut, sizes.tile.width, overview))
     }
 
     async fn fit(&self, image: &Image, size: Size, filter: Filter) -> Image {
@@ -127,42 +215,8 @@ impl Encoder {
         }
     }
 
-    async fn idefics3(&self, image: &Image) -> Tiles {
-        let (tile, square) = (self.image_size, Size::square(self.image_size));
-        if self.longest_edge > 0 {
-            let resized =
-                image.stretched(sizes::with_longest_edge(image.size, self.longest_edge), Filter::Lanczos).await;
-            let refined = resized.stretched(sizes::covering(resized.size, tile), Filter::Lanczos).await;
-            return Tiles::cut(&refined, tile, refined.stretched(square, Filter::Lanczos).await);
-        }
-        // Of an older converter.
-        let size = sizes::within(image.size, Bounds { align: tile, pixels: [0, 0] });
-        Tiles::cut(&image.fitted(size, Filter::Bicubic).await, tile, image.stretched(square, Filter::Bicubic).await)
-    }
-
-    /// `longest_edge` is the most tiles here.
-    async fn internvl(&self, image: &Image) -> Tiles {
-        let overview = image.stretched(Size::square(self.image_size), Filter::Bicubic).await;
-        if image.size.width <= self.image_size && image.size.height <= self.image_size {
-            return Tiles { has_overview: true, ..Tiles::one(overview) };
-        }
-        let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge };
-        let size = sizes::internvl_size(image.size, self.image_size, most);
-        let refined = self.fit(image, size, Filter::Bicubic).await;
-        Tiles::cut(&refined, self.image_size, overview)
-    }
-
-    async fn lfm2(&self, image: &Image) -> Tiles {
-        let bounds = self.bounds([64, 256]);
-        let overview = image.stretched(sizes::within(image.size, bounds), Filter::Bilinear).await;
-        match sizes::lfm2_tiles(image.size, self.patch_size, bounds) {
-            None => Tiles::one(overview),
-            Some(grid) => {
-                let size = Size { width: grid.width * LFM2_TILE, height: grid.height * LFM2_TILE };
-                let refined = self.fit(image, size, Filter::Bilinear).await;
-                Tiles::cut(&refined, LFM2_TILE, overview)
-            }
-        }
+    fn too_small(&self, Size { width, height }: Size) -> String {
+        format!("an image of {width} × {height} pixels has no block of {} pixels", self.align())
     }
 
     /// Whether a row is the mean of whole blocks of patches.
@@ -193,8 +247,7 @@ impl Encoder {
             _ => grid,
         };
         if grid.blocks.area() == 0 {
-            let Size { width, height } = image.size;
-            return Err(format!("an image of {width} × {height} pixels has no block of {} pixels", self.align()));
+            return Err(self.too_small(image.size));
         }
         if self.projector == "internvl" {
             return self.with_class(&grid, image);
@@ -317,27 +370,17 @@ impl Encoder {
     }
 }
 
+fn too_many(pixels: u64) -> String {
+    format!("an encoder that wants {pixels} pixels, at most 16777216 are taken")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn rows_are_known_from_sizes() {
-        let encoder = |projector: &str, has_breaks: bool| Encoder {
-            projector: projector.into(),
-            image_size: 24,
-            patch_size: 4,
-            merge: 2,
-            longest_edge: 0,
-            places: 64,
-            place_taps: 64,
-            head_dim: 8,
-            mean: [0.5; 3],
-            deviation: [0.5; 3],
-            most_tokens: 256,
-            has_breaks,
-            stretches: false,
-        };
+        let encoder = |projector: &str, has_breaks: bool| Encoder { has_breaks, ..encoder(projector) };
         let names = ["gemma3", "gemma4v", "gemma4uv", "pixtral", "qwen2.5vl_merger", "internvl", "lfm2", "idefics3"];
         for (name, has_breaks) in names.map(|name| (name, false)).into_iter().chain([("pixtral", true)]) {
             for (width, height) in [(24, 16), (20, 28), (8, 8)] {
@@ -351,5 +394,89 @@ mod tests {
                 assert_eq!(encoder.outputs(image.size), tile.outputs[1], "{name}: {width} × {height}");
             }
         }
+    }
+
+    fn encoder(projector: &str) -> Encoder {
+        Encoder {
+            projector: projector.into(),
+            image_size: 24,
+            patch_size: 4,
+            merge: 2,
+            longest_edge: 0,
+            places: 64,
+            place_taps: 64,
+            head_dim: 8,
+            mean: [0.5; 3],
+            deviation: [0.5; 3],
+            most_tokens: 256,
+            has_breaks: false,
+            stretches: false,
+        }
+    }
+
+    const NAMES: [&str; 12] = [
+        "gemma3",
+        "gemma4v",
+        "gemma4uv",
+        "pixtral",
+        "qwen2vl_merger",
+        "qwen2.5vl_merger",
+        "qwen3vl_merger",
+        "glm4v",
+        "idefics3",
+        "internvl",
+        "lfm2",
+        "other",
+    ];
+
+    #[test]
+    fn rows_are_known_before_pixels() {
+        for (name, longest_edge) in NAMES[..11].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        {
+            for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
+                let encoder = Encoder { longest_edge, ..encoder(name) };
+                let (size, rgb) = (Size { width, height }, vec![9; width * height * 3]);
+                let known = encoder.rows(size).expect(name);
+                let work = async move {
+                    let tiles = encoder.tiles(&Image { size, rgb }).await.expect("tiles");
+                    tiles.images.iter().map(|image| encoder.outputs(image.size)).sum::<usize>()
+                };
+                assert_eq!(crate::steps::Steps::new(work).finish().1, known, "{name}: {width} × {height}");
+            }
+        }
+    }
+
+    /// What a file of some kilobytes may say.
+    #[test]
+    fn hostile_numbers_are_refused_before_pixels() {
+        let large = [0, 1, 4096, 8192, 32_768, 1 << 20, u32::MAX as usize];
+        for name in NAMES {
+            for number in large {
+                for (width, height) in [(10, 10), (1, 8192), (8192, 8192)] {
+                    let all = [
+                        Encoder { image_size: number, ..encoder(name) },
+                        Encoder { longest_edge: number, ..encoder(name) },
+                        Encoder { patch_size: number.max(1), ..encoder(name) },
+                        Encoder { merge: number.max(1), ..encoder(name) },
+                        Encoder { most_tokens: number, image_size: number, longest_edge: number, ..encoder(name) },
+                    ];
+                    for encoder in all {
+                        let Ok(sizes) = encoder.sizes(Size { width, height }) else { continue };
+                        if let Ok(rows) = encoder.rows(Size { width, height }) {
+                            assert!(sizes.grid().map_or(0, Size::area) < rows, "a row for each tile: {encoder:?}");
+                        }
+                        assert!(
+                            [sizes.resized, sizes.refined, Some(sizes.whole)]
+                                .iter()
+                                .flatten()
+                                .all(|size| size.pixels() <= MOST_PIXELS),
+                            "{encoder:?}: {sizes:?}"
+                        );
+                    }
+                }
+            }
+        }
+        let why = Encoder { longest_edge: 8192, ..encoder("idefics3") }.sizes(Size::square(10)).expect_err("refused");
+        assert!(why.contains("67371264 pixels, at most 16777216"), "{why}");
     }
 }

@@ -1,4 +1,4 @@
-//! Sound at another number of samples a second: a windowed sinc.
+//! Sound at another number of samples a second: a windowed sinc, piece by piece.
 
 use std::f64::consts::PI;
 
@@ -10,53 +10,129 @@ const CROSSINGS: f64 = 16.0;
 const RATES: std::ops::RangeInclusive<u32> = 1000..=768_000;
 /// Of a sound, at most, in seconds.
 pub const MOST_SECONDS: usize = 1800;
+/// Fractions of a sample for which weights are computed, at most: of others the nearest counts. Usual rates have fewer:
+/// 44,100 Hz has 160.
+const MOST_PHASES: usize = 1024;
+
+/// Samples of a sound at 16 kHz, made as those of the sound come.
+pub struct Resampler {
+    rate: usize,
+    /// `down` samples become `up`.
+    up: usize,
+    down: usize,
+    cutoff: f64,
+    half: usize,
+    /// Weights by their fraction, once they are needed.
+    taps: Vec<Option<Box<[f32]>>>,
+    /// Samples that are still needed, and the number of the first one.
+    held: Vec<f32>,
+    start: usize,
+    /// Samples that were made.
+    made: usize,
+}
+
+impl Resampler {
+    /// For a sound of `count` samples in all.
+    ///
+    /// # Errors
+    /// A message for no samples, for too many, and for a rate that is none.
+    pub fn new(rate: u32, count: usize) -> Result<Self, String> {
+        if !RATES.contains(&rate) {
+            let (least, most) = (RATES.start(), RATES.end());
+            return Err(format!("a sound of {rate} samples a second, expected {least} to {most}"));
+        }
+        if count == 0 {
+            return Err("a sound of 0 samples has none".to_owned());
+        }
+        let seconds = count.div_ceil(rate as usize);
+        if seconds > MOST_SECONDS {
+            return Err(format!("a sound of {seconds} seconds, at most {MOST_SECONDS} are taken"));
+        }
+        let rate = rate as usize;
+        let common = gcd(rate, RATE);
+        let (up, down) = (RATE / common, rate / common);
+        let cutoff = (RATE as f64 / rate as f64).min(1.0);
+        let half = (CROSSINGS / cutoff).ceil() as usize;
+        let taps = vec![None; if up > MOST_PHASES { MOST_PHASES + 1 } else { up }];
+        Ok(Self { rate, up, down, cutoff, half, taps, held: Vec::new(), start: 0, made: 0 })
+    }
+
+    /// The next samples, and what becomes of those so far.
+    ///
+    /// # Errors
+    /// A message for a sample that is no number.
+    pub fn push(&mut self, samples: &[f32]) -> Result<Vec<f32>, String> {
+        if let Some(wrong) = samples.iter().find(|sample| !sample.is_finite()) {
+            // Formatting any number takes 9 KB of the module.
+            let wrong = if wrong.is_nan() { "NaN" } else { "infinity" };
+            return Err(format!("a sound with a sample of {wrong}, expected finite numbers"));
+        }
+        if self.rate == RATE {
+            return Ok(samples.to_vec());
+        }
+        self.held.extend_from_slice(samples);
+        let received = self.start + self.held.len();
+        let mut made = Vec::new();
+        while self.place(self.made).0 + self.half + 2 <= received {
+            made.push(self.sample());
+        }
+        // All that the next one reads begins `half` before it.
+        let needed = self.place(self.made).0.saturating_sub(self.half).clamp(self.start, received);
+        self.held.drain(..needed - self.start);
+        self.start = needed;
+        Ok(made)
+    }
+
+    /// What becomes of the last samples, with silence behind them.
+    pub fn finish(&mut self) -> Vec<f32> {
+        if self.rate == RATE {
+            return Vec::new();
+        }
+        let received = (self.start + self.held.len()) as u64;
+        let count = (received * self.up as u64).div_ceil(self.down as u64) as usize;
+        (self.made..count).map(|_| self.sample()).collect()
+    }
+
+    /// Where a sample lies among those that came: the one before it, and its distance from that in parts of `up`.
+    fn place(&self, number: usize) -> (usize, usize) {
+        let place = number as u64 * self.down as u64;
+        ((place / self.up as u64) as usize, (place % self.up as u64) as usize)
+    }
+
+    fn sample(&mut self) -> f32 {
+        let (whole, phase) = self.place(self.made);
+        self.made += 1;
+        if self.up <= MOST_PHASES {
+            return self.weighed(whole, phase);
+        }
+        self.weighed(whole, (phase * MOST_PHASES + self.up / 2) / self.up)
+    }
+
+    /// The sum of the samples around one, by the weights of a fraction.
+    fn weighed(&mut self, whole: usize, phase: usize) -> f32 {
+        let (phases, cutoff, half) = (self.up.min(MOST_PHASES), self.cutoff, self.half);
+        let taps = self.taps[phase].get_or_insert_with(|| taps(phase as f64 / phases as f64, cutoff, half));
+        // Tap `half` lies on sample `whole`.
+        let first = whole as isize - half as isize;
+        let skipped = (-first).max(0) as usize;
+        let found = &self.held[((first.max(0) as usize) - self.start).min(self.held.len())..];
+        taps[skipped..].iter().zip(found).map(|(tap, sample)| tap * sample).sum()
+    }
+}
 
 /// The samples at 16 kHz.
 ///
 /// # Errors
-/// A message for no samples, for too many, and for a rate that is none.
+/// Those of [`Resampler`].
 pub fn at_16_khz(samples: &[f32], rate: u32) -> Result<Vec<f32>, String> {
-    if !RATES.contains(&rate) {
-        let (least, most) = (RATES.start(), RATES.end());
-        return Err(format!("a sound of {rate} samples a second, expected {least} to {most}"));
-    }
-    if samples.is_empty() {
-        return Err("a sound of 0 samples has none".to_owned());
-    }
-    let seconds = samples.len().div_ceil(rate as usize);
-    if seconds > MOST_SECONDS {
-        return Err(format!("a sound of {seconds} seconds, at most {MOST_SECONDS} are taken"));
-    }
-    if let Some(wrong) = samples.iter().find(|sample| !sample.is_finite()) {
-        // Formatting any number takes 9 KB of the module.
-        let wrong = if wrong.is_nan() { "NaN" } else { "infinity" };
-        return Err(format!("a sound with a sample of {wrong}, expected finite numbers"));
-    }
-    Ok(if rate as usize == RATE { samples.to_vec() } else { resampled(samples, rate as usize) })
-}
-
-fn resampled(samples: &[f32], rate: usize) -> Vec<f32> {
-    let common = gcd(rate, RATE);
-    let (up, down) = (RATE / common, rate / common);
-    let cutoff = (RATE as f64 / rate as f64).min(1.0);
-    let half = (CROSSINGS / cutoff).ceil() as usize;
-    // The place of sample n of the result is n · down / up: its fraction is one of `up`.
-    let taps: Vec<Vec<f32>> = (0..up).map(|phase| taps(phase as f64 / up as f64, cutoff, half)).collect();
-    let count = (samples.len() as u64 * up as u64).div_ceil(down as u64) as usize;
-    let at = |n: usize| {
-        let place = n as u64 * down as u64;
-        let (whole, phase) = ((place / up as u64) as usize, (place % up as u64) as usize);
-        // Tap `half` lies on sample `whole`.
-        let first = whole as isize - half as isize;
-        let skipped = (-first).max(0) as usize;
-        let found = &samples[(first.max(0) as usize).min(samples.len())..];
-        taps[phase][skipped..].iter().zip(found).map(|(tap, sample)| tap * sample).sum()
-    };
-    (0..count).map(at).collect()
+    let mut resampler = Resampler::new(rate, samples.len())?;
+    let mut made = resampler.push(samples)?;
+    made.extend(resampler.finish());
+    Ok(made)
 }
 
 /// Weights of the samples from `half` before to `half` behind one that lies `fraction` before the place.
-fn taps(fraction: f64, cutoff: f64, half: usize) -> Vec<f32> {
+fn taps(fraction: f64, cutoff: f64, half: usize) -> Box<[f32]> {
     let weight = |at: usize| {
         let x = at as f64 - half as f64 - fraction;
         let sinc = if x == 0.0 { 1.0 } else { (PI * x * cutoff).sin() / (PI * x * cutoff) };
@@ -108,5 +184,37 @@ mod tests {
         assert!(refused(&[f32::NAN], 16_000).contains("NaN"));
         let long = vec![0.0; 1000 * (MOST_SECONDS + 1)];
         assert!(refused(&long, 1000).contains("1801 seconds, at most 1800"));
+    }
+
+    #[test]
+    fn pieces_of_any_length_become_the_same_sound() {
+        for rate in [1000, 8000, 11_025, 16_000, 44_100, 96_000, 767_999] {
+            let sound = wave(440.0, rate, rate / 5 + 7);
+            let whole = at_16_khz(&sound, rate as u32).expect("a sound");
+            for length in [1, 777, 16_384] {
+                let mut resampler = Resampler::new(rate as u32, sound.len()).expect("a rate");
+                let mut found: Vec<f32> =
+                    sound.chunks(length).flat_map(|piece| resampler.push(piece).expect("numbers")).collect();
+                assert!(resampler.held.len() < 2 * resampler.half + length + 4, "{rate}: {}", resampler.held.len());
+                found.extend(resampler.finish());
+                assert!(found == whole, "{rate} Hz, pieces of {length}");
+            }
+        }
+    }
+
+    /// A rate that has nothing in common with 16 kHz has 16,000 fractions of some 1,500 weights each.
+    #[test]
+    fn an_odd_rate_takes_few_weights() {
+        for rate in [767_999_usize, 44_101, 15_999] {
+            let mut resampler = Resampler::new(rate as u32, rate).expect("a rate");
+            let found = resampler.push(&wave(440.0, rate, rate)).expect("numbers");
+            let expected = wave(440.0, RATE, RATE);
+            let inner = 100..found.len() - 100;
+            let apart = found[inner.clone()].iter().zip(&expected[inner]).map(|(a, b)| (a - b).abs());
+            let most = apart.fold(0.0, f32::max);
+            assert!(most < 2e-3, "{rate}: {most}");
+            let weights: usize = resampler.taps.iter().flatten().map(|taps| taps.len()).sum();
+            assert!(weights <= (MOST_PHASES + 1) * (2 * resampler.half + 2), "{rate}: {weights}");
+        }
     }
 }

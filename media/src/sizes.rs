@@ -20,8 +20,44 @@ impl Size {
         self.width * self.height
     }
 
+    /// The same, however large the sides are.
+    pub const fn pixels(self) -> u64 {
+        (self.width as u64).saturating_mul(self.height as u64)
+    }
+
     fn map(self, of: impl Fn(usize) -> usize) -> Self {
         Self { width: of(self.width), height: of(self.height) }
+    }
+}
+
+/// The sizes that an image gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// That of the image before all else.
+    pub resized: Option<Size>,
+    /// That of what is cut into tiles.
+    pub refined: Option<Size>,
+    /// That of a tile.
+    pub tile: Size,
+    /// That of the image as a whole: of an overview, where it is cut.
+    pub whole: Size,
+}
+
+impl Sizes {
+    /// That of an image that is not cut.
+    pub fn one(whole: Size) -> Self {
+        Self { resized: None, refined: None, tile: whole, whole }
+    }
+
+    /// Those of tiles and of an overview.
+    pub fn cut(refined: Size, tile: Size, whole: Size) -> Self {
+        Self { resized: None, refined: Some(refined), tile, whole }
+    }
+
+    /// Columns and rows of tiles.
+    pub fn grid(&self) -> Option<Size> {
+        let tile = self.tile.width.max(1);
+        self.refined.map(|size| Size { width: size.width.div_ceil(tile), height: size.height.div_ceil(tile) })
     }
 }
 

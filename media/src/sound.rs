@@ -2,7 +2,7 @@
 
 use crate::chunks;
 use crate::conformer;
-use crate::mel::{Ends, HOP, Mel};
+use crate::mel::{Ends, HOP, Mel, Spectrogram};
 use crate::tables::{Taps, round_f16};
 
 /// Frames of the spectrogram that an encoder of Whisper's kind reads at once: 30 seconds.
@@ -56,19 +56,19 @@ pub struct Piece {
 }
 
 impl Listener {
-    /// The spectrogram of samples at 16 kHz.
+    /// Begins the spectrogram of samples at 16 kHz; `None` where an encoder reads them as they are.
     ///
     /// # Errors
     /// A message for an encoder that is not known.
-    pub fn mel(&self, samples: &[f32]) -> Result<Mel, String> {
-        match self.projector.as_str() {
-            "qwen2a" | "ultravox" | "voxtral" => Ok(Mel::of(samples, self.bins, Ends::Silent)),
-            "qwen3a" => Ok(Mel::of(samples, self.bins, Ends::Mirrored)),
-            "gemma4a" => Ok(Mel::of_gemma(samples, self.bins)),
-            // Samples as they are.
-            "gemma4ua" => Ok(Mel { bins: self.bins, values: samples.to_vec(), silence: 0.0 }),
-            other => Err(format!("sounds for the encoder {other} are not known")),
-        }
+    pub fn begin(&self, samples: &mut Vec<f32>) -> Result<Option<Spectrogram>, String> {
+        let ends = match self.projector.as_str() {
+            "qwen2a" | "ultravox" | "voxtral" => Some(Ends::Silent),
+            "qwen3a" => Some(Ends::Mirrored),
+            "gemma4a" => None,
+            "gemma4ua" => return Ok(None),
+            other => return Err(format!("sounds for the encoder {other} are not known")),
+        };
+        Ok(Some(Spectrogram::new(std::mem::take(samples), self.bins, ends)))
     }
 
     /// How many pieces a spectrogram of so many samples has.

@@ -36,7 +36,7 @@ impl Transform {
     }
 
     /// The powers of the frequencies of two windows; of what is shorter the rest is silence.
-    pub fn powers(&mut self, [first, second]: [&[f32]; 2]) -> &[Vec<f32>; 2] {
+    pub fn powers(&mut self, [first, second]: [&[f32]; 2]) -> &mut [Vec<f32>; 2] {
         let sample = |of: &[f32], at: usize| of.get(at).map_or(0.0, |&x| f64::from(x));
         self.values.fill([0.0; 2]);
         for ((at, value), hann) in self.values.iter_mut().enumerate().zip(&self.hann) {
@@ -52,7 +52,7 @@ impl Transform {
                 powers[k] = (re * re + im * im) as f32;
             }
         }
-        &self.powers
+        &mut self.powers
     }
 
     /// Replaces the values by their transform.

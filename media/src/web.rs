@@ -1,26 +1,22 @@
 //! The classes that JavaScript sees; `js/media/webgguf_media.d.ts` declares them. Errors are strings.
 
-use js_sys::Float32Array;
+use js_sys::{Array, Float32Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::image::check_size;
-use crate::mel::Mel;
+use crate::mel::{Mel, Spectrogram};
 use crate::plan::{Encoder, Tile, Tiles};
-use crate::rate::at_16_khz;
+use crate::rate::Resampler;
+use crate::sizes::Size;
 use crate::sound::{Listener, Piece};
 use crate::steps::Steps;
+use crate::tables::Taps;
 use crate::wave;
-
-/// See [`check_size`].
-#[wasm_bindgen(js_name = checkSize)]
-pub fn check(width: f64, height: f64) -> Result<(), JsValue> {
-    check_size(width as u32, height as u32).map_err(JsValue::from)
-}
 
 /// An image on its way to an encoder.
 #[wasm_bindgen]
 pub struct Picture {
     encoder: Encoder,
+    size: Size,
     /// What makes the tiles, until they are there.
     work: Option<Steps<Result<Tiles, String>>>,
     tiles: Tiles,
@@ -50,8 +46,9 @@ impl Picture {
             has_breaks: whole(15) != 0,
         };
         let own = encoder.clone();
+        let size = Size { width: width as usize, height: height as usize };
         let work = Steps::new(async move { own.prepare([width, height], rgba).await });
-        Self { encoder, work: Some(work), tiles: Tiles::default(), tile: Tile::default() }
+        Self { encoder, size, work: Some(work), tiles: Tiles::default(), tile: Tile::default() }
     }
 
     /// Does a part of the work. Once it returns true, the image is resized and cut, as all other methods need it.
@@ -63,20 +60,15 @@ impl Picture {
         Ok(self.work.is_none())
     }
 
-    /// How many tiles there are, an overview included.
-    pub fn count(&self) -> usize {
-        self.tiles.images.len()
-    }
-
-    /// Columns and rows of tiles, and 1 where an overview follows them.
+    /// Columns and rows of tiles, 1 where an overview follows them, and how many tiles there are, the overview included.
     pub fn grid(&self) -> Vec<u32> {
         let [columns, rows] = self.tiles.grid.map(|n| n as u32);
-        vec![columns, rows, self.tiles.has_overview.into()]
+        vec![columns, rows, self.tiles.has_overview.into(), self.tiles.images.len() as u32]
     }
 
-    /// How many rows of a prompt become of the image.
-    pub fn outputs(&self) -> usize {
-        self.tiles.images.iter().map(|image| self.encoder.outputs(image.size)).sum()
+    /// How many rows of a prompt become of the image, before the first step.
+    pub fn outputs(&self) -> Result<usize, JsValue> {
+        self.encoder.rows(self.size).map_err(JsValue::from)
     }
 
     /// Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it.
@@ -92,87 +84,109 @@ impl Picture {
         view(&self.tile.patches)
     }
 
-    /// See [`Tile::turns`].
-    pub fn turns(&self) -> Vec<f32> {
-        self.tile.turns.clone()
-    }
-
-    /// See [`Tile::breaks`].
-    pub fn breaks(&self) -> Vec<f32> {
-        self.tile.breaks.clone()
-    }
-
-    /// See [`Tile::parts`].
-    pub fn parts(&self) -> Vec<u32> {
-        self.tile.parts.clone()
-    }
-
-    /// See [`Tile::places`].
-    #[wasm_bindgen(js_name = placeRows)]
-    pub fn place_rows(&self) -> Vec<u32> {
-        self.tile.places.indices.clone()
-    }
-
-    /// See [`Tile::places`].
-    #[wasm_bindgen(js_name = placeWeights)]
-    pub fn place_weights(&self) -> Vec<f32> {
-        self.tile.places.weights.clone()
-    }
-
-    /// See [`Tile::groups`].
-    #[wasm_bindgen(js_name = groupRows)]
-    pub fn group_rows(&self) -> Vec<u32> {
-        self.tile.groups.indices.clone()
-    }
-
-    /// See [`Tile::groups`].
-    #[wasm_bindgen(js_name = groupWeights)]
-    pub fn group_weights(&self) -> Vec<f32> {
-        self.tile.groups.weights.clone()
+    /// See [`tables`], with [`Tile::turns`], [`Tile::parts`] and [`Tile::breaks`].
+    pub fn tables(&self) -> Array {
+        let Tile { places, groups, turns, parts, breaks, .. } = &self.tile;
+        tables([places, groups], [turns, breaks], parts)
     }
 }
 
-/// The samples at 16 kHz. See [`at_16_khz`].
+/// The samples of a sound at 16 kHz, piece by piece.
 #[wasm_bindgen]
-pub fn resample(samples: &[f32], rate: f64) -> Result<Vec<f32>, JsValue> {
-    at_16_khz(samples, rate as u32).map_err(JsValue::from)
+pub struct Samples {
+    resampler: Resampler,
+    /// Of a file.
+    header: Option<wave::Header>,
 }
 
-/// The samples of a RIFF WAVE file at 16 kHz; `undefined` where it is none that is read here.
-#[wasm_bindgen(js_name = readWave)]
-pub fn read_wave(bytes: &[u8]) -> Result<Option<Vec<f32>>, JsValue> {
-    let found = wave::read(bytes).map(|wave| at_16_khz(&wave.samples, wave.rate));
-    found.transpose().map_err(JsValue::from)
+#[wasm_bindgen]
+impl Samples {
+    /// Of `count` samples, see [`Resampler::new`].
+    #[wasm_bindgen(constructor)]
+    pub fn new(rate: f64, count: usize) -> Result<Self, JsValue> {
+        Ok(Self { resampler: Resampler::new(rate as u32, count)?, header: None })
+    }
+
+    /// Of a RIFF WAVE file with so many bytes of samples, given its part `fmt `; `undefined` where these are packed.
+    #[wasm_bindgen(js_name = ofWave)]
+    pub fn of_wave(header: &[u8], bytes: usize) -> Result<Option<Self>, JsValue> {
+        let Some(header) = wave::Header::of(header) else { return Ok(None) };
+        let resampler = Resampler::new(header.rate, bytes / header.moment())?;
+        Ok(Some(Self { resampler, header: Some(header) }))
+    }
+
+    /// The next samples; none after the last ones.
+    pub fn push(&mut self, samples: &[f32]) -> Result<Vec<f32>, JsValue> {
+        match samples.is_empty() {
+            true => Ok(self.resampler.finish()),
+            false => self.resampler.push(samples).map_err(JsValue::from),
+        }
+    }
+
+    /// The next whole moments of a file.
+    #[wasm_bindgen(js_name = pushBytes)]
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<Vec<f32>, JsValue> {
+        let samples = self.header.map_or_else(Vec::new, |header| header.read(bytes));
+        self.push(&samples)
+    }
 }
 
 /// A sound on its way to an encoder.
 #[wasm_bindgen]
 pub struct Sound {
     listener: Listener,
+    /// What has come of the samples, until there is work.
+    samples: Vec<f32>,
+    count: usize,
+    /// What makes the spectrogram, until it is there, and whether all frames are.
+    work: Option<(Spectrogram, bool)>,
     mel: Mel,
-    samples: usize,
     piece: Piece,
 }
 
 #[wasm_bindgen]
 impl Sound {
-    /// Samples at 16 kHz for an encoder. `numbers`: the fields of [`Listener`] from `bins` on.
+    /// Of `count` samples at 16 kHz, for an encoder. `numbers`: the fields of [`Listener`] from `bins` on.
     #[wasm_bindgen(constructor)]
-    pub fn new(projector: &str, numbers: &[f64], samples: &[f32]) -> Result<Self, JsValue> {
+    pub fn new(projector: &str, numbers: &[f64], count: usize) -> Self {
         let whole = |at: usize| numbers.get(at).map_or(1, |&n| n as usize).max(1);
         let listener = Listener { projector: projector.to_owned(), bins: whole(0), merge: whole(1), hidden: whole(2) };
-        let mel = listener.mel(samples).map_err(JsValue::from)?;
-        Ok(Self { listener, mel, samples: samples.len(), piece: Piece::default() })
+        Self { listener, samples: Vec::new(), count, work: None, mel: Mel::default(), piece: Piece::default() }
+    }
+
+    /// The next samples.
+    pub fn push(&mut self, samples: &[f32]) {
+        self.samples.reserve(self.count.saturating_sub(self.samples.len()));
+        self.samples.extend_from_slice(samples);
+    }
+
+    /// Does a part of the work on all samples. Once it returns true, there is a spectrogram, as [`Self::select`] needs.
+    pub fn step(&mut self) -> Result<bool, JsValue> {
+        let Some((work, is_whole)) = &mut self.work else {
+            self.work = self.listener.begin(&mut self.samples)?.map(|work| (work, false));
+            if self.work.is_none() {
+                let values = std::mem::take(&mut self.samples);
+                self.mel = Mel { bins: self.listener.bins, values, silence: 0.0 };
+            }
+            return Ok(self.work.is_none());
+        };
+        if !*is_whole {
+            *is_whole = !work.step();
+            return Ok(false);
+        }
+        let Some(mel) = work.scale() else { return Ok(false) };
+        (self.mel, self.work) = (mel, None);
+        Ok(true)
     }
 
     /// How many rows of a prompt become of it.
     pub fn outputs(&self) -> usize {
-        self.listener.outputs(self.samples)
+        self.listener.outputs(self.count)
     }
 
     /// How many pieces there are.
     pub fn count(&self) -> usize {
-        self.listener.pieces(self.samples)
+        self.listener.pieces(self.count)
     }
 
     /// Makes a piece the one that the other methods tell of: rows of the layers, rows that become of them, and of each
@@ -188,39 +202,26 @@ impl Sound {
         view(&self.piece.patches)
     }
 
-    /// Taps of all folds, see [`Piece::folds`].
-    pub fn fold(&self) -> Vec<u32> {
-        self.piece.folds.iter().flat_map(|fold| fold.taps.iter().copied()).collect()
+    /// See [`tables`], with [`Piece::turns`] and the taps of all [`Piece::folds`].
+    pub fn tables(&self) -> Array {
+        let Piece { places, groups, turns, folds, .. } = &self.piece;
+        let taps: Vec<u32> = folds.iter().flat_map(|fold| &fold.taps).copied().collect();
+        tables([places, groups], [turns, &[]], &taps)
     }
+}
 
-    /// See [`Piece::turns`].
-    pub fn turns(&self) -> Vec<f32> {
-        self.piece.turns.clone()
+/// Indices and weights of each of some taps, then values, then whole numbers.
+fn tables(taps: [&Taps; 2], values: [&[f32]; 2], numbers: &[u32]) -> Array {
+    let all = Array::new();
+    for Taps { indices, weights } in taps {
+        all.push(&Uint32Array::from(indices.as_slice()));
+        all.push(&Float32Array::from(weights.as_slice()));
     }
-
-    /// See [`Piece::places`].
-    #[wasm_bindgen(js_name = placeRows)]
-    pub fn place_rows(&self) -> Vec<u32> {
-        self.piece.places.indices.clone()
+    for values in values {
+        all.push(&Float32Array::from(values));
     }
-
-    /// See [`Piece::places`].
-    #[wasm_bindgen(js_name = placeWeights)]
-    pub fn place_weights(&self) -> Vec<f32> {
-        self.piece.places.weights.clone()
-    }
-
-    /// See [`Piece::groups`].
-    #[wasm_bindgen(js_name = groupRows)]
-    pub fn group_rows(&self) -> Vec<u32> {
-        self.piece.groups.indices.clone()
-    }
-
-    /// See [`Piece::groups`].
-    #[wasm_bindgen(js_name = groupWeights)]
-    pub fn group_weights(&self) -> Vec<f32> {
-        self.piece.groups.weights.clone()
-    }
+    all.push(&Uint32Array::from(numbers));
+    all
 }
 
 /// The values where they lie. JavaScript copies them before it calls this module again, which may move its memory.
