@@ -7,6 +7,9 @@ mod common {
     pub mod yielding;
 }
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use common::embeddings::embeddings;
 use common::yielding::count_yields;
 use serde_json::Value;
@@ -62,9 +65,13 @@ impl Model {
         self.rows_of(engine, text, InputSource { digest: 9, count: text.len() as u32, columns: columns as u32 })
     }
 
+    /// Ids of rows that are held until the test ends.
     fn rows_of(&self, engine: &Engine, text: &[u32], source: InputSource) -> Vec<u32> {
         let rows = engine.session.add_rows(source, &embeddings(&self.file, &self.gguf, text));
-        rows.expect("rows of the right width").collect()
+        let held = rows.expect("rows of the right width");
+        let ids = held.ids.clone().collect();
+        std::mem::forget(held);
+        ids
     }
 }
 
@@ -178,4 +185,75 @@ fn rows_that_are_not_here_are_refused() {
     let source = InputSource { digest: 2, count: 2, columns: 0 };
     let short = engine.session.add_rows(source, &[0.0; 3]).expect_err("3 values");
     assert_eq!(short.code(), ErrorCode::InvalidArgument);
+}
+
+/// Rows are needed until the cache has them, and no longer.
+#[test]
+fn rows_are_held_until_the_prompt_is_read() {
+    let model = Model::open(MODELS[0]);
+    let mut engine = model.engine();
+    let text = text(40);
+    let source = InputSource { digest: 3, count: 25, columns: 0 };
+    let ids: Vec<u32> = engine.session.row_ids().know(source).expect("room").collect();
+    let prompt = [&text[..5], &ids, &text[30..]].concat();
+    let options = || GenerateOptions { max_tokens: Some(2), ..Default::default() };
+    let rows = embeddings(&model.file, &model.gguf, &text[5..30]);
+    let next = |engine: &mut Engine| count_yields(engine.next(|| 0.0)).0;
+
+    engine.start(prompt.clone(), options(), 0.0).expect("rows may come later");
+    assert_eq!(engine.missing_rows(), [source]);
+    assert_eq!(next(&mut engine).expect_err("no rows").code(), ErrorCode::InvalidArgument);
+    assert!(engine.finish().is_err(), "the run has ended");
+
+    engine.start(prompt.clone(), options(), 0.0).expect("a good prompt");
+    engine.hold_rows(source, &rows).expect("rows of the right width");
+    assert_eq!(engine.missing_rows(), []);
+    let mut other = count_yields(engine.another(false)).0.expect("a session");
+    other.start(prompt.clone(), options(), 0.0).expect("a good prompt");
+    assert_eq!(other.missing_rows(), [], "of another session of the model");
+    engine.finish().expect("a run that read nothing");
+    assert_eq!(other.missing_rows(), [source], "they went with the last run that held them");
+    other.hold_rows(source, &rows).expect("rows of the right width");
+    next(&mut other).expect("a good model");
+    assert!(!engine.session.holds(source), "they are in the cache");
+    other.finish().expect("a run");
+
+    let longer = [&prompt[..], &[7, 8]].concat();
+    other.start(longer.clone(), options(), 0.0).expect("a good prompt");
+    assert_eq!(other.missing_rows(), [], "nothing is read twice");
+    next(&mut other).expect("a good model");
+    other.finish().expect("a run");
+    let mut fork = count_yields(other.another(true)).0.expect("a copy");
+    fork.start(longer, options(), 0.0).expect("a good prompt");
+    assert_eq!(fork.missing_rows(), []);
+    next(&mut fork).expect("a good model");
+    fork.start(text.clone(), options(), 0.0).expect_err("a run is on");
+    fork.reset();
+    other.start(prompt.clone(), options(), 0.0).expect("a good prompt");
+    other.reset();
+    other.start(prompt, options(), 0.0).expect("a good prompt");
+    other.hold_rows(source, &rows).expect("rows of the right width");
+    assert!(engine.session.holds(source));
+    drop(other);
+    assert!(!engine.session.holds(source), "the session was freed");
+}
+
+#[test]
+fn reading_a_prompt_is_told() {
+    let model = Model::open(MODELS[0]);
+    let mut engine = model.engine();
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let options = GenerateOptions { max_tokens: Some(3), ignore_eos: true, ..Default::default() };
+    let mut heard = |prompt: &[u32]| {
+        engine.start(prompt.to_vec(), options.clone(), 0.0).expect("a good prompt");
+        let list = told.clone();
+        engine.listen(Rc::new(move |read| list.borrow_mut().push(read)));
+        while count_yields(engine.next(|| 0.0)).0.expect("a good model").is_some() {}
+        engine.finish().expect("a run");
+        told.take()
+    };
+    let text = text(100);
+    assert_eq!(heard(&text[..80]), [32, 64, 80]);
+    assert_eq!(heard(&text), [100], "what was cached is not read again");
+    assert_eq!(heard(&[1, 2, 3]), [3]);
 }

@@ -216,7 +216,7 @@ impl CpuModel {
         if ids.is_empty() {
             return Err(Error::invalid_argument("no tokens to run"));
         }
-        let is_known = |id: u32| (id as usize) < self.config.vocab || self.input_rows.holds(id);
+        let is_known = |id: u32| (id as usize) < self.config.vocab || self.input_rows.knows(id);
         if let Some(id) = ids.iter().find(|&&id| !is_known(id)) {
             return Err(Error::invalid_argument(format!("token id {id} in a vocabulary of {}", self.config.vocab)));
         }
@@ -311,6 +311,11 @@ impl Pass<'_> {
         self.layer = 0;
         self.head(&mut yield_now).await?;
         Ok(self.done < self.ids.len())
+    }
+
+    /// How many of the ids are read.
+    pub fn read(&self) -> usize {
+        self.done
     }
 
     /// Takes all steps that are left and gives the logits, a row of `[vocab]` for each token they were wanted for.

@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use super::{ModelConfig, WholeImages};
 use crate::{Error, Result};
@@ -66,20 +66,52 @@ pub struct InputSource {
     pub columns: u32,
 }
 
-/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32, and behind these as
-/// many for each of the deeper layers that take more of them.
-#[derive(Debug)]
-pub struct InputRows<D> {
-    known: RefCell<Vec<Known<D>>>,
+/// Which rows have which ids. A model that is loaded again goes on with those of the one before.
+#[derive(Debug, Default)]
+pub struct RowIds {
+    /// Each source with the number of its first row, in the order of these numbers.
+    known: RefCell<Vec<(InputSource, u32)>>,
 }
 
+impl RowIds {
+    /// The ids of the rows of a source: the same ones at every call.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a source without rows, and where no ids are left.
+    pub fn know(&self, source: InputSource) -> Result<Range<u32>> {
+        let mut known = self.known.borrow_mut();
+        let first = match known.iter().find(|known| known.0 == source) {
+            Some(known) => known.1,
+            None => {
+                let first = known.last().map_or(0, |(last, first)| first + last.count);
+                let left = FIRST_ROW - 1 - first;
+                if source.count == 0 || source.count > left {
+                    let message = format!("{} rows for a prompt, expected 1 to {left}", source.count);
+                    return Err(Error::invalid_argument(message));
+                }
+                known.push((source, first));
+                first
+            }
+        };
+        Ok(Item::Row(first).into()..Item::Row(first + source.count).into())
+    }
+
+    /// The source of a row, the number of its first row, and which of its rows it is.
+    fn find(&self, id: u32) -> Option<(InputSource, u32, u32)> {
+        let Item::Row(number) = Item::from(id) else { return None };
+        let known = self.known.borrow();
+        let next = known.partition_point(|known| known.1 <= number);
+        let &(source, first) = known.get(next.checked_sub(1)?)?;
+        (number - first < source.count).then_some((source, first, number - first))
+    }
+}
+
+/// The rows that prompts of a model may hold. `D` is where their numbers are, `[rows, hidden]` f32, and behind these as
+/// many for each of the deeper layers that take more of them. Numbers stay as long as whoever added them holds them.
 #[derive(Debug)]
-struct Known<D> {
-    source: InputSource,
-    /// Number of the first row.
-    first: u32,
-    /// `None` where a saved session had them and nobody has given them since, and after [`InputRows::release`].
-    data: Option<Rc<D>>,
+pub struct InputRows<D> {
+    ids: RefCell<Rc<RowIds>>,
+    held: RefCell<Vec<(InputSource, Weak<D>)>>,
 }
 
 /// Rows of one source that follow each other in a prompt.
@@ -99,54 +131,43 @@ pub struct InputRun<D> {
 
 impl<D> Default for InputRows<D> {
     fn default() -> Self {
-        Self { known: RefCell::default() }
+        Self { ids: RefCell::default(), held: RefCell::default() }
     }
 }
 
 impl<D> InputRows<D> {
-    /// Adds rows, and returns their ids: those that they have already, where the source is known.
-    ///
-    /// # Errors
-    /// `invalid_argument` for no rows, and where there are no ids left.
-    pub fn add(&self, source: InputSource, data: D) -> Result<Range<u32>> {
-        let ids = self.know(source)?;
+    /// The ids of all rows.
+    pub fn ids(&self) -> Rc<RowIds> {
+        self.ids.borrow().clone()
+    }
+
+    /// Goes on with the ids that another model gave to the same rows.
+    pub fn share(&self, ids: Rc<RowIds>) {
+        self.ids.replace(ids);
+    }
+
+    /// The numbers of a source, if anyone holds them.
+    pub fn held(&self, source: InputSource) -> Option<Rc<D>> {
+        self.held.borrow().iter().find(|held| held.0 == source).and_then(|held| held.1.upgrade())
+    }
+
+    /// Adds the numbers of a source. They are here as long as what this returns, or a clone of it.
+    pub fn add(&self, source: InputSource, data: D) -> Rc<D> {
         let data = Rc::new(data);
-        let mut known = self.known.borrow_mut();
-        known.iter_mut().filter(|known| known.source == source).for_each(|known| known.data = Some(data.clone()));
-        Ok(ids)
+        let mut held = self.held.borrow_mut();
+        held.retain(|held| held.0 != source && held.1.strong_count() > 0);
+        held.push((source, Rc::downgrade(&data)));
+        data
     }
 
-    /// The ids of the rows of a source, without the rows.
-    ///
-    /// # Errors
-    /// Those of [`InputRows::add`].
-    pub fn know(&self, source: InputSource) -> Result<Range<u32>> {
-        let mut known = self.known.borrow_mut();
-        let first = match known.iter().find(|known| known.source == source) {
-            Some(known) => known.first,
-            None => {
-                let first = known.last().map_or(0, |last| last.first + last.source.count);
-                let left = FIRST_ROW - 1 - first;
-                if source.count == 0 || source.count > left {
-                    let message = format!("{} rows for a prompt, expected 1 to {left}", source.count);
-                    return Err(Error::invalid_argument(message));
-                }
-                known.push(Known { source, first, data: None });
-                first
-            }
-        };
-        Ok(Item::Row(first).into()..Item::Row(first + source.count).into())
+    /// Whether an id is that of a row of a source that is known.
+    pub fn knows(&self, id: u32) -> bool {
+        self.find(id).is_some()
     }
 
-    /// Frees the numbers of a source. Its rows keep their ids.
-    pub fn release(&self, source: InputSource) {
-        let mut known = self.known.borrow_mut();
-        known.iter_mut().filter(|known| known.source == source).for_each(|known| known.data = None);
-    }
-
-    /// Whether an id is that of a row that is here.
+    /// Whether an id is that of a row whose numbers are here.
     pub fn holds(&self, id: u32) -> bool {
-        self.find(id, |known, _| known.data.is_some()).unwrap_or(false)
+        self.find(id).is_some_and(|(source, ..)| self.held(source).is_some())
     }
 
     /// The rows among `ids`, neighbours together.
@@ -157,10 +178,11 @@ impl<D> InputRows<D> {
         let mut runs: Vec<InputRun<D>> = Vec::new();
         for (at, &id) in ids.iter().enumerate() {
             let Item::Row(number) = Item::from(id) else { continue };
-            let of = |known: &Known<D>, row| Some((known.data.clone()?, row as usize, known.source.count as usize));
-            let Some((data, row, of)) = self.find(id, of).flatten() else {
+            let found = self.find(id).and_then(|(source, _, row)| Some((self.held(source)?, row as usize, source)));
+            let Some((data, row, source)) = found else {
                 return Err(Error::invalid_argument(format!("row {number} of a prompt is not held")));
             };
+            let of = source.count as usize;
             match runs.last_mut().filter(|run| Rc::ptr_eq(&run.data, &data)) {
                 Some(run) if (run.at + run.count, run.row + run.count) == (at, row) => run.count += 1,
                 _ => runs.push(InputRun { at, row, count: 1, of, data }),
@@ -173,7 +195,7 @@ impl<D> InputRows<D> {
     pub fn sources(&self, ids: &[u32]) -> Vec<(InputSource, u32)> {
         let mut sources: Vec<(InputSource, u32)> = Vec::new();
         for &id in ids {
-            let found = self.find(id, |known, _| (known.source, Item::Row(known.first).into()));
+            let found = self.find(id).map(|(source, first, _)| (source, Item::Row(first).into()));
             sources.extend(found.filter(|found| !sources.contains(found)));
         }
         sources
@@ -187,8 +209,7 @@ impl<D> InputRows<D> {
     fn images(&self, ids: &[u32]) -> Vec<Range<usize>> {
         let mut images: Vec<(u32, Range<usize>)> = Vec::new();
         for (at, &id) in ids.iter().enumerate() {
-            let image = |known: &Known<D>, _| (known.source.columns > 0).then_some(known.first);
-            let Some(first) = self.find(id, image).flatten() else { continue };
+            let Some((_, first, _)) = self.find(id).filter(|(source, ..)| source.columns > 0) else { continue };
             match images.last_mut().filter(|(of, range)| *of == first && range.end == at) {
                 Some((_, range)) => range.end += 1,
                 None => images.push((first, at..at + 1)),
@@ -197,13 +218,8 @@ impl<D> InputRows<D> {
         images.into_iter().map(|(_, range)| range).collect()
     }
 
-    /// What `of` makes of the source of a row and of its number there.
-    fn find<T>(&self, id: u32, of: impl FnOnce(&Known<D>, u32) -> T) -> Option<T> {
-        let Item::Row(number) = Item::from(id) else { return None };
-        let known = self.known.borrow();
-        let next = known.partition_point(|known| known.first <= number);
-        let known = known.get(next.checked_sub(1)?)?;
-        (number - known.first < known.source.count).then(|| of(known, number - known.first))
+    fn find(&self, id: u32) -> Option<(InputSource, u32, u32)> {
+        self.ids.borrow().find(id)
     }
 }
 
@@ -239,8 +255,8 @@ impl Places {
             self.push_token();
         }
         for &id in ids {
-            match rows.find(id, |known, row| (known.source.columns, row)) {
-                Some((columns, row)) if columns > 0 => self.push_cell(row, columns),
+            match rows.find(id) {
+                Some((InputSource { columns, .. }, _, row)) if columns > 0 => self.push_cell(row, columns),
                 _ => self.push_token(),
             }
         }
@@ -290,6 +306,10 @@ mod tests {
         InputSource { digest, count, columns: 0 }
     }
 
+    fn known(rows: &InputRows<char>, source: InputSource) -> Range<u32> {
+        rows.ids().know(source).expect("room")
+    }
+
     #[test]
     fn rows_and_tokens_have_different_ids() {
         for item in [Item::Token(0), Item::Token((1 << 24) - 1), Item::Row(0), Item::Row(77)] {
@@ -300,9 +320,9 @@ mod tests {
 
     #[test]
     fn an_image_lies_in_a_grid() {
-        let rows = InputRows::default();
-        let image = rows.add(InputSource { digest: 1, count: 6, columns: 3 }, 'a').expect("room").start;
-        let sound = rows.add(source(2, 2), 'b').expect("room").start;
+        let rows = InputRows::<char>::default();
+        let image = known(&rows, InputSource { digest: 1, count: 6, columns: 3 }).start;
+        let sound = known(&rows, source(2, 2)).start;
         let ids: Vec<u32> = [9, 9].into_iter().chain(image..image + 6).chain([9, sound, sound + 1]).collect();
         let mut places = Places::default();
         places.extend(0, &ids, &rows);
@@ -324,19 +344,23 @@ mod tests {
 
     #[test]
     fn the_same_source_has_the_same_ids() {
-        let rows = InputRows::default();
-        let first = rows.add(source(1, 4), 'a').expect("room");
-        let second = rows.add(source(2, 4), 'b').expect("room");
+        let rows = InputRows::<char>::default();
+        let first = known(&rows, source(1, 4));
+        let second = known(&rows, source(2, 4));
         assert_eq!(second.start, first.end, "others have others");
-        assert_eq!(rows.add(source(1, 4), 'a').expect("room"), first);
-        assert_ne!(rows.add(source(1, 3), 'a').expect("room"), first, "cut off elsewhere");
-        assert!(rows.add(source(3, 0), 'c').is_err() && rows.add(source(3, u32::MAX), 'c').is_err());
+        assert_eq!(known(&rows, source(1, 4)), first);
+        assert_ne!(known(&rows, source(1, 3)), first, "cut off elsewhere");
+        assert!(rows.ids().know(source(3, 0)).is_err() && rows.ids().know(source(3, u32::MAX)).is_err());
+        let again = InputRows::<char>::default();
+        again.share(rows.ids());
+        assert_eq!(known(&again, source(2, 4)), second, "a model that is loaded again");
     }
 
     #[test]
     fn neighbours_are_one_run() {
-        let rows = InputRows::default();
-        let [a, b] = [(1, 'a'), (2, 'b')].map(|(digest, data)| rows.add(source(digest, 3), data).expect("room").start);
+        let rows = InputRows::<char>::default();
+        let [a, b] = [1, 2].map(|digest| known(&rows, source(digest, 3)).start);
+        let _held = [(1, 'a'), (2, 'b')].map(|(digest, data)| rows.add(source(digest, 3), data));
         let ids = [9, a, a + 1, a + 2, b, 9, b + 1, b + 2, b + 1];
         let runs = rows.runs(&ids).expect("rows that are here");
         let shown: Vec<_> = runs.iter().map(|run| (*run.data, run.at, run.row, run.count)).collect();
@@ -346,9 +370,9 @@ mod tests {
 
     #[test]
     fn a_pass_has_one_whole_image() {
-        let rows = InputRows::default();
-        let image = |digest| rows.add(InputSource { digest, count: 4, columns: 2 }, 'a').expect("room");
-        let (a, b, sound) = (image(1), image(2), rows.add(source(3, 2), 'c').expect("room"));
+        let rows = InputRows::<char>::default();
+        let image = |digest| known(&rows, InputSource { digest, count: 4, columns: 2 });
+        let (a, b, sound) = (image(1), image(2), known(&rows, source(3, 2)));
         let ids: Vec<u32> = [9, 9].into_iter().chain(a).chain([9]).chain(b).chain([9]).chain(sound).collect();
         let images = rows.images(&ids);
         assert_eq!(images, [2..6, 7..11]);
@@ -364,13 +388,19 @@ mod tests {
 
     #[test]
     fn rows_that_are_not_here_are_refused() {
-        let rows = InputRows::default();
-        let ids = rows.add(source(1, 2), 'a').expect("room");
-        assert!(rows.holds(ids.start + 1) && !rows.holds(ids.end) && !rows.holds(5));
+        let rows = InputRows::<char>::default();
+        let ids = known(&rows, source(1, 2));
+        assert!(rows.knows(ids.start) && !rows.holds(ids.start), "known, and not added");
+        let held = rows.add(source(1, 2), 'a');
+        assert!(rows.holds(ids.start + 1) && !rows.holds(ids.end) && !rows.knows(ids.end) && !rows.knows(5));
         assert!(rows.runs(&[ids.end]).is_err());
-        rows.release(source(1, 2));
-        assert!(!rows.holds(ids.start) && rows.runs(&[ids.start]).is_err());
-        assert_eq!(rows.add(source(1, 2), 'a').expect("room"), ids, "the ids are kept");
+        let other = rows.held(source(1, 2)).expect("someone holds them");
+        drop(held);
+        assert!(rows.runs(&[ids.start]).is_ok(), "held by another request");
+        drop(other);
+        assert!(!rows.holds(ids.start) && rows.runs(&[ids.start]).is_err(), "the last one has let go");
+        assert_eq!(known(&rows, source(1, 2)), ids, "the ids are kept");
+        let _held = rows.add(source(1, 2), 'a');
         assert!(rows.holds(ids.start));
     }
 }

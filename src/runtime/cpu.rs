@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::adapters::AdapterUse;
 use super::checkpoints::Checkpoints;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
-use super::session::{NO_TOKEN, RunIds, Session, Token};
+use super::session::{Listener, NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
 use crate::cpu::{ActiveAdapter, CpuModel, Logits};
 use crate::forward::{CHUNK, EVALUATE_CHUNK, checkpoint_slots};
@@ -44,6 +44,8 @@ pub struct CpuSession {
     checkpoints: Option<(Checkpoints, Vec<Vec<Vec<f32>>>)>,
     /// Spans many tokens: one token of a small model takes less than a slice, so the page would never get to run.
     time_slice: TimeSlice,
+    /// Hears how much of a text is read.
+    listener: Option<Listener>,
 }
 
 impl CpuSession {
@@ -70,6 +72,7 @@ impl CpuSession {
             sampled: None,
             last: 0,
             time_slice,
+            listener: None,
         }
     }
 
@@ -82,18 +85,24 @@ impl CpuSession {
         &self.model
     }
 
-    /// Runs tokens and returns the logits asked for; `None` where `stop` was set meanwhile.
+    /// Runs tokens and returns the logits asked for; `None` where `stop` was set meanwhile. `listener` hears how many
+    /// tokens are cached.
     async fn run(
         &mut self,
         ids: &[u32],
         position: usize,
         logits: Logits,
-        stop: &Cell<bool>,
+        (stop, listener): (&Cell<bool>, Option<&Listener>),
     ) -> Result<Option<Vec<f32>>> {
         let mut pass = self.model.begin(ids, position, logits)?;
+        let mut told = 0;
         while pass.step_yielding(self.time_slice.turns()).await? {
             if stop.get() {
                 return Ok(None);
+            }
+            let read = pass.read();
+            if let Some(listener) = listener.filter(|_| read > std::mem::replace(&mut told, read)) {
+                listener(position + read);
             }
         }
         Ok(Some(pass.into_logits()))
@@ -143,8 +152,12 @@ impl Session for CpuSession {
         self.model.kv_type()
     }
 
-    fn holds_row(&self, id: u32) -> bool {
-        self.model.input_rows().holds(id)
+    fn knows_row(&self, id: u32) -> bool {
+        self.model.input_rows().knows(id)
+    }
+
+    fn set_listener(&mut self, listener: Option<Listener>) {
+        self.listener = listener;
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {
@@ -205,9 +218,10 @@ impl Session for CpuSession {
         let sizes = Sizes { most: CHUNK, single: usize::from(self.checkpoints.is_some()) };
         let reading = Reading::new(ids, position);
         let images = self.model.input_rows().whole_images(self.model.config(), ids);
+        let listener = self.listener.clone();
         for Chunk { rows, is_last, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)).with_whole(images) {
             let (at, wants) = (position + rows.start, if is_last { Logits::Last } else { Logits::None });
-            let Some(logits) = self.run(&ids[rows], at, wants, stop).await? else { break };
+            let Some(logits) = self.run(&ids[rows], at, wants, (stop, listener.as_ref())).await? else { break };
             if is_last {
                 self.pending = Some(logits);
             } else {
@@ -257,7 +271,7 @@ impl Session for CpuSession {
 
     async fn next(&mut self) -> Result<Option<Token>> {
         if self.sampled.is_none() {
-            let logits = self.run(&[self.last], self.model.cached(), Logits::Last, &Cell::new(false)).await?;
+            let logits = self.run(&[self.last], self.model.cached(), Logits::Last, (&Cell::new(false), None)).await?;
             self.choose(logits.unwrap_or_default());
             self.keep_states_if_due();
         }
@@ -279,7 +293,7 @@ impl Session for CpuSession {
         let reading = Reading::new(ids, position);
         for Chunk { rows, .. } in Chunks::new(&reading, sizes, Until::stopped(stop)) {
             let first = rows.start;
-            let Some(logits) = self.run(&ids[rows], position + first, Logits::All, stop).await? else { break };
+            let Some(logits) = self.run(&ids[rows], position + first, Logits::All, (stop, None)).await? else { break };
             each(first, &logits);
         }
         Ok(self.model.cached() - position)

@@ -39,6 +39,7 @@ impl Engine {
             stop: std::rc::Rc::default(),
             cached: if with_cache { self.cached.clone() } else { Vec::new() },
             cached_with: if with_cache { self.cached_with.clone() } else { Vec::new() },
+            rows: Vec::new(),
             run: None,
         })
     }

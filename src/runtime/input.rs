@@ -1,6 +1,9 @@
 //! Rows of embeddings in prompts, such as an encoder's output: adding them to a model, and copying them into a pass.
 
+use std::any::Any;
+use std::fmt;
 use std::ops::Range;
+use std::rc::Rc;
 
 #[cfg(target_arch = "wasm32")]
 use super::gpu::lane::GpuLane;
@@ -8,6 +11,7 @@ use super::gpu::lane::GpuLane;
 use super::gpu::model::GpuModel;
 #[cfg(target_arch = "wasm32")]
 use super::gpu::session::GpuSession;
+use super::run::generate::Engine;
 use super::session::{AnySession, Session};
 #[cfg(target_arch = "wasm32")]
 use crate::forward::Forward;
@@ -17,22 +21,86 @@ use crate::gpu::{Buffer, CommandList, Copy, Part};
 use crate::kernels::{rope_kv::Axes, spec::Slice};
 #[cfg(target_arch = "wasm32")]
 use crate::model::{InputRun, RopeSections, program::Op};
-use crate::model::{InputSource, Item, Places};
+use crate::model::{InputSource, Item, Places, RowIds};
 use crate::{Error, Result};
 
+/// Rows that prompts may hold, as long as this lives.
+pub struct HeldRows {
+    /// Of the rows.
+    pub ids: Range<u32>,
+    _rows: Rc<dyn Any>,
+}
+
+impl fmt::Debug for HeldRows {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("HeldRows").field("ids", &self.ids).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// The sources of the rows that the prompt of the run still has to enter and that nobody holds.
+    pub fn missing_rows(&self) -> Vec<InputSource> {
+        let left = self.run.as_ref().and_then(|run| run.prompt.get(self.cached.len()..)).unwrap_or_default();
+        let sources = self.session.sources(left).into_iter().map(|(source, _)| source);
+        sources.filter(|&source| !self.session.holds(source)).collect()
+    }
+
+    /// Holds rows until the prompt of the run is read, or the run ends.
+    ///
+    /// # Errors
+    /// The errors of [`AnySession::add_rows`].
+    pub fn hold_rows(&mut self, source: InputSource, rows: &[f32]) -> Result<()> {
+        let held = self.session.add_rows(source, rows)?;
+        self.rows.push(held);
+        Ok(())
+    }
+}
+
 impl AnySession {
-    /// Registers the rows `[rows, hidden]` of a source, and returns their ids for prompts. The same source always gets
-    /// the same ids. Where deeper layers take rows, too, as many rows follow for each of these layers.
+    /// Adds the rows `[rows, hidden]` of a source. The same source always has the same ids. Where deeper layers take
+    /// rows, too, as many rows follow for each of these layers.
     ///
     /// # Errors
     /// `invalid_argument` where the number of values does not match the source, for a source without rows, and where no
     /// ids are left; errors of the device.
-    pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
+    pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
         check_values(source, rows.len() as u64, self.config().row_width())?;
+        let ids = self.know(source)?;
         match self {
             #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
-            Self::Cpu(session) => session.model().input_rows().add(source, rows.to_vec()),
+            Self::Cpu(session) => {
+                let all = session.model().input_rows();
+                let held = all.held(source).unwrap_or_else(|| all.add(source, rows.to_vec()));
+                Ok(HeldRows { ids, _rows: held })
+            }
+        }
+    }
+
+    /// Whether anyone holds the rows of a source.
+    pub fn holds(&self, source: InputSource) -> bool {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(lane) => GpuLane::model(lane).input_rows.held(source).is_some(),
+            Self::Cpu(session) => session.model().input_rows().held(source).is_some(),
+        }
+    }
+
+    /// The ids of all rows that prompts of the model may hold.
+    pub fn row_ids(&self) -> Rc<RowIds> {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(lane) => GpuLane::model(lane).input_rows.ids(),
+            Self::Cpu(session) => session.model().input_rows().ids(),
+        }
+    }
+
+    /// Goes on with the ids that the model gave to rows before it was loaded again.
+    pub fn share_row_ids(&self, ids: Rc<RowIds>) {
+        match self {
+            #[cfg(target_arch = "wasm32")]
+            Self::Gpu(lane) => GpuLane::model(lane).input_rows.share(ids),
+            Self::Cpu(session) => session.model().input_rows().share(ids),
         }
     }
 
@@ -78,11 +146,7 @@ impl AnySession {
 
     /// Returns the ids of the rows of a source, without needing the rows themselves.
     pub(super) fn know(&self, source: InputSource) -> Result<Range<u32>> {
-        match self {
-            #[cfg(target_arch = "wasm32")]
-            Self::Gpu(lane) => GpuLane::model(lane).input_rows.know(source),
-            Self::Cpu(session) => session.model().input_rows().know(source),
-        }
+        self.row_ids().know(source)
     }
 }
 
@@ -98,24 +162,40 @@ fn check_values(source: InputSource, found: u64, hidden: usize) -> Result<()> {
 #[cfg(target_arch = "wasm32")]
 impl GpuModel {
     /// Does what [`AnySession::add_rows`] describes.
-    pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<Range<u32>> {
-        let target = self.row_buffer(source)?;
-        self.device.write(&target, 0, bytemuck::cast_slice(rows));
-        self.input_rows.add(source, target)
+    pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
+        self.hold(source, |target| {
+            self.device.write(target, 0, bytemuck::cast_slice(rows));
+            Ok(())
+        })
     }
 
     /// Does the same with rows that are on the GPU already, at the start of a buffer of the model's device.
     ///
     /// # Errors
     /// `invalid_argument` where the buffer is too small; otherwise as for [`AnySession::add_rows`].
-    pub fn add_rows_of(&self, source: InputSource, rows: &Buffer) -> Result<Range<u32>> {
-        let target = self.row_buffer(source)?;
-        let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
-        if rows.size() < bytes {
-            check_values(source, rows.size() / 4, self.config.row_width())?;
-        }
-        self.device.copy([Copy { source: rows, source_offset: 0, target: &target, offset: 0, bytes }]);
-        self.input_rows.add(source, target)
+    pub fn add_rows_of(&self, source: InputSource, rows: &Buffer) -> Result<HeldRows> {
+        self.hold(source, |target| {
+            let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
+            if rows.size() < bytes {
+                check_values(source, rows.size() / 4, self.config.row_width())?;
+            }
+            self.device.copy([Copy { source: rows, source_offset: 0, target, offset: 0, bytes }]);
+            Ok(())
+        })
+    }
+
+    /// The rows of a source, in a buffer that `fill` fills where nobody holds one.
+    fn hold(&self, source: InputSource, fill: impl FnOnce(&Buffer) -> Result<()>) -> Result<HeldRows> {
+        let ids = self.input_rows.ids().know(source)?;
+        let held = match self.input_rows.held(source) {
+            Some(held) => held,
+            None => {
+                let target = self.row_buffer(source)?;
+                fill(&target)?;
+                self.input_rows.add(source, target)
+            }
+        };
+        Ok(HeldRows { ids, _rows: held })
     }
 
     fn row_buffer(&self, source: InputSource) -> Result<Buffer> {

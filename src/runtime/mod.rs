@@ -33,6 +33,7 @@ pub use gpu::model::GpuModel;
 pub use gpu::row_cache::RowSource;
 #[cfg(target_arch = "wasm32")]
 pub use gpu::session::{GpuSession, MAX_DEPTH};
+pub use input::HeldRows;
 #[cfg(target_arch = "wasm32")]
 pub use load::builder::{GpuModelBuilder, GpuRun, TensorSlice};
 #[cfg(target_arch = "wasm32")]
@@ -45,4 +46,4 @@ pub use run::logprobs::ChosenToken;
 pub use run::outcome::{FinishReason, Outcome, Piece};
 pub use run::request::GenerateOptions;
 pub use saved::snapshot::{Fits, Head, START};
-pub use session::{AnySession, NO_TOKEN, RunIds, Session, Token};
+pub use session::{AnySession, Listener, NO_TOKEN, RunIds, Session, Token};

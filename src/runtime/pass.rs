@@ -45,19 +45,21 @@ pub(super) struct Sizes {
     pub single: usize,
 }
 
-/// What ends a reading before its last pass. The first pass of a text always begins, whatever these say.
+/// What ends a reading before its last pass, and who hears of its passes. The first pass of a text always begins.
 #[derive(Clone, Copy)]
 pub(super) struct Until<'a> {
     /// Set where the caller does not want the rest: a pass may then be left half-way.
     pub stop: &'a Cell<bool>,
     /// Whether others want the device, so that the reading should go on later. At least one pass runs before.
     pub pause: &'a dyn Fn() -> bool,
+    /// Hears how many tokens the cache holds, after each pass.
+    pub tell: &'a dyn Fn(usize),
 }
 
 impl<'a> Until<'a> {
     /// Stops only by this flag; never pauses.
     pub fn stopped(stop: &'a Cell<bool>) -> Self {
-        Self { stop, pause: &|| false }
+        Self { stop, pause: &|| false, tell: &|_| {} }
     }
 }
 
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn every_row_is_in_one_pass() {
         let stop = Cell::new(false);
-        let until = Until { stop: &stop, pause: &never };
+        let until = Until { pause: &never, ..Until::stopped(&stop) };
         let cut = |len, most, single| passes(len, 0, Sizes { most, single }, until);
         assert_eq!(cut(0, 4, 0), "");
         assert_eq!(cut(4, 4, 0), "0-4.");
@@ -188,7 +190,7 @@ mod tests {
     fn a_pause_comes_after_a_pass() {
         let sizes = Sizes { most: 4, single: 0 };
         let stop = Cell::new(false);
-        let until = Until { stop: &stop, pause: &|| true };
+        let until = Until { pause: &|| true, ..Until::stopped(&stop) };
         assert_eq!(passes(9, 0, sizes, until), "0-4");
         assert_eq!(passes(9, 4, sizes, until), "4-8");
         assert_eq!(passes(9, 8, sizes, until), "8-9.");

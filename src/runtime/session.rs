@@ -1,6 +1,7 @@
 //! The interface between the loop in `generate` and a session: a KV cache and a sampler, on the GPU or on the CPU.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use super::adapters::AdapterUse;
 use super::cpu::CpuSession;
@@ -70,6 +71,9 @@ pub const NO_TOKEN: u32 = u32::MAX;
 /// prefill.
 pub(super) const FEW: usize = 4;
 
+/// Hears how many tokens of a text are read.
+pub type Listener = Rc<dyn Fn(usize)>;
+
 /// A KV cache and a sampler over a model.
 #[allow(async_fn_in_trait, reason = "the page has one thread: no future has to be Send")]
 pub trait Session {
@@ -82,10 +86,13 @@ pub trait Session {
     /// The type in which the cache stores keys and values.
     fn kv_type(&self) -> KvType;
 
-    /// Whether an id is that of a prompt row which the model holds.
-    fn holds_row(&self, _id: u32) -> bool {
+    /// Whether an id is that of a prompt row which the model knows.
+    fn knows_row(&self, _id: u32) -> bool {
         false
     }
+
+    /// Sets who hears, after each pass over a text that is read, how many tokens the cache holds.
+    fn set_listener(&mut self, _listener: Option<Listener>) {}
 
     /// Sets how the tokens of the next run are chosen, and allows all ids. `prompt` counts for penalties.
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]);
@@ -258,8 +265,12 @@ impl Session for AnySession {
         either!(self, session => session.kv_type())
     }
 
-    fn holds_row(&self, id: u32) -> bool {
-        either!(self, session => session.holds_row(id))
+    fn knows_row(&self, id: u32) -> bool {
+        either!(self, session => session.knows_row(id))
+    }
+
+    fn set_listener(&mut self, listener: Option<Listener>) {
+        either!(self, session => session.set_listener(listener));
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {

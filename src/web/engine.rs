@@ -17,7 +17,7 @@ use super::source::ByteSource;
 use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::ChatTemplate;
 use crate::Error;
-use crate::model::{Embeds, InputSource};
+use crate::model::{Embeds, RowIds};
 use crate::runtime::{AnySession, Drafting, EmbedEngine, EmbedOptions, Engine, GenerateOptions, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
@@ -33,6 +33,8 @@ pub struct WasmModel {
     pub(super) siblings: Siblings,
     /// Of what `load` gave: why it runs on the CPU, where the page left that open.
     why_cpu: Option<String>,
+    /// The ids of rows, of this model and of those that take its place where a device is lost.
+    pub(super) rows: Rc<RowIds>,
 }
 
 /// Mirrors `WasmGenerateOptions` in `js/wasm/webgguf.d.ts`, without the sampler's options.
@@ -167,8 +169,9 @@ impl WasmModel {
         self.tokenizer.encode_prompt(text)
     }
 
-    /// Starts a generation.
-    pub fn start(&self, ids: Vec<u32>, options: JsValue) -> Result<JsValue, JsValue> {
+    /// Starts a generation. `listener`, which throws nothing, is called with the number of tokens of the prompt that are
+    /// read, after each pass over it.
+    pub fn start(&self, ids: Vec<u32>, options: JsValue, listener: Option<Function>) -> Result<JsValue, JsValue> {
         let sampling: SamplingOptions = from_value(options.clone(), "options")?;
         let others: JsGenerateOptions = from_value(options, "options")?;
         let options = others.with(sampling).map_err(to_js)?;
@@ -176,6 +179,9 @@ impl WasmModel {
         let mut engine = self.borrow()?;
         engine.check_drafting(options.drafting).map_err(to_js)?;
         let cached_tokens = engine.start(ids, options, now()).map_err(to_js)?;
+        if let Some(listener) = listener {
+            engine.listen(Rc::new(move |read| drop(listener.call1(&JsValue::UNDEFINED, &JsValue::from(read as f64)))));
+        }
         to_value(&Started { prompt_tokens, cached_tokens })
     }
 
@@ -222,30 +228,6 @@ impl WasmModel {
     pub fn finish(&self) -> Promise {
         let engine = self.engine.clone();
         promise(async move { result(&borrow(&engine)?.finish().map_err(to_js)?) })
-    }
-
-    /// Number of values of a prompt row.
-    #[wasm_bindgen(js_name = rowWidth)]
-    pub fn row_width(&self) -> Result<usize, JsValue> {
-        Ok(self.borrow()?.session.config().row_width())
-    }
-
-    /// Registers rows `[rows, width of the model]` of an image for prompts, and returns the id of the first. The same
-    /// `digest`, 16 hexadecimal digits, always gets the same ids. `columns`: number of rows side by side, 0 for rows
-    /// that follow each other as tokens do.
-    #[wasm_bindgen(js_name = addRows)]
-    pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<u32, JsValue> {
-        let engine = self.borrow()?;
-        let width = engine.session.config().row_width().max(1);
-        let digest = u64::from_str_radix(digest, 16).map_err(|_| to_js(Error::invalid_argument("digest of rows")))?;
-        let source = InputSource { digest, count: (rows.len() / width) as u32, columns };
-        engine.session.add_rows(source, rows).map(|ids| ids.start).map_err(to_js)
-    }
-
-    /// The position of a token that follows these ids.
-    #[wasm_bindgen(js_name = countPositions)]
-    pub fn count_positions(&self, ids: &[u32]) -> Result<u32, JsValue> {
-        Ok(self.borrow()?.session.count_positions(ids))
     }
 
     /// Forced decoding: for each position the most likely id, and the log-probability of the id that follows. `logits`
@@ -352,13 +334,13 @@ impl WasmModel {
 impl WasmModel {
     /// Makes a handle for a model or a session of one, and adds it to its `siblings`.
     pub(super) fn new(loaded: Loaded, siblings: Siblings) -> Self {
-        let (tokenizer, stop) = match &loaded {
-            Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
-            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone()),
+        let (tokenizer, stop, rows) = match &loaded {
+            Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone(), engine.session.row_ids()),
+            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone(), Rc::default()),
         };
         let engine = Rc::new(RefCell::new(loaded));
         siblings.join(&engine);
-        Self { engine, tokenizer, stop, siblings, why_cpu: None }
+        Self { engine, tokenizer, stop, siblings, why_cpu: None, rows }
     }
 }
 

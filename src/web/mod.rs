@@ -15,6 +15,7 @@ mod promise;
 #[cfg(feature = "harness")]
 mod reading;
 mod results;
+mod rows;
 mod session;
 mod source;
 mod table;

@@ -54,6 +54,7 @@ impl WasmModel {
             let fresh = Rc::try_unwrap(fresh.engine).map_err(|_| busy())?.into_inner();
             match fresh {
                 Loaded::Text(fresh) => {
+                    fresh.session.share_row_ids(borrow(&engine)?.session.row_ids());
                     for sibling in siblings.others(&engine) {
                         let session = fresh.another(false).await.map_err(to_js)?.session;
                         borrow(&sibling)?.recover(session, now()).map_err(to_js)?;

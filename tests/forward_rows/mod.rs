@@ -5,6 +5,7 @@ mod embeddings;
 
 use embeddings::embeddings;
 use webgguf::model::InputSource;
+use webgguf::runtime::HeldRows;
 
 use super::*;
 
@@ -14,8 +15,15 @@ fn source(digest: u64, rows: usize) -> InputSource {
 
 /// Ids of the embeddings of `text` as rows.
 fn rows(engine: &Engine, file: &[u8], text: &[u32], digest: u64) -> Vec<u32> {
-    let rows = embeddings(file, &header(file), text);
-    engine.session.add_rows(source(digest, text.len()), &rows).expect("rows of the right width").collect()
+    held(engine, source(digest, text.len()), &embeddings(file, &header(file), text))
+}
+
+/// Ids of rows that are held until the tests end.
+fn held(engine: &Engine, source: InputSource, rows: &[f32]) -> Vec<u32> {
+    let held = engine.session.add_rows(source, rows).expect("rows of the right width");
+    let ids = held.ids.clone().collect();
+    std::mem::forget(held);
+    ids
 }
 
 /// The largest distance of logits, relative to their size.
@@ -93,8 +101,7 @@ async fn cells_of_an_image_turn_by_several_axes() {
         let text = ids(60, vocab);
         let embedded = embeddings(file, &header(file), &text[10..40]);
         let prompt = |engine: &Engine, columns: u32| {
-            let image = engine.session.add_rows(InputSource { digest: 5, count: 30, columns }, &embedded);
-            let image = image.expect("rows of the right width").collect::<Vec<_>>();
+            let image = held(engine, InputSource { digest: 5, count: 30, columns }, &embedded);
             [&text[..10], &image, &text[40..]].concat()
         };
         let of_text = logits(&mut gpu, &text).await;
@@ -137,8 +144,8 @@ async fn hidden_states_of_one_request_are_rows_of_another() {
     let values: Vec<f32> = bytemuck::pod_collect_to_vec(&tensors.read(&tensor).await.expect("a working device"));
     let given = cpu.session.add_rows(source(7, text.len()), &values).expect("the same rows");
     assert!(session.model().add_rows_of(source(8, text.len() + 1), &target).is_err(), "a row too many");
-    let prompt = |rows: std::ops::Range<u32>| [&[1, 2][..], &rows.collect::<Vec<_>>(), &[3, 4]].concat();
-    let [found, expected] = [logits(&mut gpu, &prompt(read)).await, logits(&mut cpu, &prompt(given)).await];
+    let prompt = |rows: &HeldRows| [&[1, 2][..], &rows.ids.clone().collect::<Vec<_>>(), &[3, 4]].concat();
+    let [found, expected] = [logits(&mut gpu, &prompt(&read)).await, logits(&mut cpu, &prompt(&given)).await];
     assert!(distance(&found, &expected, vocab) < 2e-3, "{:.2e}", distance(&found, &expected, vocab));
 }
 
@@ -186,10 +193,8 @@ async fn few_rows_reach_deeper_layers() {
     let text = ids(20, vocab);
     let given: Vec<f32> = (0..3 * width).map(|i| ((i * i * 7 + i) % 101) as f32 / 50.0 - 1.0).collect();
     for (at, values) in [given.clone(), given.iter().map(|x| -x).collect()].into_iter().enumerate() {
-        let prompt = |engine: &Engine| {
-            let rows = engine.session.add_rows(source(at as u64 + 1, 3), &values).expect("rows of the right width");
-            [&text[..16], &rows.collect::<Vec<_>>(), &text[19..]].concat()
-        };
+        let prompt =
+            |engine: &Engine| [&text[..16], &held(engine, source(at as u64 + 1, 3), &values), &text[19..]].concat();
         let [on_gpu, on_cpu] = [prompt(&gpu), prompt(&cpu)];
         let expected = logits(&mut cpu, &on_cpu).await[19 * vocab..].to_vec();
         let whole = logits(&mut gpu, &on_gpu).await[19 * vocab..].to_vec();

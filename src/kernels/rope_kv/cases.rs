@@ -119,9 +119,9 @@ const SECTIONS: RopeSections = RopeSections { pairs: [8, 6, 7, 0], by_turns: fal
 
 /// Three tokens, an image of six cells, and a token.
 fn image() -> Places {
-    let rows = InputRows::default();
+    let rows = InputRows::<()>::default();
     let source = InputSource { digest: 1, count: 6, columns: COLUMNS };
-    let cells = rows.add(source, ()).expect("a few rows");
+    let cells = rows.ids().know(source).expect("a few rows");
     let mut places = Places::default();
     places.extend(0, &[0, 0, 0].into_iter().chain(cells).chain([0]).collect::<Vec<u32>>(), &rows);
     places

@@ -14,7 +14,6 @@ use super::model::GpuModel;
 use super::scheduler::Wants;
 use super::session::GpuSession;
 use crate::forward::{Room, SampleBuffers};
-use crate::gpu::Buffer;
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
@@ -24,7 +23,7 @@ use crate::model::{Adapter, ModelConfig};
 use crate::runtime::adapters::AdapterUse;
 use crate::runtime::pass::Reading;
 use crate::runtime::saved::snapshot::Head;
-use crate::runtime::session::{Choosing, RunIds, Session, Token};
+use crate::runtime::session::{Choosing, Listener, RunIds, Session, Token};
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
 use crate::{Error, Result};
 
@@ -41,6 +40,8 @@ pub struct GpuLane {
     counts: Option<Counts>,
     /// Logits of the token that came out last.
     last_logits: Option<Vec<f32>>,
+    /// Hears how much of a text is read.
+    pub(in crate::runtime) listener: Option<Listener>,
 }
 
 /// A handle to what a lane has read, valid as long as nothing else is read there.
@@ -55,7 +56,7 @@ impl GpuLane {
         let room = session.buffers.room;
         let (model, sample, rewindable) = (session.model.clone(), session.buffers.sample, session.buffers.rewindable());
         let shared = Rc::new(Shared::new(session));
-        Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None }
+        Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None, listener: None }
     }
 
     /// The next lane without an owner, or, if the session has a single lane, that of another session. It is empty, or
@@ -93,7 +94,7 @@ impl GpuLane {
 
     fn numbered(&self, number: usize) -> Self {
         let (shared, model) = (self.shared.clone(), self.model.clone());
-        Self { shared, model, number, counts: None, last_logits: None, ..*self }
+        Self { shared, model, number, counts: None, last_logits: None, listener: None, ..*self }
     }
 
     /// A handle to what the lane has read, to be copied while the lane may be in use.
@@ -141,20 +142,6 @@ impl GpuLane {
         self.shared.session.try_borrow().map(|session| ask(&session)).unwrap_or_default()
     }
 
-    /// Runs `ids` from position 0 on, and leaves their hidden states on the GPU: what the last layer adds up in the
-    /// residual stream, before the output norm. They go to `target`, `[ids, hidden]` f32, a buffer of the model's
-    /// device such as that of a tensor. Returns how many of the ids are in the KV cache: fewer where `stop` was set
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
-    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
-        let mut reading = Reading::new(ids, 0);
-        self.model.check_hidden(&reading, self.room.context, target)?;
-        self.run(&mut reading, Wants::Hidden(target), stop).await?;
-        Ok(reading.done)
-    }
-
     pub(in crate::runtime) fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
         change(self.shared.lanes.borrow_mut().lane(self.number))
     }
@@ -199,8 +186,12 @@ impl Session for GpuLane {
         self.room.kv_type
     }
 
-    fn holds_row(&self, id: u32) -> bool {
-        self.model.input_rows.holds(id)
+    fn knows_row(&self, id: u32) -> bool {
+        self.model.input_rows.knows(id)
+    }
+
+    fn set_listener(&mut self, listener: Option<Listener>) {
+        self.listener = listener;
     }
 
     fn configure(&mut self, options: &SamplingOptions, ids: &RunIds, prompt: &[u32]) {

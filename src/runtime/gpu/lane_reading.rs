@@ -9,8 +9,10 @@ use super::lanes::Write;
 use super::scheduler::Wants;
 use super::session::GpuSession;
 use super::turns::Turn;
+use crate::gpu::Buffer;
 use crate::model::Item;
 use crate::runtime::pass::{Reading, Until};
+use crate::runtime::session::Session;
 use crate::{Error, ErrorCode, Result};
 
 impl GpuLane {
@@ -38,6 +40,7 @@ impl GpuLane {
         stop: &Cell<bool>,
     ) -> Result<()> {
         let pause = || self.shared.turns.are_wanted();
+        let tell = |read| self.listener.iter().for_each(|listener| listener(read));
         loop {
             let _turn = self.turn().await?;
             let mut session = self.shared.session.borrow_mut();
@@ -48,7 +51,7 @@ impl GpuLane {
             if wants.runs_last() {
                 self.prepare(&mut session);
             }
-            let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause }).await;
+            let outcome = session.run(reading, wants.again(), Until { stop, pause: &pause, tell: &tell }).await;
             self.state(|lane| lane.has_read(reading.next()));
             // That this lane's rows cannot be read does not concern the texts of others.
             let is_own = |error: &Error| matches!(error.code(), ErrorCode::DownloadFailed | ErrorCode::InvalidArgument);
@@ -64,6 +67,20 @@ impl GpuLane {
                 return Ok(());
             }
         }
+    }
+
+    /// Runs `ids` from position 0 on, and leaves their hidden states on the GPU: what the last layer adds up in the
+    /// residual stream, before the output norm. They go to `target`, `[ids, hidden]` f32, a buffer of the model's
+    /// device such as that of a tensor. Returns how many of the ids are in the KV cache: fewer where `stop` was set
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
+    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
+        let mut reading = Reading::new(ids, 0);
+        self.model().check_hidden(&reading, self.context_length(), target)?;
+        self.run(&mut reading, Wants::Hidden(target), stop).await?;
+        Ok(reading.done)
     }
 
     #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]

@@ -116,6 +116,8 @@ impl GpuSession {
             if !is_whole {
                 break;
             }
+            // The last submit may be under way.
+            (until.tell)(position);
             reading.done = chunk.rows.end;
             self.finish_pass(&chunk, &mut wants).await?;
         }

@@ -14,7 +14,8 @@ use super::outcome::{FinishReason, Outcome, Piece};
 use super::request::GenerateOptions;
 use super::state::Run;
 use crate::runtime::adapters::AdapterUse;
-use crate::runtime::session::{AnySession, Session};
+use crate::runtime::input::HeldRows;
+use crate::runtime::session::{AnySession, Listener, Session};
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode, Result};
 
@@ -31,6 +32,8 @@ pub struct Engine<S = AnySession> {
     pub(in crate::runtime) cached: Vec<u32>,
     /// The adapters with which these tokens were read.
     pub(in crate::runtime) cached_with: Vec<AdapterUse>,
+    /// Rows that the prompt of the run still has to enter.
+    pub(in crate::runtime) rows: Vec<HeldRows>,
     pub(in crate::runtime) run: Option<Box<Run>>,
 }
 
@@ -43,6 +46,7 @@ impl<S: Session> Engine<S> {
             stop: Rc::default(),
             cached: Vec::new(),
             cached_with: Vec::new(),
+            rows: Vec::new(),
             run: None,
         }
     }
@@ -77,7 +81,7 @@ impl<S: Session> Engine<S> {
         if let Some(&(id, _)) = options.biases.iter().find(|(id, _)| *id as usize >= vocab) {
             return Err(Error::invalid_argument(format!("logitBias of id {id}, the vocabulary has {vocab}")));
         }
-        if prompt.last().is_some_and(|&id| self.session.holds_row(id)) {
+        if prompt.last().is_some_and(|&id| self.session.knows_row(id)) {
             return Err(Error::invalid_argument("the prompt ends with a row, expected a token that an answer follows"));
         }
         let context = self.session.context_length();
@@ -108,6 +112,12 @@ impl<S: Session> Engine<S> {
         let Some(mut run) = self.run.take() else { return Ok(None) };
         let outcome = self.advance(&mut run, clock).await;
         let code = outcome.as_ref().err().map(Error::code);
+        if code.is_some() || self.cached.len() >= run.prompt.len() {
+            self.rows.clear();
+        }
+        if code.is_none() && !self.stop.get() {
+            run.tell_read();
+        }
         if !matches!(code, None | Some(ErrorCode::OutOfMemory)) {
             self.cached.clear();
         }
@@ -253,7 +263,17 @@ impl<S: Session> Engine<S> {
         })
     }
 
+    /// Tells `listener` how many tokens of the started run's prompt are read, after each pass over it.
+    pub fn listen(&mut self, listener: Listener) {
+        if let Some(run) = &mut self.run {
+            self.session.set_listener(Some(listener.clone()));
+            run.listener = Some(listener);
+        }
+    }
+
     fn rest(&mut self) {
+        self.rows.clear();
+        self.session.set_listener(None);
         let held = self.session.rest();
         self.cached.truncate(held);
     }
@@ -267,7 +287,7 @@ impl<S: Session> Engine<S> {
     /// Drops the KV cache and any run.
     pub fn reset(&mut self) {
         self.run = None;
-        self.session.rest();
+        self.rest();
         self.cached.clear();
     }
 
@@ -283,7 +303,7 @@ impl<S: Session> Engine<S> {
         if ids.is_empty() {
             return Err(Error::invalid_argument("the prompt has no tokens"));
         }
-        match ids.iter().position(|&id| id as usize >= vocab && !self.session.holds_row(id)) {
+        match ids.iter().position(|&id| id as usize >= vocab && !self.session.knows_row(id)) {
             Some(at) => {
                 Err(Error::invalid_argument(format!("id {} at {at} is not in the vocabulary of {vocab}", ids[at])))
             }

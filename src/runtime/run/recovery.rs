@@ -18,8 +18,10 @@ impl<S: Session> Engine<S> {
         same_model(session.config(), self.session.config())?;
         self.session = session;
         self.cached.clear();
+        self.rows.clear();
         self.read_with(self.cached_with.clone());
         if let Some(run) = &mut self.run {
+            self.session.set_listener(run.listener.clone());
             run.configure(&mut self.session, &self.tokenizer);
             self.session.resume(&run.ids, true);
             run.start_again(now);
@@ -42,6 +44,7 @@ impl Run {
 
     fn start_again(&mut self, now: f64) {
         self.submitted = 0;
+        self.is_told = false;
         self.rewritten = self.ids.len();
         if let Some(Progress::Ready(guide)) = &mut self.guide {
             guide.start_again();

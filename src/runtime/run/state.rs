@@ -4,7 +4,7 @@ use super::constraint::Progress;
 use super::outcome::{FinishReason, Piece};
 use super::request::GenerateOptions;
 use crate::runtime::gpu::drafts::Drafting;
-use crate::runtime::session::{RunIds, Session};
+use crate::runtime::session::{Listener, RunIds, Session};
 use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
 
@@ -37,6 +37,10 @@ pub(in crate::runtime) struct Run {
     pub(in crate::runtime) first: Option<f64>,
     pub(in crate::runtime) last: f64,
     pub(in crate::runtime) reason: Option<FinishReason>,
+    /// Hears how much of the prompt is read, until all of it is.
+    pub(in crate::runtime) listener: Option<Listener>,
+    /// Whether it has heard that all is read.
+    pub(in crate::runtime) is_told: bool,
 }
 
 impl Run {
@@ -71,6 +75,15 @@ impl Run {
             started: now,
             first: None,
             last: now,
+            listener: None,
+            is_told: false,
+        }
+    }
+
+    /// Tells the listener, once, that all of the prompt is read.
+    pub(in crate::runtime) fn tell_read(&mut self) {
+        if let Some(listener) = self.listener.as_ref().filter(|_| !std::mem::replace(&mut self.is_told, true)) {
+            listener(self.prompt.len());
         }
     }
 

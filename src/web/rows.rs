@@ -1,0 +1,52 @@
+//! Rows of images and sounds in prompts: their ids, and their numbers while a prompt is read.
+
+use wasm_bindgen::prelude::*;
+
+use super::engine::{WasmModel, borrow};
+use super::errors::to_js;
+use crate::Error;
+use crate::model::InputSource;
+use crate::runtime::Session;
+
+#[wasm_bindgen]
+impl WasmModel {
+    /// Number of values of a prompt row.
+    #[wasm_bindgen(js_name = rowWidth)]
+    pub fn row_width(&self) -> Result<usize, JsValue> {
+        Ok(borrow(&self.engine)?.session.config().row_width())
+    }
+
+    /// The id of the first of `count` rows of an image or a sound. The same `digest`, 16 hexadecimal digits, always gets
+    /// the same ids. `columns`: number of rows side by side, 0 for rows that follow each other as tokens do.
+    #[wasm_bindgen(js_name = knowRows)]
+    pub fn know_rows(&self, digest: &str, columns: u32, count: u32) -> Result<u32, JsValue> {
+        let source = InputSource { digest: digest_of(digest)?, count, columns };
+        self.rows.know(source).map(|ids| ids.start).map_err(to_js)
+    }
+
+    /// The digests of the rows that the next call of `next` needs and that are not there.
+    #[wasm_bindgen(js_name = missingRows)]
+    pub fn missing_rows(&self) -> Result<Vec<String>, JsValue> {
+        let missing = borrow(&self.engine)?.missing_rows();
+        Ok(missing.iter().map(|source| format!("{:016x}", source.digest)).collect())
+    }
+
+    /// Gives rows, `[rows, width of the model]`, for the prompt that was started; they are kept until it is read.
+    #[wasm_bindgen(js_name = addRows)]
+    pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<(), JsValue> {
+        let mut engine = borrow(&self.engine)?;
+        let width = engine.session.config().row_width().max(1);
+        let source = InputSource { digest: digest_of(digest)?, count: (rows.len() / width) as u32, columns };
+        engine.hold_rows(source, rows).map_err(to_js)
+    }
+
+    /// The position of a token that follows these ids.
+    #[wasm_bindgen(js_name = countPositions)]
+    pub fn count_positions(&self, ids: &[u32]) -> Result<u32, JsValue> {
+        Ok(borrow(&self.engine)?.session.count_positions(ids))
+    }
+}
+
+fn digest_of(text: &str) -> Result<u64, JsValue> {
+    u64::from_str_radix(text, 16).map_err(|_| to_js(Error::invalid_argument("digest of rows")))
+}
