@@ -7,7 +7,7 @@ import { type Prepared, prepare } from '../openai/prepare.js';
 import type { Delta, Reader } from '../openai/reader.js';
 import type { Session } from '../model/session.js';
 import { resultOf } from '../model/tool-result.js';
-import type { Grammar, Message, ToolCall } from '../types.js';
+import type { GenerateOptions, Grammar, Message, ToolCall } from '../types.js';
 import type { CallableTool } from './input.js';
 import type { Sampling } from './sampling.js';
 
@@ -24,6 +24,8 @@ export interface Answerer {
   readonly sampling: Sampling;
   readonly tools: readonly CallableTool[];
   readonly enableThinking: boolean | undefined;
+  /** Hears how far the conversation is read. */
+  readonly onProgress: GenerateOptions['onProgress'];
 }
 
 /** What is asked. @internal */
@@ -62,7 +64,7 @@ async function last(answerer: Answerer, question: Question, added: readonly Mess
 
 /** What the assistant says. */
 async function writeOnce(
-  { model, session, sampling, enableThinking }: Answerer,
+  { model, session, sampling, enableThinking, onProgress }: Answerer,
   { messages, prefix, grammar, signal, write }: Question,
   tools: readonly CallableTool[],
 ): Promise<Message> {
@@ -78,7 +80,7 @@ async function writeOnce(
   const prepared = await prepare(model, request, { grammar, prefix });
   signal.throwIfAborted();
   const said = new Said(prepared, prefix ?? '', write);
-  const generation = session.complete(prepared.prompt, { ...prepared.options, signal }, prefix);
+  const generation = session.complete(prepared.prompt, { ...prepared.options, signal, onProgress }, prefix);
   try {
     for await (const { text } of generation) said.push(text);
     await generation;

@@ -68,6 +68,26 @@ export class Context {
     if (count >= this.window) throw quotaExceeded(count, this.window);
     return kept;
   }
+
+  /**
+   * The messages without the oldest turns, as far as they take more than the window; the last turn stays. A template
+   * may write more around an answer than the window had room for: that is cut when it is read.
+   */
+  async bounded(messages: readonly Message[], initial: number): Promise<Bounded> {
+    let kept = messages;
+    let count = await this.count(kept);
+    while (count > this.window && nextTurn(kept, initial) > 0) {
+      kept = withoutOldestTurn(kept, initial) ?? kept;
+      count = await this.count(kept);
+    }
+    return { messages: kept, usage: Math.min(count, this.window) };
+  }
+}
+
+/** A conversation and its tokens. @internal */
+export interface Bounded {
+  readonly messages: readonly Message[];
+  readonly usage: number;
 }
 
 /** Without the first message that may go, and all up to the next one of the user; `undefined` where none may. */

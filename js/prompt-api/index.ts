@@ -8,7 +8,7 @@ import { findAdapter } from '../engine/adapter.js';
 import { cache } from '../load/cache/cache.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import type { WasmModel } from '../model/model.js';
-import type { LoadOptions, Progress } from '../types.js';
+import type { GenerateOptions, LoadOptions, Progress } from '../types.js';
 import { Context } from './context.js';
 import { notSupported, quotaExceeded } from './errors.js';
 import { type CoreOptions, coreOptions, createOptions, type MediumKind } from './input.js';
@@ -32,6 +32,8 @@ export interface LanguageModelOptions extends Omit<LoadOptions, 'onProgress' | '
   model: ModelSource;
   /** Whether the model thinks before it answers; thoughts are no part of answers. Default: what its template says. */
   enableThinking?: boolean | undefined;
+  /** Hears how far the prompts of all sessions are encoded and read. The draft has nothing like it. */
+  onPromptProgress?: GenerateOptions['onProgress'];
 }
 
 /** The class `LanguageModel` of the draft. */
@@ -63,7 +65,8 @@ export interface LanguageModelClass {
  * const session = await LanguageModel.create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
  * for await (const text of session.promptStreaming('What is a hedgehog?')) out.textContent += text;
  */
-export function languageModel({ model, enableThinking, ...load }: LanguageModelOptions): LanguageModelClass {
+export function languageModel(options: LanguageModelOptions): LanguageModelClass {
+  const { model, enableThinking, onPromptProgress, ...load } = options;
   const lazy = new LazyModel(model, load);
   return class LanguageModel extends LanguageModelSession {
     static async availability(options?: LanguageModelCreateCoreOptions): Promise<Availability> {
@@ -77,7 +80,8 @@ export function languageModel({ model, enableThinking, ...load }: LanguageModelO
       signal?.throwIfAborted();
       const reporter = new DownloadReporter(monitor);
       try {
-        const begun = await translated(begin(lazy, core, { reporter, signal, initial, enableThinking, load }));
+        const creation = { reporter, signal, initial, enableThinking, onPromptProgress, load };
+        const begun = await translated(begin(lazy, core, creation));
         const session = new LanguageModel(begun);
         session.destroyWith(signal);
         return session;
@@ -131,7 +135,7 @@ function throwMissing(kind: MediumKind | undefined): void {
   throw notSupported(`expectedInputs: the model has no encoder of ${what}; give it one by 'mmproj'`);
 }
 
-interface Creation extends Pick<Beginning, 'enableThinking'> {
+interface Creation extends Pick<Beginning, 'enableThinking' | 'onPromptProgress'> {
   readonly reporter: DownloadReporter;
   readonly signal: AbortSignal | undefined;
   readonly load: LoadOptions;
@@ -140,7 +144,7 @@ interface Creation extends Pick<Beginning, 'enableThinking'> {
 
 /** Loads the model, and lets it read what the conversation begins with. */
 async function begin(lazy: LazyModel, core: CoreOptions, creation: Creation): Promise<Beginning> {
-  const { reporter, signal, initial, enableThinking, load } = creation;
+  const { reporter, signal, initial, enableThinking, onPromptProgress, load } = creation;
   const messages = await fixed(initial);
   if (core.obstacle !== undefined) throw notSupported(core.obstacle);
   throwMissing(await missingEncoder(lazy, load, core.media));
@@ -157,7 +161,8 @@ async function begin(lazy: LazyModel, core: CoreOptions, creation: Creation): Pr
     if (usage >= context.window) throw quotaExceeded(usage, context.window);
     if (usage > 0) await readAhead(session, await context.text(messages).catch(() => ''), signal);
     signal?.throwIfAborted();
-    return { model, session, core, enableThinking, messages, initial: messages.length, usage };
+    const said = { enableThinking, onPromptProgress };
+    return { model, session, core, ...said, messages, initial: messages.length, usage };
   } catch (error) {
     void session.free().catch(() => {});
     throw error;

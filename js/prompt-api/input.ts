@@ -4,6 +4,7 @@
  */
 import { WebggufError } from '../errors.js';
 import { parametersOf } from '../model/schema.js';
+import { asItIs } from '../model/conversation.js';
 import { show } from '../options.js';
 import type { AudioPart, ImagePart, Message, Tool } from '../types.js';
 import { notSupported } from './errors.js';
@@ -114,7 +115,7 @@ function partOf(part: LanguageModelMessageContent, role: string, { index, media 
 /** Bytes in any view are those of a file. */
 function mediumOf(type: MediumKind, value: object): ImagePart | AudioPart {
   const isOtherView = ArrayBuffer.isView(value) && !(value instanceof Uint8Array);
-  const source = isOtherView ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : value;
+  const source = asItIs(isOtherView ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : value);
   return type === 'image'
     ? { type, image: source as ImagePart['image'] }
     : { type, audio: source as AudioPart['audio'] };

@@ -9,7 +9,7 @@ import { onDemand } from '../model/on-demand.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import type { Session } from '../model/session.js';
-import type { Message } from '../types.js';
+import type { GenerateOptions, Message } from '../types.js';
 import { answerTo } from './answer.js';
 import { constraintOf, withGuide } from './constraint.js';
 import { Context } from './context.js';
@@ -31,6 +31,7 @@ export interface Beginning {
   readonly session: Session;
   readonly core: CoreOptions;
   readonly enableThinking: boolean | undefined;
+  readonly onPromptProgress: GenerateOptions['onProgress'];
   readonly messages: readonly Message[];
   /** How many of the messages always stay. */
   readonly initial: number;
@@ -155,10 +156,9 @@ export class LanguageModelSession extends EventTarget {
     return this.#inTurn(options.signal, async (scope) => {
       const added = await given;
       if (added.length === 0) return undefined;
-      await this.#makeRoom(added);
-      const all = [...this.#messages, ...added];
+      const all = [...(await this.#keptBeside(added)), ...added];
       await readAhead(this.#begun.session, await this.#context.text(all).catch(() => ''), scope);
-      await this.#become(all, scope);
+      await this.#become(all, added.length, scope);
       return undefined;
     });
   }
@@ -244,34 +244,36 @@ export class LanguageModelSession extends EventTarget {
       const isNothing = messages.length === 0 && this.#messages.length === 0;
       const told: readonly Message[] = isNothing ? [{ role: 'user', content: '' }] : messages;
       const added = withGuide(told, constraint);
-      await this.#makeRoom(addedBy({ messages: added, prefix }));
-      const before = [...this.#messages, ...added];
+      const before = [...(await this.#keptBeside(addedBy({ messages: added, prefix }))), ...added];
       const grammar = constraint?.grammar;
-      const { model, session, core, enableThinking } = this.#begun;
-      const answerer = { model, session, sampling: core.sampling, tools: core.tools, enableThinking };
+      const { model, session, core, enableThinking, onPromptProgress } = this.#begun;
+      const { sampling, tools } = core;
+      const answerer = { model, session, sampling, tools, enableThinking, onProgress: onPromptProgress };
       const answer = answerTo(answerer, { messages: before, prefix, grammar, signal, write });
       const said = await answer.catch((error: unknown) => this.#failed(error, before));
-      await this.#become([...before, ...said], signal);
+      await this.#become([...before, ...said], added.length + said.length, signal);
     });
   }
 
-  /** Drops what has to go; throws where that is not enough, and where a system prompt comes late. */
-  async #makeRoom(added: readonly Message[]): Promise<void> {
+  /**
+   * The messages that have room beside others: what goes for them stays part of the conversation until these are.
+   * Throws where there is no room, and where a system prompt comes late.
+   */
+  async #keptBeside(added: readonly Message[]): Promise<readonly Message[]> {
     if (added[0]?.role === 'system' && this.#messages.length > 0) {
       throw new TypeError('a system prompt must come first');
     }
-    const kept = await this.#context.fit(this.#messages, this.#begun.initial, added);
-    if (kept.length === this.#messages.length) return;
-    this.#messages = kept;
-    this.#usage = await this.#context.count(kept);
-    for (const type of ['contextoverflow', 'quotaoverflow']) this.dispatchEvent(new Event(type));
+    return this.#context.fit(this.#messages, this.#begun.initial, added);
   }
 
-  async #become(messages: readonly Message[], scope: AbortSignal): Promise<void> {
-    const usage = await this.#context.count(messages);
+  /** The conversation, of which the last `added` messages are new. */
+  async #become(all: readonly Message[], added: number, scope: AbortSignal): Promise<void> {
+    const { messages, usage } = await this.#context.bounded(all, this.#begun.initial);
     scope.throwIfAborted();
+    const isLess = messages.length < this.#messages.length + added;
     this.#messages = messages;
     this.#usage = usage;
+    if (isLess) for (const type of ['contextoverflow', 'quotaoverflow']) this.dispatchEvent(new Event(type));
   }
 
   /** What did not fit after all gets its numbers. */

@@ -397,6 +397,57 @@ test('a full context: the oldest turns go, initial prompts stay, and an event sa
   assert.equal(session.oncontextoverflow, null);
 });
 
+test('a prompt that ends early, or fails, drops nothing of a full conversation', async () => {
+  plan.window = 120;
+  plan.writes = 'x'.repeat(20);
+  const session = await create();
+  const events = [];
+  session.oncontextoverflow = ({ type }) => events.push(type);
+  await session.prompt('first');
+  await session.prompt('second');
+  const told = async () => (await session.measureContextUsage('x')) + session.contextUsage;
+  const before = [session.contextUsage, await told()];
+  plan.tokenMs = 2;
+  for (const end of ['abort', 'cancel', 'fail']) {
+    const controller = new AbortController();
+    if (end === 'abort') {
+      const promise = session.prompt('a third one', { signal: controller.signal });
+      setTimeout(() => controller.abort(), 10);
+      await rejectsWith(promise, 'AbortError');
+    } else if (end === 'cancel') {
+      const reader = session.promptStreaming('a third one').getReader();
+      await reader.read();
+      await reader.cancel();
+    } else {
+      plan.nextFails = { code: 'out_of_memory', message: 'gone' };
+      await assert.rejects(session.prompt('a third one'));
+      delete plan.nextFails;
+    }
+    assert.deepEqual([session.contextUsage, await told()], before, end);
+    assert.deepEqual(events, [], end);
+  }
+  plan.tokenMs = 0;
+  await session.prompt('a third one');
+  assert.deepEqual(events, ['contextoverflow'], 'once there is an answer');
+  assert.ok(session.contextUsage <= session.contextWindow);
+});
+
+test('contextUsage is never more than contextWindow, and the last turn stays', async () => {
+  plan.window = 60;
+  for (const length of [20, 30, 45, 80]) {
+    plan.writes = 'x'.repeat(length);
+    const session = await create({ initialPrompts: [{ role: 'system', content: 'S' }] });
+    for (const text of ['one', 'two', 'three']) {
+      const answer = await session.prompt(text);
+      assert.ok(session.contextUsage <= session.contextWindow, `${length}: ${session.contextUsage}`);
+      await session.prompt('?');
+      assert.ok(lastMessages().some(([role, content]) => role === 'assistant' && content === answer));
+    }
+    await session.append('y'.repeat(10));
+    assert.ok(session.contextUsage <= session.contextWindow);
+  }
+});
+
 test('abort: the reason comes, the conversation stays, and the session goes on', async () => {
   const session = await create();
   plan.tokenMs = 2;
