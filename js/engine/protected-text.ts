@@ -15,10 +15,11 @@ type Vocabulary = Pick<WasmModel, 'chatTemplate' | 'protect'>;
  * @internal
  */
 export function chatText(vocabulary: Vocabulary, conversation: Conversation): string {
-  const { messages, tools, variables, text, parseSpecial = false } = conversation;
+  const { messages, tools, text, parseSpecial = false } = conversation;
   if (text !== undefined) return vocabulary.protect(text, messages[0]?.role === 'assistant');
   const template = vocabulary.chatTemplate();
-  if (parseSpecial) return writeConversation(template, conversation);
+  const variables = withSwitches(template.source, conversation.variables);
+  if (parseSpecial) return writeConversation(template, { ...conversation, ...(variables && { variables }) });
   const protect = (text: string): string => vocabulary.protect(text, false);
   return writeConversation(template, {
     ...conversation,
@@ -29,6 +30,23 @@ export function chatText(vocabulary: Vocabulary, conversation: Conversation): st
       variables: Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, mapped(value, protect)])),
     }),
   });
+}
+
+/** Names under which templates read whether the model thinks, beside `enable_thinking`: with their values for that. */
+const SWITCHES: readonly (readonly [name: string, on: unknown, off: unknown])[] = [
+  ['thinking', true, false],
+  ['reasoning', true, false],
+  ['thinking_budget', undefined, 0],
+];
+
+/** `enable_thinking` by the name that the template reads in its place, unless a variable of that name is given. */
+function withSwitches(source: string | undefined, variables: Conversation['variables']): Conversation['variables'] {
+  const thinks = variables?.enable_thinking;
+  if (typeof thinks !== 'boolean' || !source || source.includes('enable_thinking')) return variables;
+  const isRead = (name: string): boolean => new RegExp(`(?<![\\w.'"-])${name}(?![\\w'"-])`).test(source);
+  const values = SWITCHES.map(([name, on, off]) => [name, thinks ? on : off] as const);
+  const said = values.filter(([name, value]) => value !== undefined && isRead(name));
+  return { ...Object.fromEntries(said), ...variables };
 }
 
 /** What the model wrote itself keeps the marks of thoughts and calls, at which templates cut it. */

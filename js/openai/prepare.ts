@@ -149,8 +149,9 @@ async function templateText(
 }
 
 /** Variables of templates that say whether and how long the model thinks. */
-function thinking({ reasoning_effort: effort }: CheckedChat, isConstrained: boolean): Record<string, unknown> {
-  if (effort === undefined) return isConstrained ? { enable_thinking: false } : {};
+function thinking(request: CheckedChat, isConstrained: boolean): Record<string, unknown> {
+  const { reasoning_effort: effort, enable_thinking: thinks = isConstrained ? false : undefined } = request;
+  if (effort === undefined) return thinks === undefined ? {} : { enable_thinking: thinks };
   if (effort === 'none') return { enable_thinking: false, thinking: false, reasoning_effort: 'low' };
   const known = effort === 'minimal' ? 'low' : effort === 'xhigh' ? 'high' : effort;
   return { enable_thinking: true, thinking: true, reasoning_effort: known };

@@ -86,6 +86,7 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   parallel_tool_calls: FLAG,
   response_format: FORMAT,
   reasoning_effort: words('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
+  enable_thinking: FLAG,
   prediction: PREDICTION,
   adapters: LIST,
   grammar: TEXT,

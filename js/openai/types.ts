@@ -46,6 +46,8 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   response_format?: ResponseFormat | null | undefined;
   /** `none` switches thinking off where the template can; the rest reach the template. */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | null | undefined;
+  /** Whether the model thinks before it answers, where its template can say so; `reasoning_effort` says more. */
+  enable_thinking?: boolean | null | undefined;
   /** What much of the answer may be like: where it is, several tokens are written at a time. */
   prediction?: { type: 'content'; content: string | readonly TextPart[] } | null | undefined;
   /** Adapters of the model and how much of each, as `generate` takes them. */
@@ -311,6 +313,6 @@ export interface EmbeddingResponse<Vector extends number[] | string = number[]> 
 export interface RequestOptions {
   /** Ends the request: the call, or the loop over a streamed answer, throws the signal's reason. */
   signal?: AbortSignal | null | undefined;
-  /** Hears how far the images and sounds of the prompt are encoded; OpenAI has no such option. */
+  /** Hears how far the prompt is encoded and read, see {@link PromptProgress}; OpenAI has no such option. */
   onProgress?: ((progress: PromptProgress) => void) | undefined;
 }

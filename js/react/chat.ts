@@ -75,6 +75,8 @@ export interface MessageOptions extends SendOptions {
 export interface ChatOptions extends SendOptions {
   /** The system prompt. */
   system?: string | undefined;
+  /** Whether the model thinks before it answers, where its chat template can say so. Default: what that says. */
+  enableThinking?: boolean | undefined;
   /** Tools that the model may call. */
   tools?: readonly ChatTool[] | undefined;
   /** A conversation to go on with; read at the first render. */
@@ -97,7 +99,7 @@ export interface ChatState {
   readonly status: 'idle' | 'writing' | 'error';
   /** Why the last answer failed, nearly always a `WebggufError`; `undefined` unless `status` is `error`. */
   readonly error: Error | undefined;
-  /** While `status` is `writing`: how far its images and sounds are encoded, before there is text. */
+  /** While `status` is `writing` and before there is text: how far the conversation is encoded and read. */
   readonly progress: PromptProgress | undefined;
 }
 
@@ -119,6 +121,8 @@ export class ChatStore {
   #lastId = 0;
   /** The first message that the model still gets. */
   #from = 0;
+  /** Messages with images and sounds, which nobody changes, as they were sent first. */
+  readonly #fixed = new WeakMap<ChatMessage, Promise<Message>>();
 
   constructor(messages: ChatOptions['messages'] = []) {
     for (const message of messages) this.#append(message);
@@ -171,8 +175,8 @@ export class ChatStore {
   }
 
   async #answerAll(options: SendOptions, signal: AbortSignal): Promise<void> {
-    const { system, tools = [], messages, maxSteps = STEPS, overflow, ...fields } = this.#options;
-    let request: SendOptions = { ...fields, ...options };
+    const { system, tools = [], messages, maxSteps = STEPS, overflow, enableThinking, ...fields } = this.#options;
+    let request: SendOptions = { enable_thinking: enableThinking, ...fields, ...options };
     try {
       if (this.#lastQuestion() < 0) return;
       this.#set({ status: 'writing', error: undefined });
@@ -206,7 +210,8 @@ export class ChatStore {
     const model = this.#model;
     if (!model) return true;
     const { tools } = this.#tools(request);
-    const count = await model.session().count(await conversationText(model, this.#conversation(), tools ?? [], {}));
+    const messages = await this.#conversation();
+    const count = await model.session().count(await conversationText(model, messages, tools ?? [], {}));
     const { contextLength } = model.info;
     const wanted = request.max_completion_tokens ?? request.max_tokens ?? undefined;
     return count + roomForAnswer(contextLength, wanted) <= contextLength;
@@ -215,7 +220,7 @@ export class ChatStore {
   /** Adds an answer as it is written. Returns the calls that it ends with. */
   async #answer(request: SendOptions, signal: AbortSignal): Promise<readonly ToolCall[]> {
     if (!this.#model) throw invalidArgument('send: there is no model yet');
-    const messages = this.#conversation();
+    const messages = await this.#conversation(signal);
     const count = this.#state.messages.length;
     const answer = this.#append({ role: 'assistant', content: '' });
     try {
@@ -265,11 +270,20 @@ export class ChatStore {
   }
 
   /** The messages as the model gets them. */
-  #conversation(): Message[] {
+  async #conversation(signal?: AbortSignal): Promise<Message[]> {
     const { system } = this.#options;
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
     const sent = this.#state.messages.slice(this.#from);
-    return [...first, ...sent.map(messageOf)];
+    return [...first, ...(await Promise.all(sent.map((message) => this.#sent(message, signal))))];
+  }
+
+  /** A message as the model gets it with every answer: addresses of images and sounds are fetched once. */
+  async #sent(message: ChatMessage, signal?: AbortSignal): Promise<Message> {
+    if (!message.images && !message.sounds) return messageOf(message);
+    const known = this.#fixed.get(message) ?? fixed(messageOf(message), signal);
+    this.#fixed.set(message, known);
+    known.catch(() => this.#fixed.delete(message));
+    return known;
   }
 
   #lastQuestion(): number {
@@ -308,6 +322,12 @@ export class ChatStore {
     this.#timer = undefined;
     for (const listener of this.#listeners) listener();
   }
+}
+
+async function fixed(message: Message, signal: AbortSignal | undefined): Promise<Message> {
+  const { fixedMedia } = await import('../model/media-messages.js');
+  const [copy] = await fixedMedia([message], signal);
+  return copy ?? message;
 }
 
 /** Without what is for the page alone. */
