@@ -197,6 +197,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   stop: stopStrings,
   ignoreEos: FLAG,
   parseSpecial: FLAG,
+  enableThinking: FLAG,
   showSpecial: (value) =>
     Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'an array of strings',
   grammar,

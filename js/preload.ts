@@ -12,6 +12,7 @@
  */
 import * as templates from './engine/chat-text.js';
 import * as chatText from './engine/conversation-text.js';
+import * as encodeParts from './engine/encode-parts.js';
 import * as inWorker from './engine/in-worker.js';
 import { grammarModule } from './engine/grammar.js';
 import { later } from './engine/later.js';
@@ -20,14 +21,17 @@ import * as grammar from './grammar/webgguf_grammar.js';
 import * as adapter from './load/adapter.js';
 import * as advice from './load/advice.js';
 import * as inspect from './load/inspect.js';
+import * as inspectEncoder from './load/inspect-encoder.js';
+import * as mediaFile from './load/media-file.js';
 import * as parts from './load/parts.js';
 import * as peft from './load/peft.js';
+import * as pictureKinds from './load/picture-kinds.js';
+import * as transparent from './load/transparent.js';
 import * as encoder from './media/encoders.js';
-import * as inspectEncoder from './media/inspect.js';
-import * as messages from './media/messages.js';
 import { mediaModule } from './media/module.js';
 import * as imagePrompt from './media/prompt.js';
 import * as samples from './media/samples.js';
+import * as messages from './model/media-messages.js';
 import { onDemand } from './model/on-demand.js';
 import * as callGrammar from './openai/call-grammar.js';
 import * as completions from './openai/completions.js';
@@ -53,7 +57,8 @@ export async function preload(): Promise<void> {
 }
 
 const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
-  ...{ chatText, encoder, grammar, imagePrompt, parts, rare, rareTemplates, threads, tuning },
+  ...{ chatText, encodeParts, encoder, grammar, imagePrompt, mediaFile, parts, pictureKinds, rare, rareTemplates },
+  ...{ threads, transparent, tuning },
 });
 const ofPage: typeof onDemand = having({
   ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },

@@ -63,11 +63,14 @@ export interface Progress {
 
 /** How far the reading of a prompt is: see {@link GenerateOptions.onProgress}. */
 export interface PromptProgress {
-  /** `encode`: its images become rows. Those that the model has met before are not encoded again, and not reported. */
-  readonly stage: 'encode';
-  /** Images that are done, with the share of the one that is not. */
+  /**
+   * `encode`: its images and sounds become rows; those that the model has met before are not encoded again, and not
+   * reported. `prefill`: the model reads it, and has read all of it in the last report, before the first piece of text.
+   */
+  readonly stage: 'encode' | 'prefill';
+  /** Images and sounds that are done, with the share of the one that is not; in stage `prefill` tokens. */
   readonly loaded: number;
-  /** Images of the prompt. */
+  /** Images and sounds of the prompt; in stage `prefill` its tokens, those that were read before included. */
   readonly total: number;
   /** `loaded / total`. */
   readonly fraction: number;
@@ -584,7 +587,10 @@ export interface TextPart {
 
 /** Options of {@link WasmModel.generate}. */
 export interface GenerateOptions extends SamplingOptions {
-  /** Called while the images of the prompt are encoded: at the start of each, and after each of its tiles. */
+  /**
+   * Called while the prompt becomes ready: at the start of each of its images and sounds, and after each of their tiles
+   * (`encode`); then while the model reads it, after each pass over it (`prefill`). What it throws ends the request.
+   */
   onProgress?: ((progress: PromptProgress) => void) | undefined;
   /** Most tokens to write, 1 or more. Default: until the context is full. */
   maxTokens?: number | undefined;
@@ -595,6 +601,12 @@ export interface GenerateOptions extends SamplingOptions {
    * In a prompt that is a string they always are tokens.
    */
   parseSpecial?: boolean | undefined;
+  /**
+   * For a prompt of messages: whether the model thinks before it answers, where its chat template can say so. Default:
+   * what the template says; in a session, what that was told. With a prompt that is a string or ids, which no template
+   * writes, it is refused.
+   */
+  enableThinking?: boolean | undefined;
   /** Go on after the end-of-text token, for measurements. */
   ignoreEos?: boolean | undefined;
   /** Control tokens whose names appear in the text, such as `[TOOL_CALLS]`; by default it leaves them all out. */
@@ -857,7 +869,10 @@ export interface ChatTemplateOptions {
   addGenerationPrompt?: boolean | undefined;
   /** Functions that the model may call. A template that knows none ignores them. */
   tools?: readonly Tool[] | undefined;
-  /** Variable `enable_thinking` of the template: whether the model thinks first. Default: what the template says. */
+  /**
+   * Whether the model thinks first: variable `enable_thinking` of the template, and what else it may read in its place
+   * (`thinking`, `reasoning`, `thinking_budget`). Default: what the template says.
+   */
   enableThinking?: boolean | undefined;
   /** Further variables of the template. */
   chatTemplateKwargs?: Readonly<Record<string, unknown>> | undefined;

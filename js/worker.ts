@@ -2,14 +2,18 @@
  * The script of a worker: one model, whose engine it has. `engine/in-worker.ts` starts it and calls it.
  */
 import * as chatText from './engine/conversation-text.js';
+import * as encodeParts from './engine/encode-parts.js';
 import { later } from './engine/later.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
 import { startOwnScript } from './engine/thread-side.js';
 import * as threads from './engine/threads.js';
+import * as mediaFile from './load/media-file.js';
 import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
+import * as pictureKinds from './load/picture-kinds.js';
+import * as transparent from './load/transparent.js';
 import * as rareTemplates from './templates/rare.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
@@ -18,13 +22,17 @@ import * as tuning from './tuning/index.js';
 const here: Omit<typeof later, 'preload'> = {
   startWorker: startOwnScript,
   chatText: async () => chatText,
+  encodeParts: async () => encodeParts,
   encoder: async () => encoder,
   grammar: async () => grammar,
   imagePrompt: async () => imagePrompt,
   rare: async () => rare,
+  mediaFile: async () => mediaFile,
   parts: async () => parts,
+  pictureKinds: async () => pictureKinds,
   rareTemplates: async () => rareTemplates,
   threads: async () => threads,
+  transparent: async () => transparent,
   tuning: async () => tuning,
 };
 Object.assign(later, here);

@@ -34,7 +34,7 @@ export interface WebggufProviderOptions<V extends SpecificationVersion = 'v4'> e
   models?: Readonly<Record<string, ModelSource>> | undefined;
   /** The interface of the models: `v4` (the default) for `ai` 7, `v3` for `ai` 6, `v2` for `ai` 5. */
   specificationVersion?: V | undefined;
-  /** Hears how far the images and sounds of a prompt are encoded, of all models. `onProgress` hears of loading. */
+  /** Hears how far prompts are encoded and read, of all models. `onProgress` hears of loading. */
   onPromptProgress?: ((progress: PromptProgress) => void) | undefined;
 }
 

@@ -18,7 +18,16 @@ import type {
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
 import { SourceHost } from './remote-sources.js';
-import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
+import type {
+  Evaluation,
+  GenerationResult,
+  LoadOptions,
+  ModelInfo,
+  Piece,
+  Progress,
+  PromptProgress,
+  Source,
+} from '../types.js';
 import { initForWorker } from '../wasm/instance.js';
 import type { Conversation } from '../templates/types.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
@@ -49,6 +58,8 @@ export class WorkerEngine implements Engine {
   /** Of this engine in the worker; 1 is the model that was loaded. */
   readonly #number: number;
   readonly #ahead: Promise<Piece | undefined>[] = [];
+  /** What `onProgress` of that text threw. */
+  #thrown: { readonly error: unknown } | undefined;
   /** Ends the downloads of images and sounds of the text that is to be written. */
   #reading = new AbortController();
 
@@ -127,10 +138,28 @@ export class WorkerEngine implements Engine {
 
   start(prompt: Prompt, { onProgress, ...options }: StartOptions): Promise<void> {
     this.#ahead.length = 0;
-    this.#connection.readers.set(this.#number, onProgress);
+    this.#thrown = undefined;
+    this.#connection.readers.set(this.#number, onProgress && ((progress) => this.#tell(onProgress, progress)));
     this.#reading = new AbortController();
     const call = { ...options, onProgress: onProgress !== undefined };
-    return this.#withContents('start', prompt, this.#reading.signal, call, this.#number);
+    return this.#unlessThrown(this.#withContents('start', prompt, this.#reading.signal, call, this.#number));
+  }
+
+  /** What `onProgress` throws ends the text. */
+  #tell(onProgress: NonNullable<StartOptions['onProgress']>, progress: PromptProgress): void {
+    if (this.#thrown) return;
+    try {
+      onProgress(progress);
+    } catch (error) {
+      this.#thrown = { error };
+      this.cancel();
+    }
+  }
+
+  #unlessThrown<T>(call: Promise<T>): Promise<T> {
+    return call.finally(() => {
+      if (this.#thrown) throw this.#thrown.error;
+    });
   }
 
   next(): Promise<Piece | undefined> {
@@ -139,7 +168,7 @@ export class WorkerEngine implements Engine {
       piece.catch(() => {}); // reported by the `next` that gets it, if one does
       this.#ahead.push(piece);
     }
-    return this.#ahead.shift() as Promise<Piece | undefined>;
+    return this.#unlessThrown(this.#ahead.shift() as Promise<Piece | undefined>);
   }
 
   cancel(): void {
@@ -148,6 +177,7 @@ export class WorkerEngine implements Engine {
   }
 
   finish(): Promise<GenerationResult> {
+    this.#connection.readers.delete(this.#number);
     return this.#call('finish');
   }
 
@@ -185,7 +215,7 @@ export class WorkerEngine implements Engine {
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
-    const { partsWithContents } = await later.imagePrompt();
+    const { partsWithContents } = await later.encodeParts();
     return this.#call('encodeParts', await partsWithContents(parts));
   }
 

@@ -19,13 +19,17 @@ export const later = {
   preload: async (): Promise<void> => {},
   ...guarded({
     chatText: () => import('./conversation-text.js'),
+    encodeParts: () => import('./encode-parts.js'),
     encoder: () => import('../media/encoders.js'),
     grammar: () => import('../grammar/webgguf_grammar.js'),
     imagePrompt: () => import('../media/prompt.js'),
+    mediaFile: () => import('../load/media-file.js'),
     rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
     parts: () => import('../load/parts.js'),
+    pictureKinds: () => import('../load/picture-kinds.js'),
     rareTemplates: () => import('../templates/rare.js'),
     threads: () => import('./threads.js'),
+    transparent: () => import('../load/transparent.js'),
     tuning: () => import('../tuning/index.js'),
   }),
 };

@@ -16,7 +16,7 @@ import {
   type StartOptions,
 } from './engine.js';
 import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
-import type { EncoderOptions, EncoderScope } from '../media/encoder.js';
+import type { EncoderOptions, EncoderScope, TileRows } from '../media/encoder.js';
 import type { Encoders } from '../media/encoders.js';
 import type { Wanted } from '../media/prompt.js';
 import { backendReason } from './backend-reason.js';
@@ -74,10 +74,15 @@ export class LocalEngine implements Engine {
   #free: LocalEngine[] = [];
   /** Whether it is the model's, not a session's. */
   #isFirst = false;
+  #isFreed = false;
   /** Of the text that is being written. */
   #run = new AbortController();
   /** Of that text: rows in its prompt, and milliseconds until the prompt was there. */
   #prepared = { imageTokens: 0, audioTokens: 0, ms: 0 };
+  /** Of that text: the rows of its images and sounds. */
+  #rows = new Map<string, TileRows>();
+  /** Of that text: what its `onProgress` threw. */
+  #thrown: { readonly error: unknown } | undefined;
 
   private constructor(handle: WasmHandle, recovery: Recovery, encoder?: Encoders, info = handle.info()) {
     this.#handle = handle;
@@ -115,16 +120,8 @@ export class LocalEngine implements Engine {
         ? 'the model is not loaded again, since the page opened the device'
         : ((await readOnce(source)) ?? (draft ? await readOnce(draft) : undefined));
       let encoder: Encoders | undefined;
-      const reload: Reload = async (signal) => {
-        const fresh = await cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
-        try {
-          encoder?.giveRows(fresh);
-          return fresh;
-        } catch (error) {
-          fresh.free();
-          throw error;
-        }
-      };
+      const reload: Reload = (signal) =>
+        cancellable(signal, (scope) => load(scope, () => scope.throwIfAborted(), 'webgpu'));
       const recovery = new Recovery(why ?? reload, warner(from.onWarning));
       const report = progressReporter(onProgress, scope);
       const attempt = (): Promise<WasmHandle> => load(scope, report, backend);
@@ -197,6 +194,7 @@ export class LocalEngine implements Engine {
     try {
       await this.#start(prompt, options);
     } catch (error) {
+      this.#rows = new Map();
       this.#release();
       throw error;
     }
@@ -204,20 +202,45 @@ export class LocalEngine implements Engine {
 
   async #start(prompt: Prompt, { grammar, onProgress, begun = now(), ...options }: StartOptions): Promise<void> {
     this.#run = new AbortController();
-    const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, fits: true });
+    [this.#rows, this.#thrown] = [new Map(), undefined];
+    const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, rows: this.#rows, fits: true });
     const adapters = options.adapters ?? this.#recovery.scales();
     await this.#kept(() => this.#handle.adopt(ids, adapters));
     const rows = this.#encoder?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
     this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
-    guarded(() => this.#handle.start(ids, adapters.length > 0 ? { ...options, adapters } : options));
+    const all = adapters.length > 0 ? { ...options, adapters } : options;
+    const tell = onProgress && this.#teller(onProgress, ids.length);
+    const { cachedTokens } = guarded(() => this.#handle.start(ids, all, tell));
+    tell?.(cachedTokens);
     if (!grammar) return;
     const matcher = this.#grammars.matcher(grammar);
     matcher.catch(() => {}); // the generation reports it, unless that was stopped before
     guarded(() => this.#handle.constrain(matcher));
   }
 
+  /** Tells how much of a prompt is read. What `onProgress` throws ends the text. */
+  #teller(onProgress: NonNullable<StartOptions['onProgress']>, total: number): (loaded: number) => void {
+    let last = -1;
+    return (loaded) => {
+      if (loaded === last || this.#thrown) return;
+      last = loaded;
+      try {
+        onProgress({ stage: 'prefill', loaded, total, fraction: loaded / total });
+      } catch (error) {
+        this.#thrown = { error };
+        this.cancel();
+      }
+    };
+  }
+
   async next(): Promise<Piece | undefined> {
-    return this.#kept(() => this.#handle.next(), this.#run.signal);
+    const step = async (): Promise<Piece | undefined> => {
+      this.#encoder?.giveRows(this.#handle, this.#rows);
+      return this.#handle.next();
+    };
+    const piece = await this.#kept(step, this.#run.signal);
+    if (this.#thrown) throw this.#thrown.error;
+    return piece;
   }
 
   cancel(): void {
@@ -237,6 +260,7 @@ export class LocalEngine implements Engine {
         timings: { ...timings, timeToFirstTokenMs: first > 0 ? first + ms : 0 },
       };
     } finally {
+      this.#rows = new Map();
       this.#release();
     }
   }
@@ -308,19 +332,29 @@ export class LocalEngine implements Engine {
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
-    const { encodeParts } = await later.imagePrompt();
+    const { encodeParts } = await later.encodeParts();
     return encodeParts(this.#handle, this.#encoder, parts);
   }
 
   /** The ids of a prompt; images and sounds in it are encoded. */
   async #ids(prompt: Prompt, wanted: Wanted = {}): Promise<Uint32Array> {
+    try {
+      return await this.#idsOf(prompt, wanted);
+    } catch (error) {
+      // Whoever counts tokens takes no turn, so the model may have gone meanwhile.
+      throw this.#isFreed ? invalidArgument('the model was freed') : error;
+    }
+  }
+
+  async #idsOf(prompt: Prompt, wanted: Wanted): Promise<Uint32Array> {
     if (!isConversation(prompt)) return guarded(() => this.#encode(prompt));
     if (!prompt.media) {
       const text = await this.applyChatTemplate(prompt);
       return guarded(() => this.#encode(text));
     }
     const { idsOfConversation } = await later.imagePrompt();
-    return idsOfConversation(this.#handle, this.#encoder, prompt, wanted);
+    const { contextLength } = this.info;
+    return idsOfConversation(this.#handle, this.#encoder, prompt, { ...wanted, contextLength });
   }
 
   async another(withCache: boolean): Promise<Engine> {
@@ -377,6 +411,7 @@ export class LocalEngine implements Engine {
   }
 
   async free(): Promise<void> {
+    this.#isFreed = true;
     for (const lane of this.#lanes) {
       lane.#grammars.free();
       lane.#handle.free();
@@ -420,7 +455,7 @@ async function openEncoder(
   mmproj: Source | true,
   from: SourceOptions,
   options: EncoderOptions,
-  scope: Omit<EncoderScope, 'dropped'>,
+  scope: EncoderScope,
 ): Promise<Encoders> {
   const { Encoders: Kind, beside } = await later.encoder();
   // Key and digests are the model's.

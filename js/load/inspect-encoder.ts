@@ -3,10 +3,10 @@
  */
 import { abortable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
-import { openSources } from '../load/sources.js';
+import { openSources } from './sources.js';
 import type { Inspection, InspectedEncoder, Source, SourceOptions } from '../types.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { beside } from './encoders.js';
+import { beside } from '../media/encoders.js';
 
 /** Of the encoder `mmproj` of the model `source`; no weight is downloaded. @internal */
 export async function inspectEncoder(

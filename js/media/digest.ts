@@ -2,13 +2,21 @@
  * Names of images and sounds by their content.
  */
 import type { Content } from './encoder.js';
+import { inParts } from './steps.js';
 
 /** Bytes that are hashed at once: a browser does that in the page's thread. */
 const PIECE_BYTES = 1 << 22;
+/** Bytes that are hashed here without a pause. */
+const PLAIN_BYTES = 1 << 16;
 
 /** Of a tile or a piece: the last two digits are its number. @internal */
 export function digestOfPart(digest: string, number: number): string {
   return digest.slice(0, 14) + number.toString(16).padStart(2, '0');
+}
+
+/** Whether a digest is one that {@link digestOfPart} makes of `whole`. @internal */
+export function isPartOf(part: string, whole: string): boolean {
+  return part.slice(0, 14) === whole.slice(0, 14);
 }
 
 /** Of the pixels or samples, and of what is made of them: 16 hexadecimal digits. @internal */
@@ -16,17 +24,18 @@ export async function digestOf(content: Content, numbers: Float64Array): Promise
   const held = 'image' in content ? content.image.data : content.audio.samples;
   const sizes = 'image' in content ? `${content.image.width} ${content.image.height}` : 'sound';
   const { buffer, byteOffset, byteLength } = held;
-  // What several threads share is hashed as it is now.
-  const data = buffer instanceof ArrayBuffer ? new Uint8Array(buffer, byteOffset, byteLength) : copyOf(held);
+  // Both were made here: they share no memory with a page.
+  const data = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+  return digestOfBytes(new TextEncoder().encode(`${sizes} ${numbers.join()} ${await digestOfFile(data)}`));
+}
+
+/** Of the bytes of a file: 16 hexadecimal digits for each so many of them. @internal */
+export async function digestOfFile(data: Uint8Array<ArrayBuffer>): Promise<string> {
   const digests = [];
   for (let at = 0; at < data.length; at += PIECE_BYTES) {
     digests.push(await digestOfBytes(data.subarray(at, at + PIECE_BYTES)));
   }
-  return digestOfBytes(new TextEncoder().encode(`${sizes} ${numbers.join()} ${digests.join()}`));
-}
-
-function copyOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(new Uint8Array(buffer, byteOffset, byteLength));
+  return digests.join();
 }
 
 async function digestOfBytes(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
@@ -37,11 +46,13 @@ async function digestOfBytes(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 }
 
 /** Where a page is no secure context: two sums of Fowler, Noll and Vo's kind. */
-function plainDigest(bytes: Uint8Array): string {
+async function plainDigest(bytes: Uint8Array): Promise<string> {
   let [first, second] = [0x811c9dc5, 0x9e3779b9];
-  for (const byte of bytes) {
-    first = Math.imul(first ^ byte, 0x01000193);
-    second = Math.imul(second ^ byte, 0x85ebca6b);
-  }
+  await inParts(bytes.length, PLAIN_BYTES, (from, to) => {
+    for (const byte of bytes.subarray(from, to)) {
+      first = Math.imul(first ^ byte, 0x01000193);
+      second = Math.imul(second ^ byte, 0x85ebca6b);
+    }
+  });
   return [first, second].map((sum) => (sum >>> 0).toString(16).padStart(8, '0')).join('');
 }

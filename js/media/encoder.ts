@@ -12,21 +12,22 @@ import type { ModelInfo, Source, SourceOptions } from '../types.js';
 import { giveRare } from '../wasm/give-rare.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { digestOf, digestOfPart } from './digest.js';
-import { type LayoutItem, layoutOf, layoutOfSound, type TileGrid } from './layout.js';
+import { digestOf, digestOfPart, isPartOf } from './digest.js';
+import { type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
 import { mediaModule } from './module.js';
 import type { Pixels } from './pixels.js';
 import { RATE, type Samples } from './samples.js';
+import { inParts, inSteps, pause } from './steps.js';
 import type { Picture, Sound } from './webgguf_media.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
 const MOST_TOKENS = 1024;
 /** What Gemma 4 takes where nobody says. */
 const GEMMA4_TOKENS = 1120;
-/** How long a picture is worked on without a pause, in milliseconds. */
-const BUSY_MS = 16;
-/** Images or sounds whose rows a model keeps, at most. */
-const KEPT = 32;
+/** Samples that are handed over without a pause. */
+const PIECE = 1 << 20;
+/** Bytes of rows of images and sounds that are kept, at most, unless one has more. */
+const KEPT_BYTES = 128 << 20;
 
 /** How an encoder is loaded. @internal */
 export interface EncoderOptions {
@@ -52,6 +53,9 @@ export interface TileRows {
   /** What names them among all rows: 16 hexadecimal digits. */
   readonly digest: string;
 }
+
+/** The rows of the images and sounds of a prompt, by their digests. @internal */
+export type RowsOfPrompt = ReadonlyMap<string, TileRows>;
 
 /** What is encoded. @internal */
 export type Content = { readonly image: Pixels } | { readonly audio: Samples };
@@ -83,18 +87,19 @@ export class Encoder {
   readonly #recovery: Recovery;
   /** Loads it again, where its weights are not kept. */
   readonly #again: ((signal?: AbortSignal) => Promise<WasmEncoder>) | undefined;
-  readonly #dropped: (encoded: Encoded) => void;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
+  /** Of those that are encoded, by the digests of their parts. */
+  readonly #rows = new Map<string, TileRows>();
+  #isFreed = false;
   /** The end of what is being encoded: one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(handle: WasmEncoder, reloading: Reloading, options: EncoderOptions, scope: EncoderScope) {
+  private constructor(handle: WasmEncoder, reloading: Reloading, options: EncoderOptions) {
     this.#handle = handle;
     this.#recovery = reloading.recovery;
     this.#again = options.keepEncoder === false ? reloading.again : undefined;
-    this.#dropped = scope.dropped;
     this.#info = handle.info();
     this.hears = this.#info.hears;
     this.hearsToo = this.#info.hearsToo;
@@ -140,7 +145,7 @@ export class Encoder {
     const again = (signal: AbortSignal = new AbortController().signal) => open(signal, () => signal.throwIfAborted());
     if (why && options.keepEncoder === false) throw invalidArgument(`option 'keepEncoder': ${why}`);
     const handle = await open(scope, report);
-    const encoder = new Encoder(handle, { recovery: recoveryOf(why ?? again, from), again }, options, about);
+    const encoder = new Encoder(handle, { recovery: recoveryOf(why ?? again, from), again }, options);
     const found = encoder.#info.width;
     if (found === width) {
       encoder.rest();
@@ -161,7 +166,9 @@ export class Encoder {
     asked.signal?.throwIfAborted();
     const digest = await digestOf(content, this.#numbers);
     const encode = async (): Promise<Encoded> => {
+      this.#check();
       this.#handle ??= await this.#again?.(asked.signal);
+      if (this.#isFreed) this.#drop();
       if ('image' in content) return this.#picture(content.image, digest, asked);
       return this.#sound(content.audio, digest, asked);
     };
@@ -169,12 +176,13 @@ export class Encoder {
     const known = begun ?? this.#inTurn(encode);
     this.#known.delete(digest);
     this.#known.set(digest, known); // the last one used is the last one
-    known.catch(() => this.#known.get(digest) === known && this.#known.delete(digest));
-    const [[oldest, dropped]] = this.#known as unknown as [[string, Promise<Encoded>]];
-    if (this.#known.size > KEPT && this.#known.delete(oldest)) {
-      dropped.then(this.#dropped).catch(() => {}); // whoever asked for it has the error
+    if (!begun) {
+      known.then(
+        (encoded) => this.#keep(digest, known, encoded),
+        () => this.#known.get(digest) === known && this.#known.delete(digest),
+      );
+      return known;
     }
-    if (!begun) return known;
     // Another request for the same one may have been stopped, or had less room.
     return known.catch((error) => {
       const isOther = (error as Error).name === 'AbortError' || (error as WebggufError).code === 'context_full';
@@ -183,19 +191,42 @@ export class Encoder {
     });
   }
 
+  /** The rows of a part that was encoded, while they are kept. */
+  rowsOf(digest: string): TileRows | undefined {
+    return this.#rows.get(digest);
+  }
+
+  /** Keeps what was encoded, in place of what was asked for longest ago. */
+  #keep(digest: string, known: Promise<Encoded>, { tiles }: Encoded): void {
+    if (this.#known.get(digest) !== known) return; // freed meanwhile
+    for (const tile of tiles) this.#rows.set(tile.digest, tile);
+    const bytes = (): number => [...this.#rows.values()].reduce((sum, { values }) => sum + values.byteLength, 0);
+    for (const oldest of this.#known.keys()) {
+      if (oldest === digest || bytes() <= KEPT_BYTES) break;
+      this.#known.delete(oldest);
+      for (const part of this.#rows.keys()) if (isPartOf(part, oldest)) this.#rows.delete(part);
+    }
+  }
+
   /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept. */
   rest(): void {
     if (this.#again) void this.#inTurn(async () => this.#drop());
   }
 
   free(): void {
+    this.#isFreed = true;
     this.#known.clear();
+    this.#rows.clear();
     this.#drop();
   }
 
   #drop(): void {
     this.#handle?.free();
     this.#handle = undefined;
+  }
+
+  #check(): void {
+    if (this.#isFreed) throw invalidArgument('the model was freed');
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -209,12 +240,17 @@ export class Encoder {
     const cancel = (): void => this.#handle?.cancel();
     const recover = async (fresh: WasmEncoder): Promise<void> => {
       this.#drop();
-      this.#handle = fresh;
+      if (this.#isFreed) fresh.free();
+      else this.#handle = fresh;
     };
     signal?.addEventListener('abort', cancel);
     try {
       const held = { recover } as unknown as WasmModel;
-      return await this.#recovery.during(held, () => work(this.#handle as WasmEncoder), signal);
+      const now = async (): Promise<T> => {
+        this.#check();
+        return work(this.#handle as WasmEncoder);
+      };
+      return await this.#recovery.during(held, now, signal);
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -226,10 +262,15 @@ export class Encoder {
     const { projector } = this.#info;
     const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
     try {
+      checkRows(
+        `image: ${width} × ${height} pixels`,
+        named('image', () => picture.outputs()),
+        asked,
+      );
       await inSteps(() => named('image', () => picture.step()), asked.signal);
-      checkRows(`image: ${width} × ${height} pixels`, picture.outputs(), asked);
-      const tiles = await parts(picture.count(), asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
-      return { layout: layoutOf(projector, [...picture.grid()] as unknown as TileGrid), tiles };
+      const [columns = 0, rows = 0, overview = 0, count = 0] = picture.grid();
+      const tiles = await parts(count, asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
+      return { layout: layoutOf(projector, [columns, rows, overview]), tiles };
     } finally {
       picture.free();
     }
@@ -241,20 +282,22 @@ export class Encoder {
       const most = this.#info.mostRows;
       throw new WebggufError('limit_exceeded', `image: ${count} patches, the encoder has room for ${most}`);
     }
-    const tables = [picture.placeRows(), picture.placeWeights(), picture.groupRows(), picture.groupWeights()] as const;
+    const [placeRows, placeWeights, groupRows, groupWeights, turns, breaks, parts] = picture.tables();
+    const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
     const counts = Uint32Array.of(count, rows);
-    const others = [picture.turns(), picture.parts(), picture.breaks()] as const;
     return this.#filled({ columns, rows }, digestOfPart(digest, tile), signal, (handle, values) => {
-      return handle.encode(counts, picture.patches(), ...tables, ...others, new Uint32Array(), values);
+      return handle.encode(counts, picture.patches(), ...tables, turns, parts, breaks, new Uint32Array(), values);
     });
   }
 
   async #sound({ samples }: Samples, digest: string, asked: Asked): Promise<Encoded> {
     const { Sound: Kind } = await mediaModule();
     const { projector } = this.#info;
-    const sound = named('audio', () => new Kind(projector, this.#numbers, samples));
+    const sound = new Kind(projector, this.#numbers, samples.length);
     try {
       checkRows(`audio: ${Math.ceil(samples.length / RATE)} seconds`, sound.outputs(), asked);
+      await inParts(samples.length, PIECE, (from, to) => sound.push(samples.subarray(from, to)), asked.signal);
+      await inSteps(() => named('audio', () => sound.step()), asked.signal);
       const tiles = await parts(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
       return { layout: layoutOfSound(projector, tiles.length), tiles, isSound: true };
     } finally {
@@ -265,12 +308,11 @@ export class Encoder {
   async #piece(sound: Sound, piece: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
     const counts = sound.select(piece);
     const [, rows = 0] = counts;
-    const fold = sound.fold();
-    const tables = [sound.placeRows(), sound.placeWeights(), sound.groupRows(), sound.groupWeights()] as const;
+    const [placeRows, placeWeights, groupRows, groupWeights, turns, breaks, fold] = sound.tables();
+    const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
     const words = new Uint32Array();
-    const turns = sound.turns();
     return this.#filled({ columns: 0, rows }, digestOfPart(digest, piece), signal, (handle, values) => {
-      return handle.encode(counts, sound.patches(), ...tables, turns, words, new Float32Array(), fold, values);
+      return handle.encode(counts, sound.patches(), ...tables, turns, words, breaks, fold, values);
     });
   }
 
@@ -293,22 +335,6 @@ export class Encoder {
 function checkRows(what: string, rows: number, { most }: Asked): void {
   if (rows <= most) return;
   throw new WebggufError('context_full', `${what} take ${rows} tokens, the context has room for ${most}`);
-}
-
-/** Lets the page do something else. */
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve));
-}
-
-/** Steps until the work is done, with a pause before the page would notice. */
-async function inSteps(step: () => boolean, signal: AbortSignal | undefined): Promise<void> {
-  let start = performance.now();
-  while (!step()) {
-    if (performance.now() - start < BUSY_MS) continue;
-    await pause();
-    signal?.throwIfAborted();
-    start = performance.now();
-  }
 }
 
 /** Encodes the tiles of an image or the pieces of a sound one after the other. */
@@ -346,8 +372,6 @@ export interface EncoderScope {
   readonly report: (stage: string, loaded: number, total: number) => void;
   readonly width: number;
   readonly device?: (() => DeviceHandle) | undefined;
-  /** Is told of an image or a sound whose rows are kept no more. */
-  readonly dropped: (encoded: Encoded) => void;
 }
 
 /** The module throws strings. */

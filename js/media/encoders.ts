@@ -1,24 +1,29 @@
 /**
- * The encoders of a file, of images, of sounds, or of both, and the rows that they have given to a model.
+ * The encoders of a file, of images, of sounds, or of both, and the ids of their rows in prompts.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo, Source, SourceOptions } from '../types.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, TileRows } from './encoder.js';
+import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, RowsOfPrompt, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';
+
+/** Rows that are sounds: the ids from `first` to the one before `end`. */
+interface SoundIds {
+  readonly first: number;
+  readonly end: number;
+}
 
 /** @internal */
 export class Encoders {
   /** What they take, and what they are. */
   readonly info: Required<Pick<ModelInfo, 'media' | 'encoders'>>;
   readonly #all: readonly Encoder[];
-  readonly #given: GivenRows;
+  readonly #sounds: SoundIds[] = [];
 
-  private constructor(all: readonly Encoder[], given: GivenRows) {
+  private constructor(all: readonly Encoder[]) {
     this.#all = all;
-    this.#given = given;
     const media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
     this.info = { media, encoders: all.map(({ about }) => about) };
   }
@@ -28,19 +33,17 @@ export class Encoders {
     source: Source,
     options: EncoderOptions,
     from: SourceOptions,
-    about: Omit<EncoderScope, 'dropped'>,
+    scope: EncoderScope,
   ): Promise<Encoders> {
-    const given = new GivenRows();
-    const scope = { ...about, dropped: ({ tiles }: Encoded) => given.forget(tiles) };
     const first = await Encoder.load(source, options, from, scope);
-    if (!first.hearsToo) return new Encoders([first], given);
+    if (!first.hearsToo) return new Encoders([first]);
     try {
       const second = await Encoder.load(source, { ...options, ofSounds: true }, from, scope);
-      return new Encoders([first, second], given);
+      return new Encoders([first, second]);
     } catch (error) {
       // A page that shows images only needs no other.
       if (error instanceof WebggufError && error.code === 'unsupported_architecture') {
-        return new Encoders([first], given);
+        return new Encoders([first]);
       }
       first.free();
       throw error;
@@ -57,25 +60,35 @@ export class Encoders {
   idsOf(handle: WasmModel, { layout, tiles, isSound }: Encoded): number[] {
     return layout.flatMap((item) => {
       if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
-      const tile = tiles[item] as TileRows;
-      const first = this.#given.give(handle, tile);
-      const ids = Array.from({ length: tile.rows }, (_, at) => first + at);
-      if (isSound) for (const id of ids) this.#given.sounds.add(id);
-      return ids;
+      const { digest, columns, rows } = tiles[item] as TileRows;
+      const first = handle.knowRows(digest, columns, rows);
+      if (isSound && !this.#isSound(first)) this.#sounds.push({ first, end: first + rows });
+      return Array.from({ length: rows }, (_, at) => first + at);
     });
+  }
+
+  #isSound(id: number): boolean {
+    return this.#sounds.some(({ first, end }) => id >= first && id < end);
   }
 
   /** How many of the ids of a prompt are rows. */
   rowsIn(ids: Uint32Array): { imageTokens: number; audioTokens: number } {
     const rows = ids.filter((id) => id >= FIRST_ROW);
-    const { sounds } = this.#given;
-    const audioTokens = this.info.media.image ? rows.filter((id) => sounds.has(id)).length : rows.length;
+    const audioTokens = this.info.media.image ? rows.filter((id) => this.#isSound(id)).length : rows.length;
     return { imageTokens: rows.length - audioTokens, audioTokens };
   }
 
-  /** Gives a model that was loaded again the rows that it had, with the same ids. */
-  giveRows(handle: WasmModel): void {
-    this.#given.giveAll(handle);
+  /**
+   * Gives the model the rows that it is about to read. They leave it once it has read them, and come again where its
+   * device is lost. `own`: those of the request; others may still be known from before.
+   */
+  giveRows(handle: WasmModel, own: RowsOfPrompt): void {
+    for (const digest of handle.missingRows()) {
+      const known = this.#all.map((encoder) => encoder.rowsOf(digest)).find((rows) => rows !== undefined);
+      const rows = own.get(digest) ?? known;
+      if (!rows) throw invalidArgument('generate: these rows are kept no more');
+      handle.addRows(digest, rows.columns, rows.values);
+    }
   }
 
   /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept. */
@@ -87,40 +100,6 @@ export class Encoders {
     for (const encoder of this.#all) encoder.free();
   }
 }
-
-/** Rows that a model was given. */
-class GivenRows {
-  /** The ids of those that are of sounds. */
-  readonly sounds = new Set<number>();
-  /** By their digests, in the order of their numbers. */
-  readonly #rows = new Map<string, Pick<TileRows, 'columns' | 'values'>>();
-
-  /** The id of the first row of a tile or a piece. */
-  give(handle: WasmModel, { columns, values, digest }: TileRows): number {
-    const first = handle.addRows(digest, columns, values);
-    this.#rows.set(digest, { columns, values });
-    return first;
-  }
-
-  giveAll(handle: WasmModel): void {
-    for (const [digest, { columns, values }] of this.#rows) handle.addRows(digest, columns, values);
-  }
-
-  /** Of what was given long ago only the number of rows counts: whoever asks about it again gives its rows again. */
-  forget(tiles: readonly TileRows[]): void {
-    for (const { digest, columns, values } of tiles) {
-      if (this.#rows.has(digest)) this.#rows.set(digest, { columns, values: zeros(values.length) });
-    }
-  }
-}
-
-/** One array for all: nobody writes into it. */
-function zeros(length: number): Float32Array {
-  if (nothing.length < length) nothing = new Float32Array(length);
-  return nothing.subarray(0, length);
-}
-
-let nothing = new Float32Array(0);
 
 /** The encoder beside a model in its repository on the hub. @internal */
 export async function beside(model: unknown, from: SourceOptions, signal: AbortSignal): Promise<Source> {

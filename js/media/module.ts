@@ -3,9 +3,9 @@
  */
 import { WebggufError } from '../errors.js';
 import { mediaFile } from '../wasm-file.js';
-import glue, { checkSize, Picture, readWave, resample, Sound } from './webgguf_media.js';
+import glue, { Picture, Samples, Sound } from './webgguf_media.js';
 
-const exported = { checkSize, Picture, readWave, resample, Sound };
+const exported = { Picture, Samples, Sound };
 
 let started: Promise<unknown> | undefined;
 

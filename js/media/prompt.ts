@@ -2,7 +2,7 @@
  * Conversations with images and sounds as ids: text is encoded piece by piece, and their rows stand between the pieces.
  */
 import { chatText } from '../engine/chat-text.js';
-import type { EncodedParts, PromptPart, StartOptions } from '../engine/engine.js';
+import type { StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { Conversation, Medium } from '../templates/types.js';
@@ -32,7 +32,8 @@ export function movable({ media = [], text }: Conversation): Transferable[] {
 /** A request is looked at more than once: its images and sounds are read once. */
 const read = new WeakMap<readonly unknown[], Promise<Content[]>>();
 
-async function contentOf(medium: Medium, signal?: AbortSignal): Promise<Content> {
+/** @internal */
+export async function contentOf(medium: Medium, signal?: AbortSignal): Promise<Content> {
   if ('image' in medium) return { image: await pixelsOf(medium.image, signal) };
   return { audio: await samplesOf(medium.audio, signal) };
 }
@@ -40,6 +41,8 @@ async function contentOf(medium: Medium, signal?: AbortSignal): Promise<Content>
 /** How a conversation is read. @internal */
 export interface Wanted extends Pick<StartOptions, 'onProgress'> {
   readonly signal?: AbortSignal | undefined;
+  /** Gets the rows of its images and sounds. */
+  readonly rows?: Map<string, TileRows> | undefined;
   /** Whether all of it is to fit the context: then nothing is encoded for which text and others leave no room. */
   readonly fits?: boolean | undefined;
 }
@@ -49,7 +52,7 @@ export async function idsOfConversation(
   handle: WasmModel,
   encoders: Encoders | undefined,
   conversation: Conversation,
-  { signal, onProgress, fits }: Wanted,
+  { signal, onProgress, rows, fits, contextLength: all }: Wanted & { readonly contextLength: number },
 ): Promise<Uint32Array> {
   for (const medium of conversation.media ?? []) given(encoders, medium);
   const contents = (await withContents(conversation, signal)).media as readonly Content[];
@@ -61,7 +64,6 @@ export async function idsOfConversation(
   const texts = pieces.map((piece, at) =>
     at === 0 ? handle.encodePrompt(piece) : handle.tokenize(piece, false, true),
   );
-  const all = handle.info().contextLength;
   // An answer needs a place, too.
   let room = texts.reduce((room, text) => room - text.length, all - 1);
   const total = contents.length;
@@ -73,7 +75,9 @@ export async function idsOfConversation(
         onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
       const most = fits ? Math.max(0, room) : all;
       const encoder = given(encoders, content);
-      const own = encoder.idsOf(handle, await encoder.encode(content, { most, signal, report }));
+      const encoded = await encoder.encode(content, { most, signal, report });
+      for (const tile of encoded.tiles) rows?.set(tile.digest, tile);
+      const own = encoder.idsOf(handle, encoded);
       room -= own.length;
       ids.push(...own, ...(others[at] as Uint32Array));
     }
@@ -83,53 +87,10 @@ export async function idsOfConversation(
   return Uint32Array.from(ids);
 }
 
-/** The encoders, if they take such a medium. */
-function given(encoders: Encoders | undefined, medium: Medium): Encoders {
+/** The encoders, if they take such a medium. @internal */
+export function given(encoders: Encoders | undefined, medium: Medium): Encoders {
   const kind = 'image' in medium ? 'image' : 'audio';
   if (encoders?.info.media[kind]) return encoders;
   const what = kind === 'image' ? 'images' : 'sounds';
   throw invalidArgument(`generate: the model was loaded without an encoder of ${what}: load it with option 'mmproj'`);
-}
-
-/** The same parts with pixels and samples in place of what a page has. @internal */
-export async function partsWithContents(parts: readonly PromptPart[]): Promise<PromptPart[]> {
-  return Promise.all(parts.map(async (part) => ('text' in part ? part : contentOf(part))));
-}
-
-/**
- * Texts, whose special tokens are parsed, images and sounds as ids, with BOS in front where the model wants it.
- * @internal
- */
-export async function encodeParts(
-  handle: WasmModel,
-  encoders: Encoders | undefined,
-  parts: readonly PromptPart[],
-): Promise<EncodedParts> {
-  const ids: number[] = [...handle.encodePrompt('')];
-  const media = [];
-  for (const part of parts) {
-    if ('text' in part) {
-      ids.push(...handle.tokenize(part.text, false, true));
-      continue;
-    }
-    const all = given(encoders, part);
-    const encoded = await all.encode(await contentOf(part), { most: Number.POSITIVE_INFINITY });
-    ids.push(...all.idsOf(handle, encoded));
-    const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
-    media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });
-  }
-  return { ids: Uint32Array.from(ids), media, positions: handle.countPositions(Uint32Array.from(ids)) };
-}
-
-/** What is for deeper layers behind the main row. */
-function rowsOf({ rows: count, values, parts }: TileRows): Float32Array[] {
-  const width = values.length / (count * parts);
-  return Array.from({ length: count }, (_, at) => {
-    const row = new Float32Array(width * parts);
-    for (let part = 0; part < parts; part++) {
-      const start = (part * count + at) * width;
-      row.set(values.subarray(start, start + width), part * width);
-    }
-    return row;
-  });
 }

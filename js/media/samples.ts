@@ -3,13 +3,17 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { show } from '../options.js';
-import { download } from './file.js';
+import { checkBytes, decodedOnce, download } from './kept.js';
 import { mediaModule } from './module.js';
+import { inParts } from './steps.js';
+import type { Samples as Reader } from './webgguf_media.js';
 
 /** Samples a second of all encoders. @internal */
 export const RATE = 16_000;
-/** Bytes of a file of sound, at most: half an hour of four bytes at 48 kHz in two channels. */
-const MOST_BYTES = 700 << 20;
+/** Moments that are looked at without a pause ... */
+const PIECE = 1 << 14;
+/** ... and bytes of a file, which may have many channels. */
+const PIECE_BYTES = 1 << 17;
 
 /** Samples of one channel. @internal */
 export interface Samples {
@@ -17,26 +21,15 @@ export interface Samples {
   readonly sampleRate: number;
 }
 
-/** Sounds that a page has decoded are not decoded again for the same call. */
-const decoded = new WeakMap<object, Promise<Samples>>();
-
 /**
  * The samples of `audio` at 16 kHz; `signal` ends a download.
  *
  * @throws {WebggufError} `invalid_argument` for what is no sound, or has a length that is not taken; `download_failed`
  * @internal
  */
-export function samplesOf(audio: unknown, signal?: AbortSignal): Promise<Samples> {
-  const isFixed = audio instanceof Blob || audio instanceof Uint8Array || audio instanceof ArrayBuffer;
-  if (!isFixed) return read(audio, signal);
-  const known = decoded.get(audio) ?? read(audio);
-  decoded.set(audio, known);
-  return known;
-}
-
-async function read(audio: unknown, signal?: AbortSignal): Promise<Samples> {
-  if (isSamples(audio)) return resampled(audio);
-  if (isBuffer(audio)) return resampled({ samples: mixed(audio), sampleRate: audio.sampleRate });
+export async function samplesOf(audio: unknown, signal?: AbortSignal): Promise<Samples> {
+  if (isSamples(audio)) return resampled([audio.samples], audio.sampleRate, signal);
+  if (isBuffer(audio)) return resampled(channelsOf(audio), audio.sampleRate, signal);
   if (typeof audio === 'string' || audio instanceof URL) return ofFile(await download('audio', audio, signal));
   if (audio instanceof Blob) return ofFile(audio);
   if (audio instanceof Uint8Array || audio instanceof ArrayBuffer) return ofFile(new Blob([audio as BlobPart]));
@@ -56,15 +49,15 @@ function isBuffer(audio: unknown): audio is AudioBuffer {
 }
 
 async function ofFile(file: Blob): Promise<Samples> {
-  if (file.size > MOST_BYTES) {
-    throw invalidArgument(`audio: a file of ${file.size} bytes, at most ${MOST_BYTES} are taken`);
-  }
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  const { readWave } = await mediaModule();
-  const found = named(() => readWave(bytes));
-  if (found) return { samples: found, sampleRate: RATE };
+  checkBytes('audio', file.size);
+  return decodedOnce('audio', file, decoded, ({ samples }) => samples.byteLength);
+}
+
+async function decoded(bytes: Uint8Array<ArrayBuffer>): Promise<Samples> {
+  const wave = await ofWave(bytes);
+  if (wave) return wave;
   const Context = globalThis.OfflineAudioContext as typeof OfflineAudioContext | undefined;
-  const what = `the file of ${file.size} bytes`;
+  const what = `the file of ${bytes.length} bytes`;
   if (!Context) throw invalidArgument(`audio: ${what} is no WAV file, and there is no decoder of others here`);
   let buffer: AudioBuffer;
   try {
@@ -72,19 +65,79 @@ async function ofFile(file: Blob): Promise<Samples> {
   } catch (cause) {
     throw invalidArgument(`audio: ${what} is no sound that this browser knows: ${String(cause)}`);
   }
-  return resampled({ samples: mixed(buffer), sampleRate: buffer.sampleRate });
+  return resampled(channelsOf(buffer), buffer.sampleRate);
 }
 
-/** The mean of all channels. */
-function mixed(buffer: AudioBuffer): Float32Array {
-  const channels = Array.from({ length: buffer.numberOfChannels }, (_, number) => buffer.getChannelData(number));
+/** Of a RIFF WAVE file with plain samples. */
+async function ofWave(bytes: Uint8Array): Promise<Samples | undefined> {
+  const { Samples: Kind } = await mediaModule();
+  const parts = partsOfWave(bytes);
+  const reader = parts && named(() => Kind.ofWave(parts.header, parts.data.length));
+  if (!reader) return undefined;
+  const { header, data } = parts;
+  const view = new DataView(header.buffer, header.byteOffset);
+  const [channels, bits] = [view.getUint16(2, true), view.getUint16(14, true)];
+  const moment = (channels * bits) / 8;
+  const push = (from: number, to: number): Float32Array => reader.pushBytes(data.subarray(from * moment, to * moment));
+  const size = Math.min(PIECE, Math.ceil(PIECE_BYTES / moment));
+  return filled(reader, [Math.floor(data.length / moment), size], push);
+}
+
+/** What says how samples are stored, and these; `undefined` for another file. */
+function partsOfWave(bytes: Uint8Array): { header: Uint8Array; data: Uint8Array } | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const name = (at: number): string => String.fromCharCode(...bytes.subarray(at, at + 4));
+  if (name(0) !== 'RIFF' || name(8) !== 'WAVE') return undefined;
+  let header: Uint8Array | undefined;
+  for (let at = 12; at + 8 <= bytes.length; ) {
+    const [kind, length, start] = [name(at), view.getUint32(at + 4, true), at + 8];
+    if (kind === 'fmt ') header = bytes.subarray(start, start + length);
+    // A file that was being written says 0 or too much.
+    if (kind === 'data') return header && { header, data: bytes.subarray(start, length ? start + length : undefined) };
+    at = start + length + (length % 2);
+  }
+  return undefined;
+}
+
+function channelsOf(buffer: AudioBuffer): Float32Array[] {
+  return Array.from({ length: buffer.numberOfChannels }, (_, number) => buffer.getChannelData(number));
+}
+
+/** The mean of all channels, at 16 kHz. */
+async function resampled(channels: readonly Float32Array[], rate: number, signal?: AbortSignal): Promise<Samples> {
+  const { Samples: Kind } = await mediaModule();
   const [first = new Float32Array()] = channels;
-  return first.map((_, at) => channels.reduce((sum, channel) => sum + (channel[at] as number), 0) / channels.length);
+  const reader = named(() => new Kind(rate, first.length));
+  const mixed = (from: number, to: number): Float32Array => {
+    if (channels.length === 1) return first.subarray(from, to);
+    const sum = (at: number): number => channels.reduce((all, channel) => all + (channel[from + at] as number), 0);
+    return Float32Array.from({ length: to - from }, (_, at) => sum(at) / channels.length);
+  };
+  return filled(reader, [first.length, PIECE], (from, to) => reader.push(mixed(from, to)), signal);
 }
 
-async function resampled({ samples, sampleRate }: Samples): Promise<Samples> {
-  const { resample } = await mediaModule();
-  return { samples: named(() => resample(samples, sampleRate)), sampleRate: RATE };
+/** Collects what `push` makes of so many moments. */
+async function filled(
+  reader: Reader,
+  [moments, size]: readonly [number, number],
+  push: (from: number, to: number) => Float32Array,
+  signal?: AbortSignal,
+): Promise<Samples> {
+  const pieces: Float32Array[] = [];
+  try {
+    await inParts(moments, size, (from, to) => pieces.push(named(() => push(from, to))), signal);
+    pieces.push(reader.push(new Float32Array()));
+  } finally {
+    reader.free();
+  }
+  const samples = new Float32Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  await inParts(pieces.length, 1, (number) => {
+    const piece = pieces[number] as Float32Array;
+    samples.set(piece, at);
+    at += piece.length;
+  });
+  return { samples, sampleRate: RATE };
 }
 
 /** The module throws strings. */

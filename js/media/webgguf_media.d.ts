@@ -2,9 +2,6 @@
 
 export default function init(options: { module_or_path: unknown }): Promise<unknown>;
 
-/** Throws for an image of this size that is not taken, before it is decoded. */
-export function checkSize(width: number, height: number): void;
-
 /** An image on its way to an encoder. */
 export class Picture {
   /**
@@ -17,36 +14,57 @@ export class Picture {
    * all other methods need it.
    */
   step(): boolean;
-  /** How many tiles there are, an overview included. */
-  count(): number;
-  /** How many rows of a prompt become of them. */
+  /** How many rows of a prompt become of it, before any step; throws for numbers that no encoder has. */
   outputs(): number;
-  /** Columns and rows of tiles, and 1 where an overview follows them. */
+  /** Columns and rows of tiles, 1 where an overview follows them, and how many tiles there are, that included. */
   grid(): Uint32Array;
   /** Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it. */
   select(tile: number): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
-  turns(): Float32Array;
-  parts(): Uint32Array;
-  breaks(): Float32Array;
-  placeRows(): Uint32Array;
-  placeWeights(): Float32Array;
-  groupRows(): Uint32Array;
-  groupWeights(): Float32Array;
+  /** Where rows stand in the table of places, which rows become one, turns, breaks, and lengths of parts. */
+  tables(): Tables;
   free(): void;
 }
 
-/** The samples at 16 kHz; throws for too many and for none. */
-export function resample(samples: Float32Array, rate: number): Float32Array;
+/** Tables of a tile or a piece; `numbers` are parts of a tile, or folds of a piece. */
+export type Tables = [
+  placeRows: Uint32Array,
+  placeWeights: Float32Array,
+  groupRows: Uint32Array,
+  groupWeights: Float32Array,
+  turns: Float32Array,
+  breaks: Float32Array,
+  numbers: Uint32Array,
+];
 
-/** The samples of a RIFF WAVE file at 16 kHz; `undefined` where it is none that is read here. */
-export function readWave(bytes: Uint8Array): Float32Array | undefined;
+/** The samples of a sound at 16 kHz, piece by piece. */
+export class Samples {
+  /** Of so many samples; throws for too many and for none, and for a rate that is not taken. */
+  constructor(rate: number, count: number);
+  /**
+   * Of a RIFF WAVE file with so many bytes of samples, given its part `fmt `; `undefined` where it is none that is read
+   * here. Throws as the constructor does.
+   */
+  static ofWave(header: Uint8Array, bytes: number): Samples | undefined;
+  /** The next samples, none after the last ones, and what becomes of them; throws for one that is no number. */
+  push(samples: Float32Array): Float32Array;
+  /** The next whole moments of a file. */
+  pushBytes(bytes: Uint8Array): Float32Array;
+  free(): void;
+}
 
 /** A sound on its way to an encoder. */
 export class Sound {
-  /** `samples` at 16 kHz. `numbers`: those of the encoder. */
-  constructor(projector: string, numbers: Float64Array, samples: Float32Array);
+  /** Of `count` samples at 16 kHz. `numbers`: those of the encoder. */
+  constructor(projector: string, numbers: Float64Array, count: number);
+  /** The next samples. */
+  push(samples: Float32Array): void;
+  /**
+   * Does a part of the work on all samples, a million multiplications at most. Once it returns true there is a
+   * spectrogram, as `select` and what it tells of need it.
+   */
+  step(): boolean;
   /** How many pieces there are. */
   count(): number;
   /** How many rows of a prompt become of it. */
@@ -58,13 +76,10 @@ export class Sound {
   select(piece: number): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
-  /** These taps: rows that stand side by side in another, as those that a convolution reads; 0xffffffff for none. */
-  fold(): Uint32Array;
-  /** Sines and cosines of distances. */
-  turns(): Float32Array;
-  placeRows(): Uint32Array;
-  placeWeights(): Float32Array;
-  groupRows(): Uint32Array;
-  groupWeights(): Float32Array;
+  /**
+   * The same as of a picture, turns being sines and cosines of distances, and at last these taps: rows that stand side
+   * by side in another, as those that a convolution reads; 0xffffffff for none.
+   */
+  tables(): Tables;
   free(): void;
 }

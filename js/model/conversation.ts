@@ -14,6 +14,8 @@ const DEEPEST = 64;
 export const MEDIA_MARK = '\ufdd2';
 /** Parts that JSON does not hold. */
 const MEDIA = ['image', 'audio'];
+/** Those of OpenAI beside them. */
+const LINKS = ['image_url', 'input_audio'];
 /** What a template is always given. */
 const GIVEN = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token', 'unk_token', 'pad_token'];
 
@@ -61,20 +63,51 @@ export function textConversationOf(messages: readonly Message[], options: ChatTe
   );
 }
 
+/** Copies that were made here. */
+const copies = new WeakSet<object>();
+
+/** Whether nobody writes into a copy of pixels or samples. @internal */
+export const isCopy = (held: unknown): boolean => copies.has(held as object);
+
+/**
+ * What a page may write over before it is read, as it is now: bytes become a file, and pixels and samples are copied.
+ * @internal
+ */
+export function asItIs<T>(held: T): T {
+  const { width, height, data, samples, sampleRate } = (held ?? {}) as Record<string, unknown>;
+  if (held instanceof ArrayBuffer || held instanceof Uint8Array) {
+    return new Blob([new Uint8Array(held as Uint8Array<ArrayBuffer>)]) as T;
+  }
+  if (copies.has(held as object)) return held;
+  const isPixels = data instanceof Uint8Array || data instanceof Uint8ClampedArray;
+  if (!isPixels && !(samples instanceof Float32Array)) return held;
+  const copy = isPixels
+    ? { width, height, data: data.slice() }
+    : { samples: (samples as Float32Array).slice(), sampleRate };
+  copies.add(copy);
+  return copy as T;
+}
+
+/** All images and sounds as they are now. @internal */
+export function mediaAsTheyAre(media: readonly Medium[]): Medium[] {
+  return media.map((medium) => ('image' in medium ? { image: asItIs(medium.image) } : { audio: asItIs(medium.audio) }));
+}
+
 /** A copy of messages, which a change of the caller's own does not reach. @internal */
 export function copyOf(call: string, messages: readonly Message[]): Message[] {
   return plain(`${call}: messages`, messages) as Message[];
 }
 
-/** The images and sounds of messages, in order. @internal */
+/** The images and sounds of messages, in order, as they are now. @internal */
 export function mediaOf(messages: readonly Message[]): Medium[] {
   const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
-  return parts.flatMap((part) => mediumOf(part) ?? []);
+  return mediaAsTheyAre(parts.flatMap((part) => mediumOf(part) ?? []));
 }
 
 /** Whether any of these holds an image or a sound. @internal */
 export function hasMedia(messages: readonly Message[]): boolean {
-  return messages.some(({ content }) => Array.isArray(content) && content.some((part) => MEDIA.includes(part?.type)));
+  const isMedium = (part: { type?: string } | null): boolean => [...MEDIA, ...LINKS].includes(part?.type as string);
+  return messages.some(({ content }) => Array.isArray(content) && content.some(isMedium));
 }
 
 /** Tokens that truncation keeps free for an answer: `maxTokens`, at most half of the context. @internal */
@@ -165,8 +198,8 @@ function plain(where: string, value: unknown, depth = 0): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => plain(where, item ?? null, depth + 1));
   if (typeof value !== 'object') throw invalidArgument(`${where}: expected what JSON can hold, found ${show(value)}`);
-  // An image stays what it is.
-  if (MEDIA.includes((value as { type?: unknown }).type as string)) return { ...value };
+  const { type } = value as { type?: unknown };
+  if (MEDIA.includes(type as string)) return { ...value, [type as string]: asItIs(Reflect.get(value, type as string)) };
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(entries.map(([key, item]) => [key, plain(where, item, depth + 1)]));
 }
@@ -213,8 +246,8 @@ function detailOf(part: unknown): unknown {
   return type === 'image_url' ? (link as { detail?: unknown } | null | undefined)?.detail : undefined;
 }
 
-/** The image or the sound of a part, also of one of OpenAI's. */
-function mediumOf(part: unknown): Medium | undefined {
+/** The image or the sound of a part, also of one of OpenAI's. @internal */
+export function mediumOf(part: unknown): Medium | undefined {
   const { type, image, audio, image_url: link, input_audio: sound } = (part ?? {}) as Record<string, unknown>;
   if (type === 'image' && image) return { image };
   if (type === 'audio' && audio) return { audio };
@@ -224,7 +257,9 @@ function mediumOf(part: unknown): Medium | undefined {
   }
   if (type !== 'input_audio') return undefined;
   const { data, format } = (sound ?? {}) as { data?: unknown; format?: unknown };
-  return typeof data === 'string' ? { audio: `data:audio/${String(format)};base64,${data}` } : undefined;
+  return typeof data === 'string'
+    ? { audio: `data:audio/${encodeURIComponent(String(format))};base64,${data}` }
+    : undefined;
 }
 
 /** Nobody's text stands for one. */

@@ -1,22 +1,43 @@
 /**
  * Images and sounds in messages that are kept: as they were when they were said, and as text that can be saved.
  */
+import { invalidArgument } from '../errors.js';
+import { asItIs, isCopy, mediumOf } from './conversation.js';
 import type { AudioPart, ImagePart, Message, TextPart } from '../types.js';
-import { checkSavable, type Pixels, pixelsOf } from './pixels.js';
-import { samplesOf, waveOf } from './samples.js';
+import { download } from '../load/media-file.js';
+import { isPixels, type Pixels, pixelsOf } from '../media/pixels.js';
+import { samplesOf, waveOf } from '../media/samples.js';
 
 type Part = TextPart | ImagePart | AudioPart;
 
-/** The same messages with pixels or samples in place of what may be something else later, such as a video. @internal */
-export async function fixedMedia(messages: readonly Message[]): Promise<Message[]> {
-  const isFixed = (held: unknown): boolean =>
-    typeof held === 'string' || held instanceof URL || held instanceof Blob || held instanceof Uint8Array;
+/**
+ * The same messages with pixels, samples and files in place of what may be something else later: a video, an address.
+ * `signal` ends downloads. @internal
+ */
+export async function fixedMedia(messages: readonly Message[], signal?: AbortSignal): Promise<readonly Message[]> {
+  if (!messages.some(({ content }) => Array.isArray(content) && content.some(isLoose))) return messages;
   return mapped(messages, async (part) => {
-    if (part.type === 'image') {
-      return isFixed(part.image) ? part : { ...part, image: (await pixelsOf(part.image)) as ImagePart['image'] };
+    const medium = isLoose(part) && mediumOf(part);
+    if (!medium) return part;
+    if ('image' in medium) {
+      const { image } = medium;
+      const fixed = isAddress(image) ? await download('image', image, signal) : await pixelsOf(image, signal);
+      return { type: 'image', image: asItIs(fixed) as ImagePart['image'] };
     }
-    return isFixed(part.audio) ? part : { ...part, audio: await samplesOf(part.audio) };
+    const { audio } = medium;
+    const fixed = isAddress(audio) ? await download('audio', audio, signal) : await samplesOf(audio, signal);
+    return { type: 'audio', audio: asItIs(fixed) };
   });
+}
+
+const isAddress = (held: unknown): held is string | URL => typeof held === 'string' || held instanceof URL;
+
+/** Whether a part holds what may be something else later. Files do not, nor what was fixed before. */
+function isLoose(part: unknown): boolean {
+  const medium = mediumOf(part);
+  if (!medium) return false;
+  const held = 'image' in medium ? medium.image : medium.audio;
+  return isAddress(held) ? !/^data:/i.test(String(held)) : !(held instanceof Blob || isCopy(held));
 }
 
 /**
@@ -28,17 +49,21 @@ export async function fixedMedia(messages: readonly Message[]): Promise<Message[
 export async function savedMedia(messages: readonly Message[]): Promise<Message[]> {
   checkSavable(messages);
   const urlOf = async (held: unknown, otherwise: () => Promise<Blob>): Promise<string> => {
+    // The page that made such an address may be gone.
+    if (/^blob:/i.test(String(held))) return dataUrl(await download('image', held as string, undefined));
     if (typeof held === 'string') return held;
     if (held instanceof URL) return held.href;
     if (held instanceof Blob) return dataUrl(held);
     if (held instanceof Uint8Array || held instanceof ArrayBuffer) return dataUrl(new Blob([held as BlobPart]));
     return dataUrl(await otherwise());
   };
-  return mapped(messages, async (part) =>
-    part.type === 'image'
-      ? { ...part, image: await urlOf(part.image, async () => pngOf(await pixelsOf(part.image))) }
-      : { ...part, audio: await urlOf(part.audio, async () => waveOf(await samplesOf(part.audio))) },
-  );
+  return mapped(messages, async (part) => {
+    if (part.type === 'image') {
+      return { ...part, image: await urlOf(part.image, async () => pngOf(await pixelsOf(part.image))) };
+    }
+    if (part.type !== 'audio') return part; // a link of OpenAI's
+    return { ...part, audio: await urlOf(part.audio, async () => waveOf(await samplesOf(part.audio))) };
+  });
 }
 
 async function mapped(
@@ -48,8 +73,7 @@ async function mapped(
   return Promise.all(
     messages.map(async (message) => {
       if (!Array.isArray(message.content)) return message;
-      const part = async (each: Part): Promise<Part> =>
-        each.type === 'image' || each.type === 'audio' ? change(each) : each;
+      const part = async (each: Part): Promise<Part> => (mediumOf(each) ? change(each as ImagePart | AudioPart) : each);
       return { ...message, content: await Promise.all(message.content.map(part)) };
     }),
   );
@@ -67,4 +91,13 @@ async function dataUrl(file: Blob): Promise<string> {
   let text = '';
   for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
   return `data:${file.type || 'application/octet-stream'};base64,${btoa(text)}`;
+}
+
+/** Refuses to keep pixels as PNG where nothing writes that.*/
+function checkSavable(messages: readonly Message[]): void {
+  if (typeof OffscreenCanvas === 'function') return;
+  const isDrawing = (part: { readonly type: string }): boolean =>
+    part.type === 'image' && 'image' in part && isPixels(part.image);
+  if (!messages.some(({ content }) => Array.isArray(content) && content.some(isDrawing))) return;
+  throw invalidArgument('save: the conversation holds pixels, and there is nothing here that writes images of them');
 }

@@ -262,9 +262,9 @@ export class WasmModel {
    * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
   generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, start: checkedOptions, parseSpecial } = checkedGenerate(options);
+    const { signal, start: checkedOptions, ...template } = checkedGenerate(options);
     const engine = this.#use('generate');
-    const checked = promptOf(prompt, this.info.vocabularySize, parseSpecial);
+    const checked = promptOf(prompt, this.info.vocabularySize, template);
     const start = async (turn: Turn): Promise<Engine> =>
       started(await engine.lane(checked, turn.ending), checked, checkedOptions, turn);
     return new Generation({ queue: this.#queue, signal, start });

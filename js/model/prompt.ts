@@ -1,14 +1,14 @@
 /**
  * What `generate` may be given, checked: its prompt and its options.
  */
-import { conversationOf } from './conversation.js';
+import { conversationOf, mediaAsTheyAre } from './conversation.js';
 import type { Engine, Prompt, StartOptions } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { grammarText } from '../engine/grammar.js';
 import type { Turn } from './generation.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { Medium } from '../templates/types.js';
-import type { AdapterUse, GenerateOptions, Message, TokenIds } from '../types.js';
+import type { AdapterUse, ChatTemplateOptions, GenerateOptions, Message, TokenIds } from '../types.js';
 
 /** What a template made of messages: a text with a mark for each image and each sound, and these. @internal */
 export interface TextWithMedia {
@@ -50,12 +50,20 @@ export const FIRST_ROW = 2 ** 31;
 export function promptOf(
   prompt: string | readonly Message[] | TokenIds | TextWithMedia,
   vocabularySize: number,
-  parseSpecial?: boolean,
+  options: Pick<ChatTemplateOptions, 'parseSpecial' | 'enableThinking'> = {},
 ): Prompt {
   if (typeof prompt === 'object' && prompt && 'media' in prompt) return textPrompt(prompt);
   checkPrompt(prompt);
+  if (isConversation(prompt)) {
+    const conversation = conversationOf('generate', prompt, options);
+    const { media } = conversation;
+    return media ? { ...conversation, media: mediaAsTheyAre(media) } : conversation;
+  }
+  if (options.enableThinking !== undefined) {
+    const hint = "no template writes it: give messages, [{ role: 'user', content }]";
+    throw invalidArgument(`generate: option 'enableThinking' with a prompt that is read as it is; ${hint}`);
+  }
   if (typeof prompt === 'string') return prompt;
-  if (isConversation(prompt)) return conversationOf('generate', prompt, { parseSpecial });
   return checkedPromptIds(prompt, vocabularySize);
 }
 
@@ -80,7 +88,7 @@ export function someIds(call: string, ids: TokenIds, vocabularySize: number): Ui
 }
 
 /** Messages are objects; ids are numbers. */
-function isConversation(prompt: readonly Message[] | TokenIds): prompt is readonly Message[] {
+function isConversation(prompt: string | readonly Message[] | TokenIds): prompt is readonly Message[] {
   return Array.isArray(prompt) && typeof prompt[0] === 'object';
 }
 
@@ -89,8 +97,9 @@ export function checkedGenerate(options: GenerateOptions): {
   signal: AbortSignal | undefined;
   start: StartOptions;
   parseSpecial: boolean | undefined;
+  enableThinking: boolean | undefined;
 } {
-  const { signal, stop = [], seed = randomSeed(), parseSpecial, ...others } = generateOptions(options);
+  const { signal, stop = [], seed = randomSeed(), parseSpecial, enableThinking, ...others } = generateOptions(options);
   const { grammar, logitBias, draft, adapters, ...rest } = others;
   if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
   const start = {
@@ -102,7 +111,7 @@ export function checkedGenerate(options: GenerateOptions): {
     ...(grammar && { grammar: grammarText(grammar) }),
     ...(adapters && { adapters: scalesOf(adapters) }),
   };
-  return { signal, start, parseSpecial };
+  return { signal, start, parseSpecial, enableThinking };
 }
 
 /** Numbers and scales, as the engine takes them. @internal */

@@ -104,16 +104,17 @@ export class Session {
    *   session is `truncate`
    */
   send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
-    const { signal, start } = checkedGenerate(options);
+    const { signal, start, enableThinking } = checkedGenerate(options);
     this.#use('send');
     const given = messagesOf(input);
     this.#conversation('send', given); // checks them
     const added = copyOf('send', given);
     let all: readonly Message[] = [];
     const begin = async (turn: Turn): Promise<Engine> => {
-      const kept = hasMedia(added) ? await (await onDemand.messages()).fixedMedia(added) : added;
+      const kept = await fixed(added, turn.ending);
+      await this.#fix(turn.ending);
       all = await this.#fitting(kept, options.maxTokens, turn.ending);
-      const conversation = this.#conversation('send', all);
+      const conversation = this.#conversation('send', all, enableThinking);
       const shown = await this.#withMarksOfCalls(start);
       return started(await this.#open('send', conversation, turn.ending), conversation, shown, turn);
     };
@@ -124,8 +125,17 @@ export class Session {
   /** How many tokens these messages have in the model's template, with the session's tools. Default: all so far. */
   async countTokens(messages: readonly Message[] = this.#messages): Promise<number> {
     const engine = this.#use('countTokens');
-    if (messages === this.#messages && messages.length === 0) return 0;
-    return engine.count(this.#conversation('countTokens', messages));
+    if (messages !== this.#messages) return engine.count(this.#conversation('countTokens', messages));
+    if (messages.length === 0) return 0;
+    await this.#fix();
+    return engine.count(this.#conversation('countTokens', this.#messages));
+  }
+
+  /** Fetches what messages of the conversation name by an address: once, since it may be gone later. */
+  async #fix(signal?: AbortSignal): Promise<void> {
+    const before = this.#messages;
+    const after = await fixed(before, signal);
+    if (this.#messages === before) this.#messages = after;
   }
 
   /**
@@ -231,7 +241,11 @@ export class Session {
   async #open(call: string, prompt?: Prompt, signal?: AbortSignal): Promise<Engine> {
     const model = this.#use(call);
     if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt, signal);
-    return this.#engine ?? this.#own(await model.another(false));
+    if (this.#engine) return this.#engine;
+    const engine = await model.another(false);
+    if (this.#freed) await engine.free();
+    this.#use(call);
+    return this.#own(engine);
   }
 
   #own(engine: Engine): Engine {
@@ -241,9 +255,9 @@ export class Session {
     return engine;
   }
 
-  #conversation(call: string, messages: readonly Message[]): Conversation {
-    const { tools, enableThinking, chatTemplateKwargs, parseSpecial } = this.#options;
-    return conversationOf(call, messages, { tools, enableThinking, chatTemplateKwargs, parseSpecial });
+  #conversation(call: string, messages: readonly Message[], thinks = this.#options.enableThinking): Conversation {
+    const { tools, chatTemplateKwargs, parseSpecial } = this.#options;
+    return conversationOf(call, messages, { tools, enableThinking: thinks, chatTemplateKwargs, parseSpecial });
   }
 
   /** Shows the control tokens around calls: without them a call looks like a text of the model. */
@@ -282,6 +296,11 @@ export class Session {
   }
 }
 throughProxies(Session);
+
+/** The same messages, whose images and sounds need no page, address or camera from now on. */
+async function fixed(messages: readonly Message[], signal?: AbortSignal): Promise<readonly Message[]> {
+  return hasMedia(messages) ? (await onDemand.messages()).fixedMedia(messages, signal) : messages;
+}
 
 /** Without the oldest turn: a message of the user, and all up to the next one. The system prompt stays. */
 function withoutOldestTurn(messages: readonly Message[]): Message[] | undefined {

@@ -7,6 +7,7 @@ import { nextTurn, roomForAnswer } from '../model/conversation.js';
 import { parametersOf } from '../model/schema.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
+import { onDemand } from '../model/on-demand.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
@@ -325,7 +326,7 @@ export class ChatStore {
 }
 
 async function fixed(message: Message, signal: AbortSignal | undefined): Promise<Message> {
-  const { fixedMedia } = await import('../model/media-messages.js');
+  const { fixedMedia } = await onDemand.messages();
   const [copy] = await fixedMedia([message], signal);
   return copy ?? message;
 }

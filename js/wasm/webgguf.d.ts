@@ -135,7 +135,12 @@ export class WasmModel {
   device(): DeviceHandle | undefined;
   /** From now on `draft`, which is used up, drafts tokens for this model and for the sessions that it makes. */
   useDraft(draft: WasmModel): void;
-  start(ids: Uint32Array, options: WasmGenerateOptions): { promptTokens: number; cachedTokens: number };
+  /** `listener` hears how many tokens of the prompt are read, after each pass over it. It must not throw. */
+  start(
+    ids: Uint32Array,
+    options: WasmGenerateOptions,
+    listener?: (read: number) => void,
+  ): { promptTokens: number; cachedTokens: number };
   /** Makes the generation that was started follow a grammar, once its matcher is there. */
   constrain(matcher: Promise<Matcher>): void;
   /** The tokens as `Vocabulary` of the module `grammar` takes them. */
@@ -145,10 +150,14 @@ export class WasmModel {
   /** Values of a row of a prompt. */
   rowWidth(): number;
   /**
-   * The first of the ids of rows `[n, rowWidth]` in prompts. `digest`, 16 hexadecimal digits: the same always has the
-   * same ids. `columns`: rows side by side in an image.
+   * The first of the ids of `count` rows in prompts. `digest`, 16 hexadecimal digits: the same always has the same ids,
+   * also after `recover`. `columns`: rows side by side in an image. Works while a generation runs.
    */
-  addRows(digest: string, columns: number, rows: Float32Array): number;
+  knowRows(digest: string, columns: number, count: number): number;
+  /** The digests of rows that the next call of `next` reads and that nobody has added. */
+  missingRows(): string[];
+  /** Adds rows `[count, rowWidth]`, which are kept until the prompt that was started is read, or is given up. */
+  addRows(digest: string, columns: number, rows: Float32Array): void;
   /** The position of a token that follows these ids. */
   countPositions(ids: Uint32Array): number;
   next(): Promise<Piece | undefined>;

@@ -128,7 +128,8 @@ const asking = (...images) => [
 test('the encoding of images is reported, tile by tile, and that of known ones is not', async () => {
   const model = await open(expectationsOf('idefics3'));
   const reports = [];
-  const options = { maxTokens: 1, onProgress: (progress) => reports.push(progress) };
+  const onProgress = (progress) => progress.stage === 'encode' && reports.push(progress);
+  const options = { maxTokens: 1, onProgress };
   await model.generate(asking(drawn(150, 90, 7)), options);
   assert.deepEqual(reports[0], { stage: 'encode', loaded: 0, total: 1, fraction: 0 });
   assert.deepEqual(

@@ -72,6 +72,7 @@ export async function inspect(sources, options) {
 
 export class WasmModel {
   #borrowed = false;
+  #listener;
   #stopped = false;
   #left = 0;
   #ids = [];
@@ -212,7 +213,7 @@ export class WasmModel {
     seen.constrained = matcher;
   }
 
-  start(ids, options) {
+  start(ids, options, listener) {
     if (this.#borrowed) throw new Error('recursive use of an object');
     if (ids.length > (plan.contextLength ?? 64))
       throw codeError('context_full', `prompt of ${ids.length} tokens, context of 64`);
@@ -228,12 +229,14 @@ export class WasmModel {
     seen.running += this.#running ? 0 : 1;
     this.#running = true;
     seen.most = Math.max(seen.most, seen.running);
+    this.#listener = listener;
     return { promptTokens: ids.length, cachedTokens: 0 };
   }
 
   next() {
     return this.#alone(async () => {
       seen.nexts += 1;
+      this.#listener?.(this.#prompt);
       await sleep(plan.tokenMs ?? 1);
       if (plan.nextFails) throw plan.nextFails;
       if (plan.loseAt === this.#ids.length) {

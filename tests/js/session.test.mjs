@@ -294,6 +294,19 @@ test('wrong options and inputs are refused by name', async () => {
   await model.free();
 });
 
+test('a session that is freed while its cache is made leaves none', async () => {
+  const model = await WasmModel.load(Uint8Array.of(1));
+  const session = model.session();
+  const sent = session.send('A', { maxTokens: 2 });
+  const refused = assert.rejects(sent.result, withCode('invalid_argument', /the session was freed/));
+  while (seen.others.length === 0) await null;
+  await session.free();
+  await refused;
+  assert.deepEqual([seen.others.length, seen.freed], [1, 1], 'what was made is freed');
+  assert.equal((await model.generate('B', { maxTokens: 1 })).text, 'a');
+  await model.free();
+});
+
 test('a session that waits is refused when the model is freed', async () => {
   const model = await WasmModel.load(Uint8Array.of(1));
   plan.tokenMs = 10;

@@ -9,6 +9,7 @@ import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { NAMES } from '../js/images.mjs';
 import { testIf } from '../long.mjs';
+import { countGpu } from './count_gpu.js';
 import { askEncoders, assertAnswer, evaluateEncoder } from './encoders.mjs';
 import { openEvaluation } from './site.mjs';
 
@@ -244,4 +245,63 @@ test('on the GPU nothing is dispatched for an image that the context has no room
   assert.match(found.error.message, /200 × 121 pixels take \d+ tokens, the context has room for \d+/);
   assert.equal(found.refused, 0, 'nothing was encoded');
   assert.ok(found.later > 0 && found.ids === 2, 'and the model stays usable');
+});
+
+test('rows of images leave the GPU once they are read, however a request ends', async () => {
+  const page = await site.open('/blank');
+  await page.evaluate(countGpu);
+  const found = await page.evaluate(async () => {
+    const { WasmModel } = await import('/dist/index.js');
+    const options = { backend: 'webgpu', contextLength: 512, mmproj: '/fixtures/encoders/lfm2.gguf' };
+    const model = await WasmModel.load('/fixtures/models/lfm2-bf16.gguf', options);
+    const picture = (seed) => ({
+      width: 60,
+      height: 40,
+      data: new Uint8Array(9600).map((_, at) => (at * seed + (at >> 8)) % 251),
+    });
+    const said = (...seeds) => ({
+      role: 'user',
+      content: [...seeds.map((seed) => ({ type: 'image', image: picture(seed) })), { type: 'text', text: 'What?' }],
+    });
+    const few = { maxTokens: 3, temperature: 0, ignoreEos: true };
+    const live = () => ({ ...globalThis.live });
+    await model.generate([said(1)], few);
+    const session = model.session();
+    await session.send(said(1), few);
+    await session.send('And?', few);
+    const saved = await session.save();
+    const [fork, restored] = [await session.fork(), await model.restoreSession(saved)];
+    await fork.send('And?', few);
+    await restored.send('And?', few);
+    const [settled, texts] = [live(), []];
+    const counts = {};
+    for (let seed = 2; seed < 7; seed += 1) texts.push((await model.generate([said(seed)], few)).text);
+    counts.generate = live();
+    await model.generate([said(2, 3)], few);
+    counts.known = live();
+    const controller = new AbortController();
+    const onProgress = ({ stage }) => stage === 'prefill' && controller.abort();
+    await model.generate([said(8)], { ...few, onProgress, signal: controller.signal }).result.catch(() => {});
+    counts.aborted = live();
+    const stopped = model.generate([said(9)], few);
+    await stopped.stop();
+    counts.stopped = live();
+    await session.send(said(10), few);
+    await fork.send(said(10), few);
+    await restored.send(said(11), few);
+    counts.sessions = live();
+    const ids = (await model.encodeParts([{ image: picture(12) }, { text: ' ab' }])).ids;
+    counts.encoded = live();
+    await model.generate(ids, few);
+    counts.ids = live();
+    await model.generate([said(13)], { ...few, grammar: { choice: ['a', 'b'] } });
+    const again = (await model.generate([said(2)], few)).text;
+    for (const one of [session, fork, restored]) await one.free();
+    await model.free();
+    return { settled, counts, same: again === texts[0], left: live() };
+  });
+  await page.close();
+  for (const [what, { buffers }] of Object.entries(found.counts)) assert.equal(buffers, found.settled.buffers, what);
+  assert.ok(found.same, 'what was read before is read again');
+  assert.equal(found.left.devices, 0);
 });

@@ -1,0 +1,75 @@
+/**
+ * What files were decoded to: the last ones, by their content. The same bytes are not decoded again, whichever object
+ * holds them, and bytes that a page has written over are.
+ */
+import { later } from '../engine/later.js';
+import { invalidArgument } from '../errors.js';
+import { digestOfFile } from './digest.js';
+
+/** @internal */
+export type MediumKind = 'image' | 'audio';
+
+/** Bytes of a file, at most: of a sound half an hour of four bytes at 48 kHz in two channels. @internal */
+export const MOST_BYTES = { image: 256 << 20, audio: 700 << 20 };
+
+/** Refuses a file with more bytes than are taken. @internal */
+export function checkBytes(what: MediumKind, bytes: number): void {
+  const most = MOST_BYTES[what];
+  if (bytes > most) throw invalidArgument(`${what}: a file of ${bytes} bytes, at most ${most} are taken`);
+}
+
+/** Bytes of all that is kept, at most; what has more by itself is not kept. */
+const KEPT_BYTES = 64 << 20;
+
+/** The file at an address; most pages have none. @internal */
+export async function download(what: MediumKind, url: string | URL, signal?: AbortSignal): Promise<Blob> {
+  return (await later.mediaFile()).download(what, url, signal);
+}
+
+interface Held {
+  readonly made: Promise<unknown>;
+  /** 0 until it is there. */
+  bytes: number;
+}
+
+/** The last one used is the last one. */
+const held = new Map<string, Held>();
+
+/** What `decode` makes of a file, or made of the same bytes before. What failed is tried again. @internal */
+export async function decodedOnce<T>(
+  kind: MediumKind,
+  file: Blob,
+  decode: (bytes: Uint8Array<ArrayBuffer>) => Promise<T>,
+  bytesOf: (made: T) => number,
+): Promise<T> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const key = `${kind} ${file.type} ${await digestOfFile(bytes)}`;
+  const known = held.get(key);
+  const entry: Held = known ?? { made: decode(bytes), bytes: 0 };
+  held.delete(key);
+  held.set(key, entry);
+  try {
+    const made = (await entry.made) as T;
+    if (!known) settle(key, entry, bytesOf(made));
+    return made;
+  } catch (error) {
+    if (held.get(key) === entry) held.delete(key);
+    throw error;
+  }
+}
+
+/** Makes room for what is there now. */
+function settle(key: string, entry: Held, bytes: number): void {
+  entry.bytes = bytes;
+  if (bytes > KEPT_BYTES) {
+    held.delete(key);
+    return;
+  }
+  let sum = [...held.values()].reduce((all, one) => all + one.bytes, 0);
+  for (const [oldest, { bytes: fewer }] of held) {
+    if (sum <= KEPT_BYTES) return;
+    if (oldest === key || fewer === 0) continue;
+    held.delete(oldest);
+    sum -= fewer;
+  }
+}
