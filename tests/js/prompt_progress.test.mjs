@@ -128,8 +128,11 @@ test('what onProgress throws ends the request, and the model stays usable', asyn
 
 /** What a template that shows its variable writes of a conversation. */
 function written(source, variables) {
-  const vocabulary = { chatTemplate: () => ({ source }), protect: (text) => text };
-  return chatText(vocabulary, { messages: [{ role: 'user', content: 'x' }], variables });
+  const template = { source: `${source}[{{ messages[0].content }}]` };
+  const vocabulary = { chatTemplate: () => template, protect: (text) => text };
+  return chatText(vocabulary, { messages: [{ role: 'user', content: 'x' }], variables })
+    .replace('[x]', '')
+    .toLowerCase();
 }
 
 test('enableThinking is said by the name that a template has for it', () => {
