@@ -3,7 +3,7 @@
  */
 import { guarded } from '../errors.js';
 import { chatText } from './protected-text.js';
-import { NotLoaded } from '../templates/more.js';
+import { enter, NotLoaded } from '../templates/more.js';
 import { later } from './later.js';
 
 /** See {@link chatText}. @internal */
@@ -14,6 +14,6 @@ export async function conversationText(...of: Parameters<typeof chatText>): Prom
   } catch (error) {
     if (!(error instanceof NotLoaded)) throw error;
   }
-  await later.rareTemplates();
+  enter((await later.rareTemplates()).MORE);
   return write();
 }

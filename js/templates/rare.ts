@@ -1,8 +1,8 @@
 /**
- * What few templates use, entered as it is loaded: it is fetched when a template first needs it.
+ * What few templates use: it is fetched when a template first needs it, and entered in `more.ts`.
  */
 import { formatted } from './format-percent.js';
-import { enter } from './more.js';
+import type { More } from './more.js';
 import { added, FILTERS } from './rare-filters.js';
 import { METHODS } from './rare-methods.js';
 import type { State } from './state.js';
@@ -52,4 +52,5 @@ const joiner = (): Callable => (args, named) => {
 };
 
 const functions = { strftime_now: strftimeNow, cycler, joiner };
-enter({ filters: FILTERS, methods: METHODS, functions, formatted, added });
+/** @internal */
+export const MORE: More = { filters: FILTERS, methods: METHODS, functions, formatted, added };
