@@ -2,7 +2,7 @@
  * A checked copy of a conversation, as chat templates get it.
  */
 import { invalidArgument } from '../errors.js';
-import { exactJson } from './exact-json.js';
+import { exactJson, isExact } from './exact-json.js';
 import { show, templateOptions } from '../options.js';
 import { withParameters } from './schema.js';
 import type { ChatTemplateOptions, Message } from '../types.js';
@@ -164,7 +164,8 @@ function argumentsOf(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
     const parsed = exactJson(value);
-    return parsed instanceof Map || Array.isArray(parsed) ? parsed : value;
+    if (!(parsed instanceof Map || Array.isArray(parsed))) return value;
+    return isExact(parsed) ? parsed : JSON.parse(value);
   } catch {
     return value;
   }

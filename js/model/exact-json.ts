@@ -47,3 +47,10 @@ export function exactJson(text: string): unknown {
   };
   return value(next());
 }
+
+/** Whether plain data cannot hold a value that {@link exactJson} gave. @internal */
+export function isExact(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(isExact);
+  if (!(value instanceof Map)) return typeof value === 'bigint' || value instanceof Number;
+  return [...value].some(([key, item]) => /^\d+$|^__proto__$/.test(key) || isExact(item));
+}

@@ -108,7 +108,7 @@ function sizeOf(data: unknown): { values: number; chars: number } {
   if (typeof data === 'string') return { values: 1, chars: data.length };
   let [values, chars] = [1, 0];
   if (typeof data === 'object' && data !== null) {
-    for (const [key, item] of Object.entries(data)) {
+    for (const [key, item] of data instanceof Map ? data : Object.entries(data)) {
       const inner = sizeOf(item);
       values += inner.values;
       chars += inner.chars + key.length;
