@@ -9,14 +9,12 @@ const PIECE_BYTES = 1 << 22;
 /** Bytes that are hashed here without a pause. */
 const PLAIN_BYTES = 1 << 16;
 
+/** What the digests of all tiles or pieces begin with. @internal */
+export const commonOf = (digest: string): string => digest.slice(0, 14);
+
 /** Of a tile or a piece: the last two digits are its number. @internal */
 export function digestOfPart(digest: string, number: number): string {
-  return digest.slice(0, 14) + number.toString(16).padStart(2, '0');
-}
-
-/** Whether a digest is one that {@link digestOfPart} makes of `whole`. @internal */
-export function isPartOf(part: string, whole: string): boolean {
-  return part.slice(0, 14) === whole.slice(0, 14);
+  return commonOf(digest) + number.toString(16).padStart(2, '0');
 }
 
 /** Of the pixels or samples, and of what is made of them: 16 hexadecimal digits. @internal */

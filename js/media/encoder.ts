@@ -12,7 +12,7 @@ import type { ModelInfo, Source, SourceOptions } from '../types.js';
 import { giveRare } from '../wasm/give-rare.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { digestOf, digestOfPart, isPartOf } from './digest.js';
+import { commonOf, digestOf, digestOfPart } from './digest.js';
 import { type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
 import { mediaModule } from './module.js';
 import type { Pixels } from './pixels.js';
@@ -204,7 +204,7 @@ export class Encoder {
     for (const oldest of this.#known.keys()) {
       if (oldest === digest || bytes() <= KEPT_BYTES) break;
       this.#known.delete(oldest);
-      for (const part of this.#rows.keys()) if (isPartOf(part, oldest)) this.#rows.delete(part);
+      for (const part of this.#rows.keys()) if (part.startsWith(commonOf(oldest))) this.#rows.delete(part);
     }
   }
 

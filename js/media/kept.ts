@@ -18,7 +18,7 @@ export function checkBytes(what: MediumKind, bytes: number): void {
   if (bytes > most) throw invalidArgument(`${what}: a file of ${bytes} bytes, at most ${most} are taken`);
 }
 
-/** Bytes of all that is kept, at most; what has more by itself is not kept. */
+/** Bytes of all that is kept, at most. */
 const KEPT_BYTES = 64 << 20;
 
 /** The file at an address; most pages have none. @internal */
@@ -50,7 +50,7 @@ export async function decodedOnce<T>(
   held.set(key, entry);
   try {
     const made = (await entry.made) as T;
-    if (!known) settle(key, entry, bytesOf(made));
+    if (!known) settle(entry, bytesOf(made));
     return made;
   } catch (error) {
     if (held.get(key) === entry) held.delete(key);
@@ -58,18 +58,13 @@ export async function decodedOnce<T>(
   }
 }
 
-/** Makes room for what is there now. */
-function settle(key: string, entry: Held, bytes: number): void {
+/** Makes room for what is there now: what was used longest ago goes. */
+function settle(entry: Held, bytes: number): void {
   entry.bytes = bytes;
-  if (bytes > KEPT_BYTES) {
-    held.delete(key);
-    return;
-  }
   let sum = [...held.values()].reduce((all, one) => all + one.bytes, 0);
-  for (const [oldest, { bytes: fewer }] of held) {
+  for (const [key, one] of held) {
     if (sum <= KEPT_BYTES) return;
-    if (oldest === key || fewer === 0) continue;
-    held.delete(oldest);
-    sum -= fewer;
+    held.delete(key);
+    sum -= one.bytes;
   }
 }

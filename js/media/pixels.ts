@@ -83,12 +83,12 @@ async function decoded(file: Blob, bytes: Uint8Array): Promise<Pixels> {
   }
   const what = `image: the file of ${file.size} bytes`;
   // What a decoder makes of a file of unknown size may be of any size.
-  if (!size) throw invalidArgument(`${what} is no image of a kind that is taken, or its header is damaged`);
+  if (!size) throw invalidArgument(`${what} is no image of a kind that is taken`);
   let bitmap: ImageBitmap;
   try {
     bitmap = await createImageBitmap(file, { premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
   } catch (cause) {
-    throw invalidArgument(`${what} is damaged, or no image that this browser knows: ${String(cause)}`);
+    throw invalidArgument(`${what} is damaged, or none that this browser knows: ${String(cause)}`);
   }
   try {
     const pixels = await drawn(bitmap, [bitmap.width, bitmap.height]);

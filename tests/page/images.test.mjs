@@ -294,7 +294,8 @@ test('rows of images leave the GPU once they are read, however a request ends', 
     counts.encoded = live();
     await model.generate(ids, few);
     counts.ids = live();
-    await model.generate([said(13)], { ...few, grammar: { choice: ['a', 'b'] } });
+    await model.generate([said(13)], { maxTokens: 3, grammar: { choice: ['a', 'b'] } });
+    counts.guided = live();
     const again = (await model.generate([said(2)], few)).text;
     for (const one of [session, fork, restored]) await one.free();
     await model.free();
