@@ -192,6 +192,7 @@ fn rows_that_are_not_here_are_refused() {
 fn rows_are_held_until_the_prompt_is_read() {
     let model = Model::open(MODELS[0]);
     let mut engine = model.engine();
+    let mut other = count_yields(engine.another(false)).0.expect("a session");
     let text = text(40);
     let source = InputSource { digest: 3, count: 25, columns: 0 };
     let ids: Vec<u32> = engine.session.row_ids().know(source).expect("room").collect();
@@ -208,7 +209,6 @@ fn rows_are_held_until_the_prompt_is_read() {
     engine.start(prompt.clone(), options(), 0.0).expect("a good prompt");
     engine.hold_rows(source, &rows).expect("rows of the right width");
     assert_eq!(engine.missing_rows(), []);
-    let mut other = count_yields(engine.another(false)).0.expect("a session");
     other.start(prompt.clone(), options(), 0.0).expect("a good prompt");
     assert_eq!(other.missing_rows(), [], "of another session of the model");
     engine.finish().expect("a run that read nothing");

@@ -80,16 +80,20 @@ export class WasmModel {
   /** What ends before the model's memory goes. */
   readonly #users = new Set<() => Promise<void>>();
   #freeing: Promise<void> | undefined;
-  /** Tells the page of what is no error. @internal */
-  readonly warn: (warning: LoadWarning) => void;
+  readonly #warn: (warning: LoadWarning) => void;
 
   private constructor(engine: Engine, tools: ModelInfo['tools'], warn: (warning: LoadWarning) => void) {
     if (!engine) throw invalidArgument('new WasmModel: a model is made by await WasmModel.load(source)');
     knowItself(this);
     this.#engine = engine;
-    this.warn = warn;
+    this.#warn = warn;
     this.info = Object.freeze({ ...engine.info, ...(tools !== undefined && { tools }) });
     this.#queue = new Queue(this.info.parallel);
+  }
+
+  /** Tells the page of what is no error. @internal */
+  get warn(): (warning: LoadWarning) => void {
+    return this.#warn;
   }
 
   /**

@@ -163,7 +163,7 @@ throughProxies(Gpu);
  * tensor may have any format, so those of rare formats come with them.
  */
 async function fetchShaders(): Promise<string> {
-  await giveRare(() => import('../wasm/rare.js'));
+  await giveRare(() => fetched(() => import('../wasm/rare.js')));
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {
