@@ -8,7 +8,7 @@
  * | code | meaning |
  * |---|---|
  * | `webgpu_unavailable` | no WebGPU in this browser, or no adapter; try `backend: 'cpu'` |
- * | `feature_missing` | the page may not use WebAssembly or workers, or the browser has no SIMD: the message says which |
+ * | `feature_missing` | no WebAssembly, workers or SIMD for this page: the message says which |
  * | `limit_exceeded` | something is larger than the device's limits |
  * | `out_of_memory` | an allocation failed, on the GPU or in WebAssembly |
  * | `device_lost` | the GPU device was lost, and the model was not loaded again: the message says why |

@@ -515,8 +515,8 @@ export interface Tool {
   /** `function`. */
   type: 'function';
   /**
-   * `parameters`: a JSON Schema, or a schema of zod, valibot or arktype that says how it is converted (Standard Schema).
-   * `inputSchema`, as the AI SDK and MCP have it, and Anthropic's `input_schema` are other names for it.
+   * `parameters`: a JSON Schema, or a schema of zod, valibot or arktype that says how it is converted (Standard
+   * Schema). `inputSchema`, as the AI SDK and MCP have it, and Anthropic's `input_schema` are other names for it.
    */
   function: {
     name: string;

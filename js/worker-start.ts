@@ -84,7 +84,7 @@ function atUrl(url: string | URL): Worker {
     return new Worker(trusted(address), { type: 'module' });
   } catch (cause) {
     if (cause instanceof WebggufError) throw cause;
-    const message = `${href}: this page may not start workers (${(cause as Error).message}): load without the option worker`;
+    const message = `${href}: this page may not start workers (${(cause as Error).message}): load without 'worker'`;
     throw new WebggufError('feature_missing', message, { cause });
   } finally {
     setTimeout(() => URL.revokeObjectURL(address), 60_000);

@@ -10,7 +10,8 @@
 //   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
 //
 // A stage whose inputs have not changed is skipped, and the three modules are compiled beside each other. `--quiet`
-// prints only what is built, to standard error, `--sizes` the size of each file, `--harness` builds what www/kernels.html runs.
+// prints only what is built, to standard error, `--sizes` the size of each file, `--harness` builds what
+// www/kernels.html runs.
 
 import fs from 'node:fs';
 import path from 'node:path';

@@ -41,8 +41,8 @@ const DEBIAN_RUST = ['rustc-web', 'cargo-web', 'rust-web-src', 'lld'];
 const NPM_STAMP = path.join(ROOT, 'node_modules', '.lock-hash');
 
 /**
- * `forTests` are needed by tests alone: to build and to serve, Node.js and Rust are enough. A step with `skipped` is for
- * single suites, which are skipped where it says why.
+ * `forTests` are needed by tests alone: to build and to serve, Node.js and Rust are enough. A step with `skipped` is
+ * for single suites, which are skipped where it says why.
  */
 const STEPS = [
   { name: 'Node.js', done: nodeDone, perform: refuseNode },

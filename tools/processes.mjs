@@ -21,9 +21,9 @@ const LEFT_MS = 5000;
  * Runs a program to its end without blocking.
  * @param {string} program `npm` is found on every system @param {string[]} args
  * @param {{cwd?: string, env?: object, quiet?: boolean, timeoutMs?: number, isAlone?: boolean,
- *   watch?: {everyMs: number, look: (run: {cpuSeconds: () => number | null, output: string}) => string | null}}} [options] `quiet` collects the output without
- *   showing it; with `isAlone` what the program leaves running is ended after it; `watch` is asked again and again
- *   whether to give up, and says why
+ *   watch?: {everyMs: number, look: (run: {cpuSeconds: () => number | null, output: string}) => string | null}}}
+ * [options] `quiet` collects the output without   showing it; with `isAlone` what the program leaves running is ended
+ * after it; `watch` is asked again and again   whether to give up, and says why
  * @returns {Promise<{code: number, output: string}>} exit code (127: not found, 124: ended by us) and both streams
  */
 export function run(program, args, options = {}) {

@@ -101,8 +101,8 @@ const WRITTEN = {
 };
 
 /**
- * Answers `/harness/status.json`, and with 503 all else there while it is not built. A page of this server that asks for
- * the module begins the build; a page of another site does not.
+ * Answers `/harness/status.json`, and with 503 all else there while it is not built. A page of this server that asks
+ * for the module begins the build; a page of another site does not.
  * @returns {boolean} whether it was answered
  */
 function answerWithoutHarness(request, response, pathname, harness) {

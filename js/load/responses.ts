@@ -104,7 +104,7 @@ export function strongValidator(facts: FileFacts | undefined): string | undefine
 /** A status in words, with what Hugging Face's hub says of it. @internal */
 export function statusOf({ status, statusText, headers, type }: Response): string {
   if (type === 'opaque') {
-    return "pages may not read what a request with mode 'no-cors' gets: leave the mode out, and let the server allow CORS";
+    return "pages cannot read answers to requests with mode 'no-cors': leave the mode out, and let servers allow CORS";
   }
   if (type === 'opaqueredirect') return "the server redirects, which the request forbids (redirect: 'manual')";
   const text = `HTTP status ${status} ${statusText}`.trim();

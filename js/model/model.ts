@@ -454,7 +454,10 @@ export class WasmModel {
     return this.#use('applyChatTemplate').applyChatTemplate(conversation);
   }
 
-  /** A text for a prompt, in which control tokens are text; `ofModel`: but for those around thoughts and calls. @internal */
+  /**
+   * A text for a prompt, in which control tokens are text; `ofModel`: but for those around thoughts and calls.
+   * @internal
+   */
   async protectedText(text: string, ofModel: boolean): Promise<string> {
     const role = ofModel ? 'assistant' : 'user';
     return this.#use('generate').applyChatTemplate({ messages: [{ role, content: null }], text });

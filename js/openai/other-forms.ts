@@ -5,8 +5,8 @@ import { textOfPart } from '../model/conversation.js';
 import type { Message, ToolCall } from '../types.js';
 
 /**
- * The messages; with each call in a message of its own, which its result follows; with the system messages as one, where
- * they are neighbours, else all at the beginning. @internal
+ * The messages; with each call in a message of its own, which its result follows; with the system messages as one,
+ * where they are neighbours, else all at the beginning. @internal
  */
 export function* otherForms(messages: readonly Message[]): Generator<readonly Message[]> {
   const systems = [messages, systemsJoined(messages, false), systemsJoined(messages, true)];

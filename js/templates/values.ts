@@ -10,7 +10,7 @@ export class Float {
   constructor(readonly value: number) {}
 }
 
-/** What cannot be changed, and is written in round brackets. What `map` and the like make of one is an array. @internal */
+/** A list that cannot be changed, written in round brackets. Filters such as `map` make an array of it. @internal */
 export class Tuple extends Array<Value> {
   static override get [Symbol.species](): ArrayConstructor {
     return Array;

@@ -1,6 +1,6 @@
 /**
- * What the WebAssembly lacks for models of few families, for formats of few files, and for adapters: shaders and tables,
- * which a page fetches when it first needs them.
+ * What the WebAssembly lacks for models of few families, for formats of few files, and for adapters: shaders and
+ * tables, which a page fetches when it first needs them.
  */
 import { WebggufError } from '../errors.js';
 import { wasmClasses } from './instance.js';

@@ -60,7 +60,8 @@ impl Picture {
         Ok(self.work.is_none())
     }
 
-    /// Columns and rows of tiles, 1 where an overview follows them, and how many tiles there are, the overview included.
+    /// Columns and rows of tiles, 1 where an overview follows them, and how many tiles there are, the overview
+    /// included.
     pub fn grid(&self) -> Vec<u32> {
         let [columns, rows] = self.tiles.grid.map(|n| n as u32);
         vec![columns, rows, self.tiles.has_overview.into(), self.tiles.images.len() as u32]

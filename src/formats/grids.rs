@@ -4,8 +4,8 @@
 //! On the GPU a grid lies behind the blocks of each matrix, where it is one more section of a buffer that every reader
 //! binds anyway. That costs up to 8 KiB for each matrix, and no binding.
 //!
-//! The codes are 9 KiB that no compressor makes smaller, so the WebAssembly of pages lacks them: a page fetches them with
-//! the first model that [`needs_rare`](crate::model::needs_rare).
+//! The codes are 9 KiB that no compressor makes smaller, so the WebAssembly of pages lacks them: a page fetches them
+//! with the first model that [`needs_rare`](crate::model::needs_rare).
 
 use std::fmt;
 use std::sync::OnceLock;

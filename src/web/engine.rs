@@ -169,8 +169,8 @@ impl WasmModel {
         self.tokenizer.encode_prompt(text)
     }
 
-    /// Starts a generation. `listener`, which throws nothing, is called with the number of tokens of the prompt that are
-    /// read, after each pass over it.
+    /// Starts a generation. `listener`, which throws nothing, is called with the number of tokens of the prompt that
+    /// are read, after each pass over it.
     pub fn start(&self, ids: Vec<u32>, options: JsValue, listener: Option<Function>) -> Result<JsValue, JsValue> {
         let sampling: SamplingOptions = from_value(options.clone(), "options")?;
         let others: JsGenerateOptions = from_value(options, "options")?;

@@ -215,8 +215,8 @@ pub async fn load_encoder(
     }
 }
 
-/// Loads a model from the parts of one file, onto `device` where one is given; and says why it runs on the CPU, where the
-/// caller left that open.
+/// Loads a model from the parts of one file, onto `device` where one is given; and says why it runs on the CPU, where
+/// the caller left that open.
 pub async fn load(
     sources: Vec<ByteSource>,
     options: LoadOptions,

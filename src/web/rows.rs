@@ -16,8 +16,8 @@ impl WasmModel {
         Ok(borrow(&self.engine)?.session.config().row_width())
     }
 
-    /// The id of the first of `count` rows of an image or a sound. The same `digest`, 16 hexadecimal digits, always gets
-    /// the same ids. `columns`: number of rows side by side, 0 for rows that follow each other as tokens do.
+    /// The id of the first of `count` rows of an image or a sound. The same `digest`, 16 hexadecimal digits, always
+    /// gets the same ids. `columns`: number of rows side by side, 0 for rows that follow each other as tokens do.
     #[wasm_bindgen(js_name = knowRows)]
     pub fn know_rows(&self, digest: &str, columns: u32, count: u32) -> Result<u32, JsValue> {
         let source = InputSource { digest: digest_of(digest)?, count, columns };

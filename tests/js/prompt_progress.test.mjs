@@ -33,7 +33,7 @@ function assertRead(reports, total, known = 0) {
   }, known - 1);
 }
 
-test('reading is told by generate and sessions, in the order of time, and what was read is not told again', async () => {
+test('generate and sessions tell what is read, in order; what was read is not told again', async () => {
   const model = await load();
   const first = await heard(async (onProgress) => {
     const seen = [];

@@ -1,5 +1,5 @@
-// Servers and service workers that do less than they might: refuse ranges or HEAD, answer anew, forbid reading; and tabs
-// that stand still or were closed at the last moment.
+// Servers and service workers that do less than they might: refuse ranges or HEAD, answer anew, forbid reading; and
+// tabs that stand still or were closed at the last moment.
 
 import assert from 'node:assert/strict';
 import http from 'node:http';

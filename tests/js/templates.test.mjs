@@ -288,7 +288,8 @@ test('no number switches a budget off', () => {
 });
 
 const grown = (name, count, unit = 'a') =>
-  `{% set ${name} = namespace(s='${unit}') %}{% for i in range(${count}) %}{% set ${name}.s = ${name}.s ~ ${name}.s %}{% endfor %}`;
+  `{% set ${name} = namespace(s='${unit}') %}{% for i in range(${count}) %}` +
+  `{% set ${name}.s = ${name}.s ~ ${name}.s %}{% endfor %}`;
 
 test('what is looked for in a text is paid for, and found in a time that is linear', () => {
   const long = [grown('a', 17), grown('b', 15), "{% set part = b.s ~ 'b' ~ b.s %}"].join('');

@@ -14,7 +14,8 @@ after(() => fs.rmSync(folder, { recursive: true }));
 
 const { exports: entries } = readJson(path.join(ROOT, 'package.json'));
 const declared = Object.values(entries).flatMap(({ types }) => types ?? []);
-const code = `${declared.map((file, at) => `export * as entry${at} from '${path.join(ROOT, file).replace(/\.d\.ts$/, '.js')}';`).join('\n')}
+const script = (file) => path.join(ROOT, file).replace(/\.d\.ts$/, '.js');
+const code = `${declared.map((file, at) => `export * as entry${at} from '${script(file)}';`).join('\n')}
 import { WasmModel } from '${path.join(ROOT, 'dist/index.js')}';
 self.onmessage = async ({ data }: MessageEvent<string>) => {
   const model = await WasmModel.load(data);

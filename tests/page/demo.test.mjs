@@ -1070,7 +1070,7 @@ test('after the first visit the page works without a network', async () => {
   }
 });
 
-test('the copy for times without a network never has files of two versions, nor a visit that began with it', async () => {
+test('the offline copy never has files of two versions, nor has a visit that began with it', async () => {
   let version = 1;
   let isDown = false;
   const answer = (name) => (_, response) => {

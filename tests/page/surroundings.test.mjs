@@ -41,7 +41,8 @@ const WORKER = `import { WasmModel } from '/dist/index.js';
   onmessage = (event) => event.waitUntil((async () => {
     const said = {};
     const step = async (name, work) => {
-      said[name] = await work().then((text) => typeof text, ({ name, code, message }) => [name, code, message].join(' '));
+      const failed = ({ name, code, message }) => [name, code, message].join(' ');
+      said[name] = await work().then((text) => typeof text, failed);
     };
     const model = await WasmModel.load('${STORYTELLER}', { backend: 'cpu' });
     const messages = [{ role: 'user', content: 'hi' }];
@@ -211,7 +212,8 @@ for (const [what, [fault, reason]] of Object.entries(FAULTS)) {
 test('an adapter that comes late is taken by the next load', async () => {
   const late = `const real = GPU.prototype.requestAdapter; let calls = 0;
     GPU.prototype.requestAdapter = function (...args) {
-      return (calls += 1) === 1 ? new Promise((resolve) => setTimeout(() => resolve(null), 20_000)) : real.apply(this, args);
+      if ((calls += 1) > 1) return real.apply(this, args);
+      return new Promise((resolve) => setTimeout(() => resolve(null), 20_000));
     };`;
   const { backendReason, refused } = await inPage(backendOf, SMALL, { init: `(${quick})(); ${late}` });
   assert.match(backendReason, /no answer for 15 s/);
@@ -244,7 +246,8 @@ for (const [name, isWhole] of [
 }
 
 for (const preload of [false, true]) {
-  test(`without a network, ${preload ? 'after preload all goes on' : 'what is missing is download_failed, until it is back'}`, async () => {
+  const what = preload ? 'after preload all goes on' : 'what is missing is download_failed, until it is back';
+  test(`without a network, ${what}`, async () => {
     const context = await site.browser.newContext();
     const opened = await context.newPage();
     await opened.goto(`${site.url}/blank`);

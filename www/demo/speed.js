@@ -7,8 +7,8 @@ import { rate } from './words.js';
 const STEP = 100;
 const MOST_POINTS = 60;
 /**
- * Steps that a point of the chart is the mean of: tokens reach the page in bursts, and what comes in a tenth of a second
- * says little about how fast they are made.
+ * Steps that a point of the chart is the mean of: tokens reach the page in bursts, and what comes in a tenth of a
+ * second says little about how fast they are made.
  */
 const SMOOTHED = 10;
 /** Size of the chart in its own units. */

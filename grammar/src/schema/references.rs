@@ -108,7 +108,8 @@ impl Names {
             return named(&target).or_else(|| named("")).map(|(_, _, path)| path.clone());
         };
         let parts: Path = pointer.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-        // Libraries write pointers from the root of the text also inside of a schema with an `$id`, and names as they are.
+        // Libraries write pointers from the root of the text also inside of a schema with an `$id`, and names as
+        // they are.
         let raw: Path = reference.split_once("#/").map_or("", |(_, raw)| raw).split('/').map(str::to_owned).collect();
         let places = [[start, &parts].concat(), parts, raw];
         places.into_iter().find(|path| at_path(root, path).is_some())

@@ -68,7 +68,7 @@ fn is_zero(array: &Array) -> bool {
         Array::U32(numbers) => numbers.iter().all(|&number| number == 0),
         Array::I32(numbers) => numbers.iter().all(|&number| number == 0),
         Array::F32(numbers) => numbers.iter().all(|&number| number == 0.0),
-        other => other.len() == 0,
+        other => other.is_empty(),
     }
 }
 
