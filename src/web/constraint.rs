@@ -70,6 +70,7 @@ pub fn compiling(matcher: Promise) -> Compiling {
                 let code = Reflect::get(&error, &"code".into()).ok().and_then(|code| code.as_string());
                 let code = match code.as_deref() {
                     Some("download_failed") => ErrorCode::DownloadFailed,
+                    Some("feature_missing") => ErrorCode::FeatureMissing,
                     _ => ErrorCode::InvalidArgument,
                 };
                 Err(Error::new(code, message(&error)))
