@@ -143,7 +143,10 @@ test('a plain module script with an import map: it runs, also with the WebAssemb
 test('WebAssembly that is not there, or something else, is named with what to do', () =>
   withSite('', async (url) => {
     const titleWith = async (wasm) => (await outcomeOf(browser, `${url}/?wasm=${wasm}`)).title;
-    assert.match(await titleWith('/nowhere.wasm'), /download_failed .*nowhere\.wasm: HTTP status 404[^;]*; give its URL/);
+    assert.match(
+      await titleWith('/nowhere.wasm'),
+      /download_failed .*nowhere\.wasm: HTTP status 404[^;]*; give its URL/,
+    );
     assert.match(await titleWith('/page.html'), /download_failed .*a web page instead of WebAssembly/);
     assert.match(
       await titleWith('/model.gguf'),
