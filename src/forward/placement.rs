@@ -16,7 +16,7 @@ use crate::kernels::attention::{MAX_HEAD_DIM, MAX_KEY_DIM};
 use crate::kernels::caps::Caps;
 use crate::kernels::layout::{Matrix, PackedLayout, Shard, max_rows};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::model::program::{AttentionSpec, Experts, GateUp, Op, Output, Program, Weight};
+use crate::model::program::{AttentionSpec, Experts, Factor, GateUp, Op, Output, Program, Weight};
 use crate::model::{OpWeight, Role, WeightKey, WeightSpec, WeightUse};
 use crate::{Error, ErrorCode, Result};
 
@@ -31,11 +31,18 @@ pub(super) struct Placer<'a> {
     may_cache_rows: bool,
 }
 
+/// The name of the factor `NAME.scale` that the operation multiplies a product with. Products of one input lie side by
+/// side in a buffer, whose rows `elementwise` takes as a whole, so a factor would change all of them.
+fn factor_of_matrix(op: &Op) -> Option<String> {
+    let Op::Scale { factor: Factor::Weight(key), .. } = op else { return None };
+    Some(key.name()).filter(|name| name.ends_with(".scale"))
+}
+
 /// Decides where every matched tensor goes and allocates its buffers.
 ///
 /// # Errors
 /// `limit_exceeded` where one row of a matrix does not fit a binding, `unsupported_architecture` for heads that are too
-/// large.
+/// large and for factors of whole matrices.
 pub fn place(
     program: &Program,
     caps: &Caps,
@@ -43,6 +50,10 @@ pub fn place(
     matched: Vec<(usize, WeightSpec)>,
     plan: &mut Plan,
 ) -> Result<Placement> {
+    if let Some(name) = program.all_ops().find_map(factor_of_matrix) {
+        let message = format!("tensor {name}: the GPU path has no factors of matrices; load with backend 'cpu'");
+        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    }
     for AttentionSpec { head_dim, value_dim, .. } in program.all_ops().filter_map(Op::attention) {
         let most = if head_dim == value_dim { MAX_HEAD_DIM } else { MAX_KEY_DIM };
         if head_dim > most as usize || value_dim > MAX_HEAD_DIM as usize {
