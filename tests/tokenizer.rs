@@ -734,7 +734,7 @@ fn a_file_may_have_a_template_for_tools() {
     for (templates, plain, tools) in cases {
         let tokenizer = small_bytes(|metadata| {
             for (name, text) in templates {
-                metadata.insert(&format!("tokenizer.chat_template{name}"), Value::String((*text).into()));
+                metadata.insert(format!("tokenizer.chat_template{name}"), Value::String((*text).into()));
             }
         })
         .expect("a tokenizer");
