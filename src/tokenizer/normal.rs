@@ -63,7 +63,7 @@ fn normalized(text: &str, form: Form) -> String {
     .into_owned()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
 
