@@ -24,7 +24,7 @@ export async function fetched<T>(file: () => Promise<T>): Promise<T> {
 type Files = Record<string, (...args: never[]) => Promise<unknown>>;
 
 /** Functions that import, whose failures are a {@link WebggufError}. @internal */
-export function guarded<T extends Files>(files: T): T {
+export function allFetched<T extends Files>(files: T): T {
   return Object.fromEntries(
     Object.entries(files).map(([name, file]) => [name, (...args: never[]) => fetched(() => file(...args))]),
   ) as T;

@@ -5,7 +5,7 @@
  * Vite does, and such a file imports nothing more. It is one file only where every module here is part of it already.
  * What pages alone load later is in `model/on-demand.ts`.
  */
-import { guarded } from './fetched.js';
+import { allFetched } from './fetched.js';
 import type { RareFiles } from '../wasm/give-rare.js';
 
 /** @internal */
@@ -17,7 +17,7 @@ export const later = {
   startWorker: (_signal: AbortSignal): Promise<Worker> => Promise.reject(new Error('nobody said how to start workers')),
   /** Loads what is needed later now; pages alone do. */
   preload: async (): Promise<void> => {},
-  ...guarded({
+  ...allFetched({
     chatText: () => import('./conversation-text.js'),
     encodeParts: () => import('./encode-parts.js'),
     encoder: () => import('../media/encoders.js'),

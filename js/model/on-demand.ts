@@ -2,10 +2,10 @@
  * What a page loads when it is first asked for it. `preload.ts` has all of it from the start. What the script of a
  * worker needs, too, is in `engine/later.ts`.
  */
-import { guarded } from '../engine/fetched.js';
+import { allFetched } from '../engine/fetched.js';
 
 /** @internal */
-export const onDemand = guarded({
+export const onDemand = allFetched({
   adapter: () => import('../load/adapter.js'),
   advice: () => import('../load/advice.js'),
   callGrammar: () => import('../openai/call-grammar.js'),

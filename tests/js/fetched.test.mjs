@@ -7,7 +7,7 @@ import { afterEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { dist, withCode } from './api.mjs';
 
-const { fetched, guarded } = await import(`${dist}engine/fetched.js`);
+const { allFetched, fetched } = await import(`${dist}engine/fetched.js`);
 const { later } = await import(`${dist}engine/later.js`);
 const { onDemand } = await import(`${dist}model/on-demand.js`);
 const { WebggufError } = await import(`${dist}errors.js`);
@@ -18,7 +18,7 @@ const missing = () => Promise.reject(new TypeError('Failed to fetch dynamically 
 
 test('a script that cannot be loaded is download_failed, and the next call may have it', async () => {
   let isOffline = true;
-  const files = guarded({ x: async (n) => (isOffline ? missing() : n + 1) });
+  const files = allFetched({ x: async (n) => (isOffline ? missing() : n + 1) });
   await assert.rejects(files.x(1), withCode('download_failed', /offline.*init\(\{ preload: true \}\).*x\.js/));
   isOffline = false;
   assert.equal(await files.x(1), 2);
@@ -50,7 +50,7 @@ function importsIn(folder) {
 }
 
 test('every import() says what is wrong where it fails', () => {
-  // Each in a registry that is guarded, or with an error of its own.
+  // Each in a registry of `allFetched`, or with an error of its own.
   const known = new RegExp(
     [
       '^(engine/later|model/on-demand)\\.ts: ',
