@@ -21,11 +21,13 @@ const site = await openSite({ routes: { '/blank': blank } });
 const LOAD = async ({ url, planted, milliseconds = 0.01, options = {} }) => {
   globalThis.original ??= GPUDevice.prototype.createShaderModule;
   const { original } = globalThis;
+  globalThis.planted ??= new Set();
   GPUDevice.prototype.createShaderModule = function (descriptor) {
     const { code } = descriptor;
     if (!planted || !code.includes(planted.where)) return original.call(this, descriptor);
     const wrong = code.replace(planted.from, planted.to);
     if (wrong === code) throw new Error(`nothing planted in ${descriptor.label}`);
+    globalThis.planted.add(planted.where);
     return original.call(this, { ...descriptor, code: wrong });
   };
   // The check has a time limit: a clock that counts its readings is as fast everywhere.
@@ -43,6 +45,7 @@ const LOAD = async ({ url, planted, milliseconds = 0.01, options = {} }) => {
   for await (const piece of model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }))
     ids.push(...piece.ids);
   await model.free();
+  if (planted && !globalThis.planted.has(planted.where)) throw new Error(`no shader has: ${planted.where}`);
   return { selfCheck, variants, encoders, ids, warnings };
 };
 
@@ -142,9 +145,9 @@ test('a wrong kernel of an encoder is told, and what was found is remembered', a
   assert.equal(second.encoders[0].selfCheck.verdict, 'remembered');
   await page.evaluate(forget);
   const planted = {
-    where: 'let weight=weights[first+t];',
-    from: 'sum+=weight * x[',
-    to: 'sum+=2.0 * weight * x[',
+    where: 'let weight = weights[first + t];',
+    from: 'sum += weight * x[',
+    to: 'sum += 2.0 * weight * x[',
   };
   const left = await loadEncoder(page, 'lfm2', { planted, selfCheck: false });
   assert.equal(left.encoders[0].selfCheck.verdict, 'skipped');
