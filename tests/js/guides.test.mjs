@@ -16,7 +16,7 @@ const pagesIn = (folder) =>
     .readdirSync(path.join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`);
-const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const PAGES = [...DOCUMENTS, ...['docs', GUIDES, RECORDS].flatMap(pagesIn)];
 /** The repository's own address, which the README uses, since npm shows it, too. */
 const OURS =
