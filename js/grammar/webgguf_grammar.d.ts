@@ -41,5 +41,11 @@ export class Matcher {
   private constructor();
   /** Takes a token; whether the grammar allows it. */
   commit(id: number): boolean;
+  /** A bit for each token: whether the grammar allows it next. Throws where that takes more work than it may. */
+  mask(): Uint32Array;
+  /** Takes the tokens that the grammar forces next, if there are any, and returns them. */
+  commitForced(): Uint32Array;
+  /** Whether the grammar allows no further token. */
+  isStopped(): boolean;
   free(): void;
 }

@@ -60,6 +60,12 @@ export interface WasmLoadOptions {
   threads?: () => Promise<CpuThreads | undefined>;
 }
 
+/** What encoders have besides. */
+export interface WasmEncoderOptions {
+  /** Loads the encoder of sounds from a file that has one of images, too. */
+  ofSounds?: boolean;
+}
+
 /** Threads besides the one that runs the model: see `engine/threads.ts`. */
 export interface CpuThreads {
   count(): number;
@@ -91,6 +97,25 @@ export interface WasmGenerateOptions extends SamplingOptions {
   prediction?: string;
   /** [number, scale] */
   adapters?: readonly (readonly [number, number])[];
+}
+
+/** What `start` says of the prompt. */
+export interface StartedText {
+  promptTokens: number;
+  /** Tokens of the prompt that were in the KV cache. */
+  cachedTokens: number;
+}
+
+/** The tokens of a model as `Vocabulary` of the module `grammar` takes them. */
+export interface VocabularyTokens {
+  /** The bytes of all tokens, one token after the other. */
+  bytes: Uint8Array;
+  /** Where the bytes of each token end. */
+  ends: Uint32Array;
+  /** For each token: 0 for text, 1 for a control token. */
+  kinds: Uint8Array;
+  /** The tokens that end a text. */
+  endOfGeneration: Uint32Array;
 }
 
 declare function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
@@ -136,15 +161,10 @@ export class WasmModel {
   /** From now on `draft`, which is used up, drafts tokens for this model and for the sessions that it makes. */
   useDraft(draft: WasmModel): void;
   /** `listener` hears how many tokens of the prompt are read, after each pass over it. It must not throw. */
-  start(
-    ids: Uint32Array,
-    options: WasmGenerateOptions,
-    listener?: (read: number) => void,
-  ): { promptTokens: number; cachedTokens: number };
+  start(ids: Uint32Array, options: WasmGenerateOptions, listener?: (read: number) => void): StartedText;
   /** Makes the generation that was started follow a grammar, once its matcher is there. */
   constrain(matcher: Promise<Matcher>): void;
-  /** The tokens as `Vocabulary` of the module `grammar` takes them. */
-  tokens(): { bytes: Uint8Array; ends: Uint32Array; kinds: Uint8Array; endOfGeneration: Uint32Array };
+  tokens(): VocabularyTokens;
   /** Token ids of a text in the middle of another. */
   tokenizeInside(text: string): Uint32Array;
   /** Values of a row of a prompt. */
@@ -262,8 +282,7 @@ export class WasmEncoder {
   private constructor();
   static load(
     sources: ByteSource[],
-    /** `ofSounds`: of a file that has both, the encoder of sounds. */
-    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck'> & { ofSounds?: boolean },
+    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck' | 'rare'> & WasmEncoderOptions,
     onProgress: (stage: string, loaded: number, total: number) => void,
     device?: DeviceHandle,
   ): Promise<WasmEncoder>;
