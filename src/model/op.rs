@@ -1,4 +1,4 @@
-//! The operations that programs are made of.
+//! The operations of a program.
 
 use super::program::{
     Activation, AttentionSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Keys, NearSpec,
@@ -7,27 +7,27 @@ use super::program::{
 use super::roles::WeightKey;
 use super::{ActivationKind, GateKind};
 
-/// Which row of a table a token gets.
+/// Which row of a table a token gets, independent of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableRow {
-    /// That of its position; the table has so many rows.
+    /// The row of its position; the number of rows of the table.
     Position(usize),
-    /// The first of so many, whatever the token.
+    /// The first row, for every token; the number of rows of the table.
     First(usize),
 }
 
 /// How the rows of an input become one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PoolKind {
-    /// Their mean.
+    /// The mean of all rows.
     Mean,
-    /// The first: that of a classification token.
+    /// The first row, which belongs to the classification token.
     First,
-    /// The last, which alone has seen all others where attention is causal.
+    /// The last row: with causal attention, only the last token has seen all others.
     Last,
 }
 
-/// What [`Op::Scale`] multiplies by.
+/// The factor of [`Op::Scale`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Factor {
     /// A number.
@@ -36,19 +36,19 @@ pub enum Factor {
     Weight(WeightKey),
 }
 
-/// How rows become one.
+/// How several rows are merged into one by [`Op::Regroup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grouping {
-    /// Parts of the row, each as wide as a row before.
+    /// Parts of an output row, each as wide as an input row.
     pub parts: usize,
-    /// Rows that a part is a sum of.
+    /// Input rows whose weighted sum is one part.
     pub taps: usize,
-    /// Whether values of the parts take turns, else the parts follow each other.
+    /// Whether the values of the parts are interleaved; otherwise the parts are concatenated.
     pub by_value: bool,
 }
 
 impl Grouping {
-    /// Taps of a row.
+    /// Taps of an output row.
     pub fn width(self) -> usize {
         self.parts * self.taps
     }
@@ -57,83 +57,83 @@ impl Grouping {
 /// What [`Op::Combine`] computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combining {
-    /// The product.
+    /// `x · with`.
     Multiply,
-    /// The difference.
+    /// `x − with`.
     Subtract,
 }
 
-/// What [`Op::Combine`] takes besides x.
+/// The second operand of [`Op::Combine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// A tensor `[width of x]`.
+    /// A weight `[width of x]`, the same for all rows.
     Vector(WeightKey),
     /// An activation as wide as x.
     Rows(Activation),
 }
 
-/// What [`Op::WkvOutput`] adds of a token itself: r, w, k and v as [`Op::Wkv`] reads them, and `[width]` each how much
-/// keys follow the learning rate and the factors of r · k.
+/// The term that [`Op::WkvOutput`] adds for the token itself: r, w, k and v as [`Op::Wkv`] reads them, and two weights
+/// `[width]`: how far keys follow the learning rate, and the factors of r · k.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnToken {
     /// r, w, k and v.
     pub rwkv: [Activation; 4],
-    /// The vectors.
+    /// The two weights.
     pub weights: [WeightKey; 2],
 }
 
-/// Which rows of a matrix of all heads [`Op::HeadValues`] multiplies with, those of a head after those of another.
+/// Which rows of a matrix [`Op::HeadValues`] multiplies with. The matrix has the rows of all heads, head after head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadRows {
-    /// Rows of a head.
+    /// Rows of one head.
     pub of: usize,
-    /// The first that counts.
+    /// The first row of a head that is used.
     pub first: usize,
     /// `y = x · W` in place of `y = W · x`.
     pub transposed: bool,
 }
 
-/// One operation. It reads and writes the activations that it names, and nothing else but its layer's KV cache or
-/// recurrent state.
+/// One operation. It reads and writes only the activations that it names, and its layer's KV cache or recurrent state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// `y = scale · table[token]`; the table has so many rows.
+    /// `y = scale · table[token]`; the table has `rows` rows.
     Embed { table: WeightKey, rows: usize, scale: f32, y: Activation },
-    /// `y = table[row]`, by the place of a token instead of its id.
+    /// `y = table[row]`, where the row depends on the position of a token instead of its id.
     EmbedPlace { table: WeightKey, row: TableRow, y: Activation },
     /// `y = norm(x)`; `y` may be `x`.
     Norm { x: Activation, norm: Norm, y: Activation },
-    /// `y = W · x + bias`. Operations in a row that read the same `x` are stacked into one product.
+    /// `y = W · x + bias`. Consecutive operations that read the same `x` are stacked into one product.
     Linear { x: Activation, weight: WeightKey, bias: Option<Weight>, y: Activation },
-    /// `y[h] = W[h] · x[h]` for so many heads, each with a matrix of its own.
+    /// `y[h] = W[h] · x[h]`: each of `heads` heads has its own matrix.
     HeadLinear { x: Activation, weight: WeightKey, heads: usize, y: Activation },
-    /// The same with rows of a matrix of all heads, as values.
+    /// As [`Op::HeadLinear`], with rows of one matrix of all heads, which is stored as f32 values.
     HeadValues { x: Activation, weight: WeightKey, heads: usize, rows: HeadRows, y: Activation },
-    /// `y[h] = (a[h], b[h])` for so many heads: the values of a head of one activation, then those of the other.
+    /// `y[h] = (a[h], b[h])`: concatenates two activations head by head.
     JoinHeads { parts: [Activation; 2], heads: usize, y: Activation },
-    /// Rotates each head of `x`, by the table of this number in [`Program::rope_tables`].
+    /// Rotates each head of `x` by the table of this index in [`Program::rope_tables`].
     Rope { x: Activation, head_dim: usize, table: usize },
-    /// `y = softmax(q · kᵀ) · v` over these keys and values (Vaswani et al. 2017, <https://arxiv.org/abs/1706.03762>;
-    /// Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>). Without `kv` an earlier layer has filled the cache.
+    /// `y = softmax(q · kᵀ) · v` over the keys and values of `kv` (Vaswani et al. 2017,
+    /// <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>). Without `kv` the
+    /// cache of an earlier layer is read.
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, keys: Keys, y: Activation },
-    /// One row for each input: what follows in the head is over these.
+    /// Pools the rows of each input into one row. The following operations of the head run on these rows.
     Pool { x: Activation, kind: PoolKind, y: Activation },
-    /// The caller's rows, such as the patches of an image: nothing is computed.
+    /// Stands for rows that the caller provides, such as the patches of an image.
     Input { y: Activation },
-    /// `to += Σ_t weight[t] · table[index[t]]`, with so many taps for each row of `to` that the caller gives; the table
-    /// has so many rows.
+    /// `to += Σ_t weight[t] · table[index[t]]`: `taps` taps for each row of `to`, which the caller provides; the table
+    /// has `rows` rows.
     AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
-    /// `to = row` for the rows that the caller marks: breaks between lines of an image, or a class token.
+    /// `to = row` for the rows that the caller marks: line breaks of an image, or a class token.
     Break { row: WeightKey, to: Activation },
-    /// `y = Σ_t weight[t] · x[index[t]]`, each part of a row of y with taps of its own: what follows in the embedding,
-    /// or in the head, is over these rows.
+    /// `y = Σ_t weight[t] · x[index[t]]`, where each part of a row of y has its own taps. The following operations of
+    /// the embedding or the head run on these rows.
     Regroup { x: Activation, grouping: Grouping, y: Activation },
-    /// The caller's cosines and sines, as rows: nothing is computed.
+    /// Stands for cosines and sines that the caller provides as rows.
     Angles { y: Activation },
-    /// `x` between two tensors `[1]`: the least and the most that it may be.
+    /// Clamps `x` to the range between two tensors `[1]`.
     Bound { x: Activation, least: WeightKey, most: WeightKey },
-    /// Attention to the rows right before, with an embedding of the distance in `far`: a row for each. `weights`:
-    /// factors of each value of a query and of a key.
+    /// Local attention to the preceding rows, with a row of `far` as the embedding of each distance. `weights` are
+    /// factors of the values of queries and keys.
     AttendNear {
         q: Activation,
         kv: [Activation; 2],
@@ -142,33 +142,33 @@ pub enum Op {
         near: NearSpec,
         y: Activation,
     },
-    /// Turns the pairs of each head of `x` by the caller's angles: value i of a head and value i + `apart` are a pair,
-    /// and neighbours of `2 · apart` values follow each other. A pair without an angle stays.
+    /// Rotates the pairs of each head of `x` by the caller's angles. Values i and i + `apart` are a pair, within
+    /// consecutive groups of `2 · apart` values. A pair without an angle is not rotated.
     Turn { x: Activation, head_dim: usize, apart: usize },
-    /// `y = x · W` with W `[width of x, width of y]` as values.
+    /// `y = x · W`, with W `[width of x, width of y]` stored as f32 values.
     Project { x: Activation, weight: WeightKey, y: Activation },
-    /// `y = x`. Results of copies in a row lie side by side.
+    /// `y = x`. The results of consecutive copies lie side by side.
     Copy { x: Activation, y: Activation },
-    /// `x = x · with` or `x − with`, value by value.
+    /// `x = x · with` or `x = x − with`, elementwise.
     Combine { x: Activation, kind: Combining, with: Operand },
-    /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` per head of v, with q, k and v side by side in `qkv`, q and k
-    /// of length 1, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
-    /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state of this number.
+    /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` for each head of v, with q, k and v side by side in `qkv`, q
+    /// and k normalised, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
+    /// <https://arxiv.org/abs/2412.06464>). S is the recurrent state with the index `state`.
     DeltaNet { qkv: Activation, beta: Activation, alpha: Activation, delta: DeltaSpec, state: usize, y: Activation },
     /// `y = x · σ(gate)` (Qiu et al. 2025, <https://arxiv.org/abs/2505.06708>), or with a norm
-    /// `y = norm(x) · silu(gate)`, each head of `width` values by itself. The gate has the width of x, or a value for
-    /// each head.
+    /// `y = norm(x) · silu(gate)`, for each head of `width` values. The gate has the width of x, or one value for each
+    /// head.
     GateHeads { x: Activation, gate: Activation, norm: Option<(WeightKey, f32)>, width: usize, y: Activation },
-    /// `y = conv(x)`, with gates b and c `y = c · conv(b · x)` (LFM2, <https://arxiv.org/abs/2511.23404>). The inputs
-    /// of the last tokens are in the recurrent state of this number.
+    /// `y = conv(x)`, with gates b and c `y = c · conv(b · x)` (LFM2, <https://arxiv.org/abs/2511.23404>). The
+    /// recurrent state with the index `state` holds the inputs of the last tokens.
     Conv { x: Activation, gates: Option<[Activation; 2]>, conv: ConvSpec, state: usize, y: Activation },
     /// `h = exp(dt A) h + dt B xᵀ` per head, `y = (C h + D x) · silu(z)`, with `dt = softplus(dt + bias)` and x, B and
     /// C side by side in `xbc` (Mamba-2, Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>). h is the recurrent state
-    /// of this number.
+    /// with the index `state`.
     Scan { z: Activation, dt: Activation, xbc: Activation, scan: ScanSpec, state: usize, y: Activation },
     /// `h = exp(dt A) h + dt B x` per channel, `y = (C h + D x) · silu(z)`, with `dt = softplus(dt)` and B and C of all
-    /// channels in `bc` (Mamba, Gu and Dao 2023, <https://arxiv.org/abs/2312.00752>). h is the recurrent state of this
-    /// number.
+    /// channels in `bc` (Mamba, Gu and Dao 2023, <https://arxiv.org/abs/2312.00752>). h is the recurrent state with the
+    /// index `state`.
     ChannelScan {
         x: Activation,
         z: Activation,
@@ -178,16 +178,17 @@ pub enum Op {
         state: usize,
         y: Activation,
     },
-    /// `y = x + (to − x) · by`, value by value; to `by` are added the values of `more` from a place on.
+    /// `y = x + (to − x) · by`, elementwise. With `more`, the values of an activation from an offset on are added to
+    /// `by`.
     Lerp { x: Activation, to: Activation, by: Operand, more: Option<(Activation, usize)>, y: Activation },
     /// `S = diag(w) S + k vᵀ + b (aᵀ S)`, `y = Sᵀ r` per head (RWKV-7, Peng et al. 2025,
     /// <https://arxiv.org/abs/2503.14456>), or without a and b (RWKV-6, Peng et al. 2024,
-    /// <https://arxiv.org/abs/2404.05892>), with w, k, a and b made of the inputs as the form of `wkv` says. With
-    /// [`WkvForm::Delta`](super::program::WkvForm) each head of `w` is followed by that of the learning rate. S is the
-    /// recurrent state of this number.
+    /// <https://arxiv.org/abs/2404.05892>), with w, k, a and b computed from the inputs as the form of `wkv` defines.
+    /// With [`WkvForm::Delta`](super::program::WkvForm) the learning rate of each head follows its w. S is the
+    /// recurrent state with the index `state`.
     Wkv { r: Activation, w: Activation, kv: [Activation; 2], wkv: WkvSpec, state: usize, y: Activation },
-    /// `x = (norm(x) + v (r · k)) · gate` for each head of `head_dim` values: a layer norm where the file has its
-    /// weight and bias `[width of x]`; with `own` what the token's own key and value add past the state.
+    /// `x = (norm(x) + v (r · k)) · gate` for each head of `head_dim` values. The norm is a layer norm, where the file
+    /// has its weight and bias `[width of x]`; `own` is the term of the token's own key and value.
     WkvOutput {
         x: Activation,
         norm: Option<([WeightKey; 2], f32)>,
@@ -195,15 +196,15 @@ pub enum Op {
         gate: Option<Activation>,
         head_dim: usize,
     },
-    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from
-    /// `at` on, as many as the gate has.
+    /// `y = activation(gate) · up` (Shazeer 2020, <https://arxiv.org/abs/2002.05202>), with the values of `up` from the
+    /// offset `at` on, as many as the gate has.
     Gate { gate: Activation, up: Activation, at: usize, kind: GateKind, y: Activation },
     /// `x = σ(gate) · x`, with one value of `gate` per token.
     GateRow { x: Activation, gate: Activation },
-    /// The experts of a token by its router's `logits`, and their weights: `routes` has the ids, then the weights.
+    /// Chooses the experts of a token by its router's `logits`. `routes` holds their ids, then their weights.
     Route { logits: Activation, routing: Routing, routes: Activation },
-    /// For each expert `e` of a token `y[e] = activation(gate[e] · x) · (up[e] · x)`, biases added to both products; or
-    /// `y[e] = up[e] · x` where it has no gate.
+    /// `y[e] = activation(gate[e] · x) · (up[e] · x)` for each expert `e` of a token, with biases added to both
+    /// products; without a gate `y[e] = up[e] · x`.
     ExpertGate {
         x: Activation,
         routes: Activation,
@@ -227,21 +228,21 @@ pub enum Op {
     Add { x: Activation, scale: f32, to: Activation },
     /// `x = factor · x`
     Scale { x: Activation, factor: Factor },
-    /// `y[i] = base[i + skip] + Σ_j weight[i, j] · x[j]` over streams of so many values side by side (AltUp, Baykal et
-    /// al. 2023, <https://arxiv.org/abs/2301.13310>); `y` may be `base`, and what is not there is 0.
+    /// `y[i] = base[i + skip] + Σ_j weight[i, j] · x[j]` over streams that lie side by side (AltUp, Baykal et al. 2023,
+    /// <https://arxiv.org/abs/2301.13310>); `y` may be `base`. A missing `base` or `x` counts as 0.
     Streams { base: Option<Activation>, x: Option<Activation>, spec: StreamSpec, y: Activation },
-    /// Changes the rows of `x` by their spread.
+    /// Normalises the rows of `x` by a measure of their spread.
     Spread { x: Activation, kind: Spreading },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
-    /// `y += factor · scale · B · A · x` for each of `ys`, where adapters change the products of `x`, the first of
-    /// which is with the weight `of`; or without x the embedding by the table `of`, or what a layer gives, whose
-    /// direction `of` is. Lists on the GPU alone have it.
+    /// `y += factor · scale · B · A · x` for each of `ys`: what adapters add to the products of `x`, the first of which
+    /// has the weight `of`. Without x it changes an embedding, whose table is `of`, or adds a control vector, whose
+    /// direction is `of`. Only dispatch lists of the GPU have it.
     Adapt { x: Option<Activation>, of: WeightKey, ys: Vec<Activation>, factor: f32 },
 }
 
 impl Op {
-    /// The shape of an attention.
+    /// The shape of an attention operation.
     pub fn attention(&self) -> Option<AttentionSpec> {
         match self {
             Self::Attend { attention, .. } => Some(*attention),

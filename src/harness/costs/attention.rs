@@ -1,4 +1,4 @@
-//! Attention, and what comes before it: rotation and the cache.
+//! Costs of attention, rotation and cache writes.
 
 use super::products::F32;
 use super::view::View;
@@ -18,28 +18,28 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("turn", turn),
 ];
 
-/// Share of the f32 peak that attention in tiles of 64 × 64 reaches, in percent (record of 2026-11-25).
+/// Percentage of the f32 peak that attention in tiles of 64 × 64 reaches (record of 2026-11-25).
 const IN_TILES: u64 = 50;
 
 /// Instructions for the cosine and sine of a pair, from 64-bit turns.
 const ROTATION: u64 = 80;
 
-/// Instructions for a score: its exponential, its maximum, its place.
+/// Instructions for a score: exponential, maximum, position.
 const OF_SCORE: u64 = 12;
 
-/// Bytes of a head's keys of one position, and of its values.
+/// Bytes of the key of one head and position; the value takes as many.
 fn row_bytes(view: &View) -> u64 {
     let ty = KvType::ALL.into_iter().find(|ty| view.is_named(ty.as_str()));
     ty.unwrap_or_default().row_bytes(view.of("HEAD_DIM") as u32).into()
 }
 
-/// Causal attention of the rows of a pass over a cache, by workgroups of so many rows of one head.
+/// Causal attention of the rows of a pass over a cache. A workgroup computes `queries` rows of one head.
 fn of_chunk(view: &View, queries: u64, value_dim: u64, percent: u64) -> Work {
     let (heads, head_dim, rows) = (view.of("HEADS"), view.of("HEAD_DIM"), view.rows());
     let (pairs, keys) = view.seen(view.of("WINDOW"));
     let kv_heads = heads / view.of("GROUP").max(1);
     let cache = 2 * kv_heads * keys * row_bytes(view);
-    // Each workgroup visits the keys of its rows: whole tiles at both ends.
+    // Each workgroup visits whole tiles, also at both ends of the keys that its rows see.
     let visited = pairs + rows * queries / 2;
     Work {
         memory: cache + rows * heads * (head_dim + value_dim) * F32,
@@ -60,10 +60,10 @@ fn attention_decode(view: &View) -> Work {
     let span = keys.div_ceil(view.of("SPLITS").max(1)).max(tile);
     let busy = keys.div_ceil(span) * view.rows() * heads / queries.max(1);
     let tiles = span.div_ceil(tile);
-    // All workgroups stage their queries, those without keys, too.
+    // All workgroups stage their queries, also those without keys.
     let rotated = if view.is_named("rotated") { view.of("ROPE_DIMS") * ROTATION } else { 0 };
     let staging = view.workgroups() * (queries * head_dim * 15 + rotated);
-    // A value is unpacked once; what meets the queries comes from workgroup memory, where scores and sums go, too.
+    // A value is unpacked once. Products with queries read workgroup memory, which also holds scores and sums.
     let of_tile = tile * (head_dim + value_dim) * (2 + queries / 2) + queries * tile * 4 * OF_SCORE;
     let cache = 2 * view.of("KV_HEADS") * pairs * row_bytes(view);
     Work {
@@ -72,7 +72,8 @@ fn attention_decode(view: &View) -> Work {
         flops: 2 * heads * pairs * (head_dim + value_dim),
         instructions: staging + busy * (tiles * of_tile + queries * value_dim * 20),
         busy,
-        // The pass, the queries, keys and values tile by tile; and some ten barriers, which take as long as a load.
+        // Loads of the pass, of the queries, of keys and values tile by tile, and some ten barriers that take as long
+        // as one.
         trips: 3 + tiles,
         ..Work::default()
     }
@@ -81,21 +82,21 @@ fn attention_decode(view: &View) -> Work {
 fn attention_merge(view: &View) -> Work {
     let (splits, head_dim) = (view.of("SPLITS"), view.of("HEAD_DIM"));
     let (heads, threads) = (view.grid(0), view.threads());
-    // Splits up to the last that has keys; a thread holds eight before it looks which these are.
+    // Splits up to the last one with keys. A thread loads eight splits before it knows which of them have keys.
     let held = 8 * (threads / view.of("COLUMNS").max(1)).max(1);
     let with_keys = (view.scene.position + 1).div_ceil(32).clamp(1, splits);
     let read = with_keys.next_multiple_of(held).min(splits);
     Work {
         memory: heads * (splits * 2 + read * head_dim + head_dim) * F32,
         flops: 4 * heads * read * head_dim,
-        // Every thread looks for the largest of all splits.
+        // Every thread computes the maximum over all splits.
         instructions: view.workgroups() * threads * (4 * with_keys + 12 * read.div_ceil(held) * 8),
         trips: 2 + read.div_ceil(held),
         ..Work::default()
     }
 }
 
-/// Attention of one input, of all rows of the pass.
+/// Attention within one input, which has all rows of the pass.
 fn of_inputs(view: &View, heads: u64, group: u64, percent: u64) -> Work {
     let (head_dim, rows) = (view.of("HEAD_DIM"), view.rows());
     let seen = match (view.param("causal"), view.param("window")) {

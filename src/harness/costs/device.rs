@@ -1,39 +1,39 @@
-//! A device as a few numbers, and the time that it takes for some work.
+//! A device as a few numbers, and the time that it takes for a dispatch.
 
 use serde::Deserialize;
 
 use super::Work;
 use crate::kernels::caps::{Caps, MatrixShape, Precision};
 
-/// What a device can do; `tools/costs/devices.json` says where each number of a device is from.
+/// The numbers of a device; `tools/costs/devices.json` says where each of them comes from.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Bytes that a kernel reads which only reads, in GB/s.
+    /// Read bandwidth of a kernel that only reads, in GB/s.
     pub read_gbps: f64,
-    /// The same of bytes that all workgroups read, from the caches.
+    /// Read bandwidth of the caches, for bytes that all workgroups read, in GB/s.
     pub cache_gbps: f64,
-    /// f32 multiplications and additions in registers, in TFLOP/s.
+    /// Peak of f32 multiplications and additions in registers, in TFLOP/s.
     pub tflops: f64,
-    /// The same of packed dot products of bytes; those of f32 where it is missing.
+    /// Peak of packed dot products of bytes, in TOP/s; `tflops` where it is missing.
     pub int8_tops: Option<f64>,
-    /// The same of subgroup matrices in f16.
+    /// Peak of subgroup matrices in f16, in TFLOP/s; `tflops` where it is missing.
     pub matrix_tflops: Option<f64>,
-    /// A dispatch of one workgroup that reads a word and writes it, and waits for the one before, in µs.
+    /// Time of a dispatch of one workgroup that waits for the dispatch before, reads a word and writes it, in µs.
     pub dispatch_us: f64,
-    /// What starting one workgroup more adds, in ns.
+    /// Time to start one more workgroup, in ns.
     pub workgroup_ns: f64,
-    /// A load that waits for the load before, in µs.
+    /// Latency of a load that depends on the load before, in µs.
     pub latency_us: f64,
     /// Threads that run at once.
     pub threads: f64,
-    /// What a page waits at the end of a prompt besides, in ms.
+    /// Time that a page waits for the result of a prompt in addition, in ms.
     pub wait_ms: f64,
-    /// What tables ask for.
+    /// The capabilities that choose kernel variants.
     pub caps: DeviceCaps,
 }
 
-/// What of [`Caps`] decides which variants run.
+/// The part of [`Caps`] that decides which kernel variants run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceCaps {
@@ -43,9 +43,9 @@ pub struct DeviceCaps {
     pub subgroup_size: (u32, u32),
     /// `shader-f16`
     pub f16: bool,
-    /// WGSL has packed dot products.
+    /// Whether WGSL has packed dot products.
     pub dot4: bool,
-    /// It has subgroup matrices of 16 × 16 × 16.
+    /// Whether there are subgroup matrices of 16 × 16 × 16.
     pub matrices: bool,
 }
 
@@ -55,23 +55,23 @@ impl Default for DeviceCaps {
     }
 }
 
-/// The time of a dispatch by its causes, in µs. They add up: see `docs/design/costs.md`.
+/// The time of a dispatch by its causes, in µs, whose sum is the total: see `docs/design/costs.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Time {
     /// Starting a dispatch that waits for the one before, and its workgroups.
     pub dispatch: f64,
-    /// Waiting for loads that wait for loads.
+    /// Loads that depend on loads.
     pub latency: f64,
     /// Bytes from and to memory.
     pub bytes: f64,
-    /// Bytes that workgroups read again.
+    /// Bytes that come from the caches.
     pub again: f64,
     /// Arithmetic.
     pub arithmetic: f64,
 }
 
 impl Time {
-    /// All of it, in µs.
+    /// The whole time, in µs.
     pub fn total(&self) -> f64 {
         self.dispatch + self.latency + self.bytes + self.again + self.arithmetic
     }
@@ -106,7 +106,7 @@ impl std::ops::AddAssign for Time {
 }
 
 impl Device {
-    /// The device as tables see it.
+    /// The capabilities that the tables of variants read.
     pub fn caps(&self, precision: Precision) -> Caps {
         let DeviceCaps { vendor, subgroup_size, f16, dot4, matrices } = self.caps.clone();
         let caps = Caps {
@@ -123,25 +123,25 @@ impl Device {
         caps.with_precision(precision)
     }
 
-    /// How long it takes for some work.
+    /// The time of a dispatch with this work.
     pub fn time(&self, work: &Work) -> Time {
         let us = |bytes: u64, gbps: f64| bytes as f64 / gbps / 1e3;
         let bytes = us(work.bytes(), self.read_gbps);
         let (again, arithmetic) = (us(work.again, self.cache_gbps), self.arithmetic(work));
-        // Workgroups that run at once start together; others follow as these end.
+        // Workgroups of a wave start together; the next wave follows as these end.
         let waves = ((work.workgroups * work.threads) as f64 / self.threads).max(1.0);
         let starts = work.workgroups.saturating_sub(1) as f64 * self.workgroup_ns / 1e3 / waves;
         let [trips, steps] = [work.trips, work.steps].map(|loads| loads as f64 * self.latency_us);
-        // The loads of a loop wait behind the bytes of other threads, later workgroups behind all that others do.
+        // Latency in a loop is hidden by the loads of other threads, that of later waves by all work of earlier ones.
         let in_loop = (steps - bytes / waves).max(0.0);
         let late = (starts + trips + steps - (bytes + again + arithmetic) / waves).max(0.0) * (waves - 1.0);
-        // A dispatch has a load already.
+        // `dispatch_us` already includes one load.
         let latency = trips - self.latency_us + in_loop + late;
         Time { dispatch: self.dispatch_us + starts, latency, bytes, again, arithmetic }
     }
 
-    /// µs of the operations. An instruction takes its time whoever else is there: with two threads for each lane half
-    /// of the peak is left, in loops over sums in registers with half a thread.
+    /// The time of the operations in µs. Occupancy decides the share of the peak: half of it is reached with two
+    /// threads for each lane, in loops over sums in registers with half a thread.
     fn arithmetic(&self, work: &Work) -> f64 {
         let busy = if work.busy == 0 { work.workgroups } else { work.busy };
         let (threads, lanes) = ((busy * work.threads) as f64, self.threads / THREADS_OF_LANE);

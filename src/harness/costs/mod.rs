@@ -1,9 +1,9 @@
-//! What a dispatch moves and computes, from the dispatch alone: bytes, operations, workgroups; and how long a device
-//! takes for it by a few numbers of the device ([`Device`]). `docs/design/costs.md` has the formula.
+//! The cost model: what a dispatch moves and computes (bytes, operations, workgroups), from the dispatch alone, and how
+//! long a device takes for it, from a few numbers of the device ([`Device`]). `docs/design/costs.md` has the formula.
 //!
 //! Every kernel that models run has a row in [`ROWS`], a function of the dispatch's constants, parameters, buffers and
-//! grid. A name that a shader no longer has is an error, and so is a kernel without a row; `tests/costs.rs` asks for
-//! the dispatches of all families.
+//! grid. A name that a shader no longer has is an error, and so is a kernel without a row. `tests/costs.rs` computes
+//! the work of the dispatches of all families.
 
 mod attention;
 mod device;
@@ -25,32 +25,32 @@ use view::View;
 /// What a dispatch moves and computes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work {
-    /// Bytes of packed weights that are read, each once.
+    /// Bytes of packed weights, counted once.
     pub weights: u64,
-    /// All other bytes that are read and written, each buffer once: activations, caches, states, vectors.
+    /// All other bytes, each buffer counted once: activations, caches, states, vectors.
     pub memory: u64,
-    /// Bytes that workgroups read of what others read too: they come from a cache.
+    /// Bytes that another workgroup has already read: they come from a cache.
     pub again: u64,
     /// Operations in f32, a multiplication and an addition being two.
     pub flops: u64,
-    /// Operations on bytes in packed dot products, counted alike.
+    /// Operations of packed dot products, counted in the same way.
     pub int8: u64,
-    /// Operations on subgroup matrices in f16, counted alike.
+    /// Operations of subgroup matrices in f16, counted in the same way.
     pub matrix: u64,
-    /// Other instructions, each as long as a multiplication with addition: unpacking, staging, rotation.
+    /// Other instructions, each as long as a fused multiply-add: unpacking, staging, rotation.
     pub instructions: u64,
     /// Workgroups.
     pub workgroups: u64,
     /// Threads of a workgroup.
     pub threads: u64,
-    /// Workgroups that have the arithmetic; 0: all of them.
+    /// Workgroups that do the arithmetic; 0: all of them.
     pub busy: u64,
-    /// Times that all threads of a workgroup wait for memory together, at least one: loads between barriers.
+    /// How often all threads of a workgroup wait for memory together, at least once: loads between barriers.
     pub trips: u64,
-    /// Times that a thread waits for memory in a loop without barriers, behind the bytes of other threads.
+    /// How often a thread waits for memory in a loop without barriers, hidden by the loads of other threads.
     pub steps: u64,
-    /// Share of the peak that a loop over sums in registers reaches where it has all of the device, in percent; 0 where
-    /// there is no such loop.
+    /// Percentage of the peak that a loop over sums in registers reaches on a fully occupied device; 0 without such a
+    /// loop.
     pub percent: u64,
 }
 
@@ -61,13 +61,13 @@ impl Work {
     }
 }
 
-/// The work of a kernel's dispatch.
+/// Computes the work of a kernel's dispatch.
 type Row = fn(&View) -> Work;
 
 /// A row for every kernel that models run.
 static ROWS: &[&[(&str, Row)]] = &[products::ROWS, attention::ROWS, recurrent::ROWS, vectors::ROWS];
 
-/// Kernels that no pass has: they run while a model is loaded.
+/// Kernels that run only while a model is loaded.
 pub const OF_LOADING: &[&str] = &["repack", "unpack_f16"];
 
 /// The kernels that have a row.
@@ -75,10 +75,10 @@ pub fn kernels() -> impl Iterator<Item = &'static str> {
     ROWS.iter().copied().flatten().map(|(name, _)| *name)
 }
 
-/// What `dispatch` moves and computes in a pass of `scene`; its buffers are those of `plan`.
+/// The work of `dispatch` in the pass `scene`; `plan` has its buffers.
 ///
 /// # Errors
-/// The kernel where it has no row, or the name of a constant, parameter or buffer that its row asks for in vain.
+/// A message that names the kernel without a row, or the constant, parameter or buffer that does not exist.
 pub fn work(dispatch: &Dispatch, plan: &Plan, scene: Scene) -> Result<Work, String> {
     let name = dispatch.kernel.spec.kernel_name;
     let row = ROWS.iter().copied().flatten().find(|(kernel, _)| *kernel == name);

@@ -1,4 +1,4 @@
-//! The work of whole passes of a model.
+//! The work of all dispatches of a pass.
 
 use super::{Scene, Work, work};
 use crate::forward::{CHUNK, Forward, Plan};
@@ -10,23 +10,23 @@ use crate::kernels::spec::Dispatch;
 pub struct Costed {
     /// The kernel's variant.
     pub kernel: String,
-    /// The tensor that it multiplies with, without the number of its layer; empty where there is none.
+    /// The name of the weight without its layer; empty where the kernel has no weight.
     pub tensor: String,
-    /// What it moves and computes.
+    /// What the dispatch moves and computes.
     pub work: Work,
 }
 
 /// A model placed on a device.
 #[derive(Clone, Copy)]
 pub struct Costs<'a> {
-    /// Its lists.
+    /// The dispatch lists.
     pub forward: Forward<'a>,
-    /// Its buffers.
+    /// The buffers.
     pub plan: &'a Plan,
 }
 
 impl Costs<'_> {
-    /// A token at `position`, chosen greedily: one row through all layers and the head.
+    /// Decode of one token at `position`, chosen greedily.
     ///
     /// # Errors
     /// As [`work`].
@@ -35,8 +35,8 @@ impl Costs<'_> {
         self.of(&list, Scene::new(1, position))
     }
 
-    /// A prompt of so many tokens up to its first answer, by passes of many rows. Where activations are rounded its
-    /// last token is a pass of its own; what only the caches are wanted of ends in the last layer.
+    /// Prefill of a prompt of `tokens` tokens, up to its first answer. Where activations are rounded, the last token
+    /// has its own pass. Chunks that only fill the caches end in the last layer.
     ///
     /// # Errors
     /// As [`work`].

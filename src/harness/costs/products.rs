@@ -1,4 +1,4 @@
-//! Products with packed matrices, of one row, of a few and of many, and what adapters and experts add.
+//! Costs of products with packed matrices, for one, a few and many rows, and of adapters and experts.
 
 use super::unpack::{Form, instructions};
 use super::view::View;
@@ -27,30 +27,30 @@ pub(super) static ROWS: &[(&str, Row)] = &[
 /// Bytes of an f32.
 pub(super) const F32: u64 = 4;
 
-/// Shares of the f32 peak that the loops of tiles reach with 8 × 8 and with 4 × 4 sums in the registers of a thread, in
-/// percent, and of the peak of packed dot products with 8 × 4 sums (record of 2026-11-27, sums of products).
+/// Percentages of the f32 peak that tiled loops reach with 8 × 8 and with 4 × 4 sums in the registers of a thread, and
+/// of the peak of packed dot products with 8 × 4 sums (record of 2026-11-27, sums of products).
 const EIGHT: u64 = 54;
 const FOUR: u64 = 34;
 const OF_INT8: u64 = 62;
 
-/// Instructions that staging a value of x takes: as it is, in limbs, and for each vector more that it is made of.
+/// Instructions to stage a value of x: as a float, in limbs, and for each further vector of the prologue.
 const STAGED: u64 = 2;
 const IN_LIMBS: u64 = 11;
 const OF_VECTOR: u64 = 2;
 
-/// Steps of `lanes` threads over `count` parts of a row, and instructions of the parts with those of threads that have
-/// none in the last step.
+/// Steps of `lanes` threads over `count` parts of a row, and the instructions, with those of idle threads in the last
+/// step.
 fn in_steps(count: u64, lanes: u64, instructions: u64) -> (u64, u64) {
     let steps = count.div_ceil(lanes.max(1)).max(1);
     (steps, instructions * steps * lanes / count.max(1))
 }
 
-/// Rows of W: those of y, or with gate and up side by side twice as many.
+/// Rows of W: as many as y has, or twice as many with gate and up side by side.
 fn matrix_rows(view: &View) -> u64 {
     view.of("ROWS") * (1 + view.of("SWIGLU"))
 }
 
-/// Vectors that every workgroup of a product of one row reads: x, its norm's weights, what the prologue takes.
+/// Vectors that every workgroup of a product of one row reads: x, the norm's weights, inputs of the prologue.
 fn vectors(view: &View) -> u64 {
     let prologue = match () {
         () if view.is_named("update") || view.is_named("layer_norm") => 2,
@@ -60,15 +60,15 @@ fn vectors(view: &View) -> u64 {
     1 + view.of("NORM") + prologue
 }
 
-/// What products of one row have in common: weights, vectors once, y; and the vectors again in every workgroup.
+/// The work that all products of one row have in common: weights, vectors, y; and the vectors again in every workgroup.
 fn of_one_row(view: &View) -> Work {
     let (cols, rows) = (view.of("COLS"), view.of("ROWS"));
     let vectors = vectors(view) * cols * F32;
     let y = rows * F32 * (1 + view.of("RESIDUAL") + view.of("BIAS"));
     let new_x = if view.is_named("update") { cols * F32 } else { 0 };
     let adapter = if view.is_named("adapter") { view.bytes("adapter") } else { 0 };
-    // The sum of a prologue's squares comes before x, and its barriers take as long as a load. With an update, each of
-    // the four quads of x that a thread stages waits for the last one to be written.
+    // The prologue sums squares before x is staged, with barriers that take as long as a load. With an update, each of
+    // the four quads of x that a thread stages waits until the last one is written.
     let before = match () {
         () if view.is_named("update") => 1 + (cols / 4).div_ceil(view.threads().max(1)) + 3,
         () if view.is_named("layer_norm") => 2,
@@ -98,16 +98,16 @@ fn mat_vec(view: &View) -> Work {
     let (steps, of_weights) = in_steps(stage, lanes, weights + instructions(view.ty(), form, weights));
     let staging = view.workgroups() * cols * (of_value + OF_VECTOR * (vectors(view) - 1));
     Work {
-        // The multiplications are among the flops.
+        // `flops` already has the multiplications.
         instructions: (of_weights - weights) + staging,
         trips: work.trips + stages,
-        // A thread group takes rows as often as there are passes; subgroups of other sizes leave some of them out.
+        // A thread group runs through rows once per pass. With other subgroup sizes there are fewer passes.
         steps: stages * steps * passes(view, lanes),
         ..work
     }
 }
 
-/// How often a thread group takes rows.
+/// Passes of a thread group over rows.
 fn passes(view: &View, lanes: u64) -> u64 {
     let outputs = view.of("ROWS_PER_GROUP") / (1 + view.of("SWIGLU"));
     let at_once = view.threads() / lanes.max(1) * outputs;
@@ -117,7 +117,7 @@ fn passes(view: &View, lanes: u64) -> u64 {
 fn mat_vec_split(view: &View) -> Work {
     let (cols, weights) = (view.of("COLS"), matrix_rows(view) * view.of("COLS"));
     let work = of_one_row(view);
-    // Scales once for eight weights, not once for 32.
+    // Scales are read once for eight weights, not once for 32.
     let scales = if view.ty().is_some_and(|ty| ty.is_quantised()) { weights } else { 0 };
     let of_weights = weights + scales + instructions(view.ty(), Form::Floats, weights);
     let (steps, of_weights) = in_steps(4 * cols.div_ceil(32), view.threads(), of_weights);
@@ -141,12 +141,13 @@ fn mat_vec_columns(view: &View) -> Work {
     }
 }
 
-/// Rows of x that a product of a pass takes.
+/// Rows of x in a product of a pass.
 fn x_rows(view: &View) -> u64 {
     view.rows().min(view.param("rows"))
 }
 
-/// Products of many rows: W once from memory, then again for every tile of tokens; x alike for every tile of rows.
+/// Products of many rows: W is read once from memory, then again for every tile of tokens, and x for every tile of
+/// rows.
 fn tiles(view: &View, [tile_rows, tile_tokens]: [u64; 2], percent: u64) -> Work {
     let (rows, cols, tokens) = (view.of("ROWS"), view.of("COLS"), x_rows(view));
     let [down, across] = [rows.div_ceil(tile_rows), tokens.div_ceil(tile_tokens)];
@@ -156,7 +157,7 @@ fn tiles(view: &View, [tile_rows, tile_tokens]: [u64; 2], percent: u64) -> Work 
         weights,
         memory: x + tokens * rows * F32 * (1 + view.of("RESIDUAL")),
         again: weights * (across - 1) + x * (down - 1),
-        // A tile multiplies all its rows and tokens, those past the end included.
+        // A tile multiplies all its rows and tokens, also past the end.
         flops: 2 * down * tile_rows * across * tile_tokens * cols,
         trips: 2,
         percent,
@@ -166,7 +167,7 @@ fn tiles(view: &View, [tile_rows, tile_tokens]: [u64; 2], percent: u64) -> Work 
 
 fn mat_mul_int8(view: &View) -> Work {
     let work = tiles(view, [64, 64], OF_INT8);
-    // x in bytes, with 16 bytes of scales for 32 of them.
+    // x takes a byte per value, and 16 bytes of scales for each 32 values.
     let x = x_rows(view) * view.of("COLS");
     let fewer = x * F32 - (x + x / 2);
     let again = work.again.saturating_sub(fewer * (view.grid(0) - 1));
@@ -179,7 +180,8 @@ fn mat_mul_subgroup_matrix(view: &View) -> Work {
     Work { flops: 0, matrix: work.flops, ..work }
 }
 
-/// Choices of a row of the pass, rows of an expert's matrix, and the bytes of all experts that so many choices meet.
+/// Returns the rows of an expert's matrix, and the bytes of all distinct experts that a pass with `top` experts per
+/// token reads.
 fn of_experts(view: &View, top: u64) -> (u64, u64) {
     let [experts, rows] = [view.of("EXPERTS"), view.of("ROWS") * (1 + view.of("PAIRED"))];
     let met = (top * view.rows()).min(experts);
@@ -197,7 +199,7 @@ fn mat_vec_experts(view: &View) -> Work {
         again: view.workgroups() * x,
         flops: 2 * products,
         instructions: instructions(view.ty(), Form::Floats, products) + products,
-        // Which expert it is comes first.
+        // The expert's number is loaded first.
         trips: 2,
         steps: (4 * cols.div_ceil(32)).div_ceil(view.threads().max(1)),
         ..Work::default()

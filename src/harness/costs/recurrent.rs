@@ -1,4 +1,4 @@
-//! Layers with a recurrent state: convolutions, scans, delta nets, RWKV.
+//! Costs of layers with a recurrent state: convolutions, scans, delta nets, RWKV.
 
 use super::products::F32;
 use super::view::View;
@@ -17,10 +17,10 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("lerp", lerp),
 ];
 
-/// Instructions for an exponential and what is around it.
+/// Instructions for an exponential and the arithmetic around it.
 const EXPONENTIAL: u64 = 8;
 
-/// The step of a recurrence waits for the one before: rows of a pass after one another, in cached bytes.
+/// Waits of a recurrence, which reads the rows of a pass one after the other, from cached bytes.
 fn rows_in_turn(view: &View) -> u64 {
     2 + view.rows().div_ceil(16)
 }
@@ -53,7 +53,7 @@ fn channel_scan(view: &View) -> Work {
     }
 }
 
-/// States of `HEAD_DIM` × `HEAD_DIM` numbers that stay in registers along the rows of a pass.
+/// States of `HEAD_DIM` × `HEAD_DIM` numbers that stay in registers during a pass.
 fn matrix_state(view: &View, heads: &str, of_number: u64) -> Work {
     let (heads, dim) = (view.of(heads), view.of("HEAD_DIM"));
     let (rows, state) = (view.rows(), heads * dim * dim);

@@ -1,12 +1,12 @@
-//! Instructions that it takes to multiply a packed weight: what the products of one row spend besides reading.
+//! Instructions to unpack and multiply a packed weight: what products of one row cost besides reading.
 //!
-//! Each number is the time of one `mat_vec` over 256 MiB on an H200 beyond the time of its bytes, in instructions of
-//! the card's peak (records of 2026-11-21, int8 limbs, and of 2026-11-22, new families). For Q4_0 and Q8_0 in floats it
-//! is what one counts in `quants.wgsl`: two instructions to place a quant, one to multiply, the rest for scales.
+//! Each number is the time of one `mat_vec` over 256 MiB on an H200 minus the time of its bytes, in instructions at the
+//! card's peak (record of the first three days). For Q4_0 and Q8_0 in floats it equals the count in `quants.wgsl`: two
+//! instructions to place a quant, one to multiply, the others for scales.
 
 use crate::formats::GgmlType;
 
-/// Hundredths of an instruction for a weight: x as floats, x in int8 limbs.
+/// Hundredths of an instruction per weight, with x as floats and with x in int8 limbs.
 const MEASURED: &[(GgmlType, [u64; 2])] = &[
     (GgmlType::Q4_0, [410, 145]),
     (GgmlType::Q4_1, [383, 137]),
@@ -18,7 +18,7 @@ const MEASURED: &[(GgmlType, [u64; 2])] = &[
     (GgmlType::Q6_K, [720, 250]),
 ];
 
-/// The same, of types that were measured in limbs alone: what floats take more is that of Q4_0.
+/// Hundredths of an instruction for types that were measured only in limbs. Floats take 265 more, as for Q4_0.
 const IN_LIMBS: &[(GgmlType, u64)] = &[
     (GgmlType::Q2_K, 340),
     (GgmlType::Q3_K, 430),
@@ -37,19 +37,19 @@ const IN_LIMBS: &[(GgmlType, u64)] = &[
     (GgmlType::IQ1_M, 740),
 ];
 
-/// Floats are read as they are: a conversion of two numbers, and the multiplication.
+/// Hundredths of an instruction per weight of float types: half a conversion of two numbers, and the multiplication.
 const OF_NUMBERS: u64 = 150;
 
-/// How x meets the weights.
+/// How x is represented in the products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As floats.
+    /// Floats.
     Floats,
-    /// In three int8 limbs.
+    /// Three int8 limbs.
     Limbs,
 }
 
-/// Instructions for so many weights of a type besides the multiplication with one value of x.
+/// Instructions to unpack `weights` weights of a type, without the multiplication.
 pub(super) fn instructions(ty: Option<GgmlType>, form: Form, weights: u64) -> u64 {
     hundredths(ty, form).saturating_sub(100) * weights / 100
 }

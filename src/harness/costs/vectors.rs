@@ -1,4 +1,4 @@
-//! What stands between products, and the choice of a token: kernels over vectors.
+//! Costs of kernels over vectors, between products, and of sampling.
 
 use super::products::F32;
 use super::view::View;
@@ -29,12 +29,12 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("accept_drafts", |view| of_parts(view.scene.position + view.rows())),
 ];
 
-/// Values that are read or written once, with so many instructions for each.
+/// Values that are read or written once, with `instructions` instructions each.
 fn of_values(values: u64, instructions: u64) -> Work {
     Work { memory: values * F32, instructions: values * instructions, trips: 2, ..Work::default() }
 }
 
-/// One workgroup that joins what others found: what it reads last depends on what it read first.
+/// One workgroup that merges partial results, with loads that depend on each other.
 fn of_parts(words: u64) -> Work {
     Work { memory: words * F32, instructions: words * 4, trips: 3, ..Work::default() }
 }
@@ -49,7 +49,7 @@ fn gather(view: &View) -> Work {
 fn norm(view: &View) -> Work {
     let (width, groups) = (view.of("WIDTH"), view.workgroups());
     let values = width * groups;
-    // The second look at x comes from a cache.
+    // The second read of x comes from a cache.
     let looks = 1 + view.of("CENTRED");
     let vectors = width * (view.of("WEIGHTED") + view.of("BIASED"));
     Work {
@@ -63,12 +63,12 @@ fn norm(view: &View) -> Work {
 
 fn quantise(view: &View) -> Work {
     let values = view.rows() * view.of("COLS");
-    // A byte for each value and 16 bytes of scales for 32.
+    // A byte per value, and 16 bytes of scales for each 32 values.
     Work { memory: values * F32 + values + values / 2, instructions: 6 * values, trips: 2, ..Work::default() }
 }
 
 fn elementwise_in_place(view: &View) -> Work {
-    // The result covers all rows that a pass may have.
+    // The operation always covers the most rows that a pass may have.
     let values = view.param("len");
     let inputs = view.of("INPUTS").max(1);
     Work { memory: values * (inputs + 1) * F32, instructions: 8 * values, trips: 1, ..Work::default() }
@@ -106,7 +106,7 @@ fn mix(view: &View) -> Work {
     Work { memory, again: values * taps * F32, flops: 2 * values * taps, trips: 3, ..Work::default() }
 }
 
-/// Segments of the logits of each output.
+/// Kernels over the segments of each output's logits.
 fn of_logits(view: &View, words: u64, instructions: u64) -> Work {
     let logits = view.of("LENGTH") * view.grid(1);
     let memory = logits * words * F32 + logits / 8 + view.workgroups() * 8;

@@ -1,4 +1,4 @@
-//! A dispatch as the rows of costs ask it: numbers by their names in the shader.
+//! A view of a dispatch, from which the cost functions read numbers by their names in the shader.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -11,14 +11,14 @@ use crate::kernels::spec::Dispatch;
 pub struct Scene {
     /// Rows of the pass.
     pub rows: u64,
-    /// Position of its first row: so many tokens are in the caches before it.
+    /// Position of the first row, which is the number of tokens in the caches before the pass.
     pub position: u64,
     /// Threads of a subgroup.
     pub subgroup: u64,
 }
 
 impl Scene {
-    /// A pass of so many rows of one sequence, from `position` on.
+    /// A pass of `rows` rows of one sequence, from `position` on.
     pub fn new(rows: u64, position: u64) -> Self {
         Self { rows, position, subgroup: 32 }
     }
@@ -38,7 +38,7 @@ impl<'a> View<'a> {
         Self { dispatch, plan, scene, text: OnceCell::new(), missing: RefCell::new(None) }
     }
 
-    /// The first name that was asked for in vain.
+    /// The first name that was asked for and does not exist.
     pub fn missing(&self) -> Option<String> {
         self.missing.borrow().clone()
     }
@@ -48,12 +48,12 @@ impl<'a> View<'a> {
         0
     }
 
-    /// An `override` constant as an integer: what the host sets, else what the shader says.
+    /// An `override` constant as an integer: the host's value, or else the shader's default.
     pub fn of(&self, name: &str) -> u64 {
         self.find(name, 0).unwrap_or_else(|| self.miss("constant", name))
     }
 
-    /// Whether a constant is another than 0.
+    /// Whether a constant is not 0.
     pub fn is(&self, name: &str) -> bool {
         self.of(name) != 0
     }
@@ -63,7 +63,7 @@ impl<'a> View<'a> {
         set.map(|(_, value)| *value as u64).or_else(|| self.declared(name, depth))
     }
 
-    /// A constant by its declaration: a product of numbers and constants.
+    /// The value of a constant from its declaration, a product of numbers and constants.
     fn declared(&self, name: &str, depth: usize) -> Option<u64> {
         let text = self.text.get_or_init(|| self.dispatch.kernel.wgsl());
         let declares = |line: &&str| {
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
         word.map_or_else(|| self.miss("parameter", name), |bytes| u32::from_le_bytes(bytes).into())
     }
 
-    /// Bytes of what is bound by this name.
+    /// Bytes of the binding with this name.
     pub fn bytes(&self, name: &str) -> u64 {
         let bindings = self.dispatch.kernel.spec.bindings;
         let slice = bindings.iter().skip(1).position(|of| of.name == name).and_then(|at| self.dispatch.buffers.get(at));
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         GgmlType::ALL.into_iter().find(|ty| parts().any(|part| part == ty.key()))
     }
 
-    /// Whether a part of the variant's id is this.
+    /// Whether the variant's id has this part.
     pub fn is_named(&self, part: &str) -> bool {
         self.dispatch.kernel.id.split('.').skip(1).any(|of| of == part)
     }
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
         self.scene.rows
     }
 
-    /// Pairs of a row of the pass and a position that it sees, and positions that any row sees, with a window or 0.
+    /// Counts (pairs of a row and a position that it sees, positions that any row sees). A `window` of 0 means none.
     pub fn seen(&self, window: u64) -> (u64, u64) {
         let Scene { rows, position, .. } = self.scene;
         let most = if window == 0 { u64::MAX } else { window };

@@ -1,11 +1,11 @@
-//! What a file asks for: keys that change results and are not read are refused by their names, or noted for the page.
+//! Metadata that is not implemented: keys that change results are refused by name, other unknown keys become warnings.
 
 use super::{ModelConfig, unsupported};
 use crate::error::{Error, Result};
 use crate::gguf::{Array, Gguf, Metadata, Value, shown};
 use crate::model::Pooling;
 
-/// Keys, or how they begin, that change what a model computes, and that no family here reads. `*` is the architecture.
+/// Keys, or prefixes of keys, that change results and are not implemented. `*` stands for the architecture.
 const REFUSED: &str = "prism. *.activation. *.adapters. *.attention.compress_ *.attention.indexer. \
     *.attention.kv_lora_rank_swa *.attention.key_length_mla_swa *.attention.value_length_mla_swa \
     *.attention.output_group_count *.attention.output_lora_rank *.attention.output_scale *.attention.value_scale \
@@ -14,7 +14,7 @@ const REFUSED: &str = "prism. *.activation. *.adapters. *.attention.compress_ *.
     *.moe_latent_size *.norm_before_ *.ple. *.posnet. *.router_logit_softcapping *.selector_ *.swiglu_clamp_ \
     *.swin_norm *.target_";
 
-/// Keys, or how they begin, that are read, or that change nothing of what is computed.
+/// Keys, or prefixes of keys, that are read or that change no result.
 const KNOWN: &str = "general. split. quantize. imatrix. mradermacher. unsloth. webgguf. xielu. \
     tokenizer.chat_template tokenizer.huggingface. tokenizer.rwkv. tokenizer.ggml.model tokenizer.ggml.pre \
     tokenizer.ggml.tokens tokenizer.ggml.token_type tokenizer.ggml.scores tokenizer.ggml.merges \
@@ -41,7 +41,7 @@ const KNOWN: &str = "general. split. quantize. imatrix. mradermacher. unsloth. w
     *.rope.scaling.original_context_length *.rope.scaling.finetuned *.rope.scaling.yarn_ *.ssm. *.wkv. *.shortconv. \
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
-/// Whether a key is in a list.
+/// Whether a list has this key or a prefix of it.
 fn is_in(list: &str, key: &str, architecture: &str) -> bool {
     list.split_whitespace().any(|start| match start.strip_prefix('*') {
         Some(rest) => key.strip_prefix(architecture).is_some_and(|key| key.starts_with(rest)),
@@ -49,7 +49,7 @@ fn is_in(list: &str, key: &str, architecture: &str) -> bool {
     })
 }
 
-/// Whether a value says that there is none of what its key is about.
+/// Whether a value switches its feature off: false, 0, empty.
 fn is_none(value: &Value) -> bool {
     match value {
         Value::Bool(is) => !is,
@@ -72,7 +72,7 @@ fn is_zero(array: &Array) -> bool {
     }
 }
 
-/// Notes on what the file asks for and is not done.
+/// Warnings about what the file asks for and is not done.
 ///
 /// # Errors
 /// `unsupported_architecture` for a key that changes all results; `bad_file` for a reranker without its head.
@@ -113,7 +113,7 @@ fn check_pooling(metadata: &Metadata, config: &ModelConfig, notes: &mut Vec<Stri
     }
 }
 
-/// Numbers that some architectures have a use for, and these. In others they are left out.
+/// Numbers and the architectures that use them. In other architectures they are ignored.
 const USED_BY: [(&str, &str); 9] = [
     ("attn_logit_softcapping", "gemma2"),
     ("final_logit_softcapping", "gemma2 gemma3 gemma3n gemma4"),
@@ -126,7 +126,7 @@ const USED_BY: [(&str, &str); 9] = [
     ("logit_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3 command-r cohere2"),
 ];
 
-/// Notes on numbers of the file that the family has no use for.
+/// Warnings about numbers of the file that the family does not use.
 fn unused(metadata: &Metadata, architecture: &str) -> impl Iterator<Item = String> {
     USED_BY.iter().filter_map(move |(key, users)| {
         let name = format!("{architecture}.{key}");

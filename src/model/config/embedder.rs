@@ -1,28 +1,28 @@
-//! What a model gives for a text as a whole.
+//! Embedders and rerankers: how the rows of a text are pooled.
 
 use super::{Keys, ModelConfig, unsupported};
 use crate::error::{Error, Result};
 use crate::model::GateKind;
 use crate::model::program::PoolKind;
 
-/// Labels of a classifier, at most.
+/// Upper bound of a classifier's labels.
 const MAX_LABELS: usize = 1 << 16;
-/// Kinds of text segments, at most.
+/// Upper bound of the kinds of text segments.
 const MAX_TOKEN_TYPES: usize = 1 << 16;
 
-/// Whether an architecture makes vectors of texts.
+/// Whether an architecture makes embeddings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Embeds {
-    /// It writes text, whatever a file says.
+    /// It writes text, even if a file has a pooling type.
     #[default]
     Never,
-    /// It writes text, unless a file says how rows are pooled.
+    /// It writes text, unless a file has a pooling type.
     IfPooled,
-    /// It writes none: its tokens see all others, unless a file says otherwise.
+    /// It writes no text. Its tokens see all other tokens, unless a file says otherwise.
     Always,
 }
 
-/// What a text becomes.
+/// How the vectors of a text's tokens become one result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
@@ -37,7 +37,7 @@ pub enum Pooling {
 }
 
 impl Pooling {
-    /// As pages see it.
+    /// The name in the JavaScript API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -55,17 +55,17 @@ pub struct EmbedderConfig {
     pub embeds: Embeds,
     /// `pooling_type`; `None` where the model writes text.
     pub pooling: Option<Pooling>,
-    /// `classifier.pooling_type`: what a classifier is over, if the file says.
+    /// `classifier.pooling_type`: which vector a classifier reads, if the file says.
     pub classified: Option<PoolKind>,
-    /// `attention.causal`: whether a token sees none after itself.
+    /// `attention.causal`: whether a token sees only itself and the tokens before it.
     pub causal: bool,
-    /// `hidden_activation`: that of ModernBERT's feed-forward.
+    /// `hidden_activation`: the activation of ModernBERT's feed-forward.
     pub gate: GateKind,
-    /// Labels of the classifier.
+    /// The number of labels of the classifier.
     pub labels: usize,
     /// Rows of the table of text segments; 0 where there is none.
     pub token_types: usize,
-    /// Width between the two products after pooling, where the file has these.
+    /// Width between the two dense layers after pooling, if the file has them.
     pub dense: Option<usize>,
 }
 
@@ -91,10 +91,10 @@ impl EmbedderConfig {
         })
     }
 
-    /// Whether tokens see those that the file says.
+    /// Refuses models that would write text although they were trained without a causal mask.
     ///
     /// # Errors
-    /// `unsupported_architecture` where text would be written by tokens that were trained to see those after them.
+    /// `unsupported_architecture` where the model writes text and `attention.causal` is false.
     pub fn check_sight(&self, architecture: &str) -> Result<()> {
         match self.pooling {
             None if !self.causal => Err(unsupported(format!(
@@ -104,7 +104,7 @@ impl EmbedderConfig {
         }
     }
 
-    /// Which row of a text, or what of all, becomes its vector. Classifiers read the token that has seen all others.
+    /// How rows are pooled. Classifiers read the token that has seen all others.
     pub fn pool_kind(&self) -> Option<PoolKind> {
         let of_classifier = if self.causal { PoolKind::Last } else { PoolKind::First };
         self.pooling.map(|pooling| kind(pooling).unwrap_or(self.classified.unwrap_or(of_classifier)))
@@ -112,10 +112,10 @@ impl EmbedderConfig {
 }
 
 impl ModelConfig {
-    /// The same model as an embedder that pools so, whatever the file says.
+    /// The same model as an embedder with this pooling, instead of what the file says.
     ///
     /// # Errors
-    /// `unsupported_architecture` where the family cannot.
+    /// `unsupported_architecture` where the family makes no embeddings.
     pub fn with_pooling(mut self, pooling: Pooling) -> Result<Self> {
         if self.embedder.embeds == Embeds::Never {
             return Err(unsupported(format!("architecture {} gives no embeddings", self.architecture)));
@@ -134,7 +134,7 @@ fn kind(pooling: Pooling) -> Option<PoolKind> {
     }
 }
 
-/// GGUF's numbers; 0 says that there is none.
+/// GGUF's numbers of pooling types; 0 means none.
 fn pooling(keys: &Keys, key: &str) -> Result<Option<Pooling>> {
     let name = keys.name(key);
     match keys.metadata.u64(&name)? {
@@ -147,11 +147,11 @@ fn pooling(keys: &Keys, key: &str) -> Result<Option<Pooling>> {
     }
 }
 
-/// Whether a token sees none after itself.
+/// Whether a token sees only itself and the tokens before it.
 ///
 /// # Errors
-/// `unsupported_architecture` where text would be written by tokens that were trained to see those after them: such
-/// files are of embedders of a family that is none here.
+/// `unsupported_architecture` where an architecture that only writes text has no causal mask: such a file is
+/// an embedder.
 fn causal(keys: &Keys, embeds: Embeds) -> Result<bool> {
     let name = keys.name("attention.causal");
     match keys.metadata.bool(&name)? {
@@ -164,7 +164,8 @@ fn causal(keys: &Keys, embeds: Embeds) -> Result<bool> {
 }
 
 /// # Errors
-/// `unsupported_architecture` for ModernBERT with an activation that is known and not here. What is not known is GELU.
+
+/// `unsupported_architecture` for ModernBERT with ReLU. An unknown name means GELU.
 fn gate(keys: &Keys) -> Result<GateKind> {
     let name = keys.name("hidden_activation");
     match keys.metadata.str(&name)? {

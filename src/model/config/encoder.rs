@@ -1,5 +1,4 @@
-//! The numbers of an encoder of images or sounds: a file of its own beside the model's, `general.architecture` =
-//! `clip`.
+//! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
 use std::borrow::Cow;
 
@@ -8,114 +7,114 @@ use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, Gguf, TensorInfo};
 use crate::model::ActivationKind;
 
-/// What its files call the architecture.
+/// The name of the architecture in encoder files.
 pub(in crate::model) const CLIP: &str = "clip";
-/// The prefix of the keys of its encoder of images.
+/// The prefix of keys of an encoder of images.
 pub(in crate::model) const VISION: &str = "clip.vision";
-/// The prefix of the keys of its encoder of sounds.
+/// The prefix of keys of an encoder of sounds.
 pub(in crate::model) const AUDIO: &str = "clip.audio";
 
-/// How names of kernels of convolutions begin.
+/// Prefixes of the names of convolution kernels.
 const KERNELS: [&str; 3] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d."];
 
-/// What makes one row of several patches, in some files as a kernel of a convolution.
+/// The matrix that merges patches into one row; in some files a convolution kernel.
 const MERGER: &str = "mm.patch_merger.weight";
 
-/// Pixels along a side of an image or a patch, at most.
+/// Upper bound of the pixels along a side of an image or a patch.
 const MAX_SIDE: usize = 1 << 14;
-/// Patches along a side of what becomes one row, at most.
+/// Upper bound of the patches along a side that are merged into one row.
 const MAX_MERGE: usize = 1 << 4;
-/// Layers between two with full attention, at most.
+/// Upper bound of the layers between two layers with full attention.
 const MAX_PATTERN: usize = 1 << 10;
-/// Rows of a table of positions, at most.
+/// Upper bound of the rows of a position table.
 const MAX_PLACES: u64 = 1 << 20;
-/// Values of a frame of a spectrogram, at most.
+/// Upper bound of the values of a spectrogram frame.
 const MAX_BINS: usize = 1 << 8;
 
-/// What is known of a kind of projector before its file is read: the row of its family says it.
+/// A kind of projector, as its row of the table of encoders describes it before a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Projector {
     /// `clip.projector_type`.
     pub name: &'static str,
-    /// The key of how many patches along a side, or frames, become one row, where files say so; without the prefix.
+    /// The key, without prefix, of `merge`, for encoders whose files have it.
     pub merge_key: Option<&'static str>,
-    /// How many become one row where the file does not say.
+    /// Patches along a side, or frames, that are merged into one row, where the file does not say.
     pub merge: usize,
-    /// Patches of an image or a tile, or frames of a sound, at most.
+    /// Upper bound of the patches of an image or a tile, or of the frames of a sound.
     pub rows: MostRows,
-    /// Whether queries and keys are rotated, by the axes of an image.
+    /// Whether queries and keys are rotated by the axes of the image.
     pub is_rotated: bool,
-    /// Whether there are no layers: what becomes one row is read at once, and nothing is rounded to f16.
+    /// Whether the encoder has no layers: it projects merged patches directly, and nothing is rounded to f16.
     pub is_bare: bool,
 }
 
 impl Projector {
-    /// How many patches along a side, or frames, become one row.
+    /// Patches along a side, or frames, that are merged into one row.
     fn merge(&self, keys: &Keys) -> Result<usize> {
         let found = self.merge_key.map(|key| keys.count(key, MAX_MERGE)).transpose()?.flatten();
         Ok(found.unwrap_or(self.merge))
     }
 }
 
-/// How the number of patches is bounded.
+/// The upper bound of the number of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MostRows {
-    /// The image has the size that the file says; so many rows of no patch are added.
+    /// Images have the size that the file says; this many rows without a patch are added.
     OfImage(usize),
-    /// There are so many rows after patches became one.
+    /// An image has at most this many merged rows.
     Merged(usize),
-    /// A tile has so many pixels along a side; an image alone has so many rows after patches became one.
+    /// Tiles are `side` pixels wide; an image without tiles has at most `merged` merged rows.
     OfTile {
-        /// Pixels.
+        /// Pixels along a side of a tile.
         side: usize,
-        /// Rows.
+        /// Merged rows of an image without tiles.
         merged: usize,
     },
-    /// So many.
+    /// This many patches or frames.
     Fixed(usize),
 }
 
-/// The numbers of an encoder that a text model's do not have.
+/// The hyperparameters of an encoder that text models lack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncoderConfig {
-    /// Its kind.
+    /// The kind of projector.
     pub projector: Projector,
-    /// Values of a row that it gives, without those for deeper layers.
+    /// Width of an output row, without the parts for deeper layers of the text model.
     pub width: usize,
-    /// Pixels along a side of the image that it was trained on, or of a tile.
+    /// Pixels along a side of a training image, or of a tile.
     pub image_size: usize,
     /// Pixels along a side of a patch.
     pub patch_size: usize,
-    /// Patches along a side of what becomes one row.
+    /// Patches along a side that are merged into one row.
     pub merge: usize,
-    /// The activation of its feed-forward.
+    /// The activation of the feed-forward.
     pub activation: ActivationKind,
-    /// What each channel's mean is subtracted ...
+    /// Mean of each channel, which is subtracted.
     pub mean: [f32; 3],
-    /// ... and divided by.
+    /// Standard deviation of each channel, which divides.
     pub deviation: [f32; 3],
-    /// Pixels along the longer side before it is cut into tiles, where the file says.
+    /// Pixels along the longer side before an image is cut into tiles, if the file says.
     pub longest_edge: Option<usize>,
-    /// Tiles, at least and at most, where the file says.
+    /// The least and the most tiles, if the file says.
     pub tiles: [Option<usize>; 2],
-    /// All layers but the last of so many attend in windows.
+    /// All layers but the last of each group of this size attend in windows.
     pub window_pattern: Option<usize>,
-    /// Rows of the table of positions; 0 where there is none.
+    /// Rows of the position table; 0 where there is none.
     pub places: usize,
-    /// Whether the tensors of the feed-forward have each other's names, as an old converter wrote them.
+    /// Whether `ffn_up` and `ffn_down` have each other's names, as an old converter wrote them.
     pub is_swapped: bool,
-    /// Layers whose rows become those for deeper layers of the text model.
+    /// DeepStack: layers whose rows are also projected, for deeper layers of the text model.
     pub deep_layers: Vec<usize>,
     /// Width of the feed-forward.
     pub ffn: usize,
-    /// Values of a frame of its spectrogram; 0: it reads images.
+    /// Values of a spectrogram frame; 0 for encoders of images.
     pub bins: usize,
-    /// Widths of the outputs of products of the projector that the metadata does not say, by the name of the tensor.
+    /// Output widths of the projector's matrices, by tensor name, since the metadata lacks them.
     pub widths: Vec<(String, usize)>,
 }
 
 impl EncoderConfig {
-    /// Reads and checks what is there for an encoder.
+    /// Reads and checks the metadata of an encoder.
     pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
         match keys.architecture {
             AUDIO => Self::of_sounds(keys, gguf, projector),
@@ -234,31 +233,31 @@ impl EncoderConfig {
         }
     }
 
-    /// Values of a row that it gives, with those for deeper layers.
+    /// Width of an output row, with the parts for deeper layers.
     pub fn row_width(&self) -> usize {
         self.width * (1 + self.deep_layers.len())
     }
 
-    /// The width of the output of a product of the projector, by the name of its tensor.
+    /// The output width of a matrix of the projector, by its name; 0 for unknown names.
     pub fn width_of(&self, tensor: &str) -> usize {
         self.widths.iter().find(|(name, _)| name == tensor).map_or(0, |(_, width)| *width)
     }
 }
 
 impl ModelConfig {
-    /// Whether it reads patches or frames by convolutions; see [`rounded_kernel`].
+    /// Whether convolution kernels are rounded to f16; see [`rounded_kernel`].
     pub fn rounds_kernels(&self) -> bool {
         self.encoder.as_ref().is_some_and(|encoder| !encoder.projector.is_bare)
     }
 
-    /// Whether it is of the file's other encoder, which reads sounds where this one reads images.
+    /// Whether a tensor belongs to the other encoder of the file, which reads sounds where this one reads images.
     pub(in crate::model) fn is_of_another_encoder(&self, tensor: &str) -> bool {
         let is_sounds = tensor.starts_with("a.") || tensor.starts_with("mm.a.");
         self.encoder.as_ref().is_some_and(|encoder| is_sounds != (encoder.bins > 0))
     }
 }
 
-/// Two keys say which; without them it is the quick GELU.
+/// The activation, from two keys; without them the quick GELU.
 fn activation(keys: &Keys) -> Result<ActivationKind> {
     let is_set = |name: &str| Ok::<_, Error>(keys.metadata.bool(&format!("{CLIP}.{name}"))?.unwrap_or(false));
     match (is_set("use_gelu")?, is_set("use_silu")?) {
@@ -279,7 +278,7 @@ fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
     }
 }
 
-/// Rows of the matrices behind the encoder, and of kernels before it.
+/// Output widths of the projector's matrices and of the kernels before the encoder's layers.
 fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
     let begins = ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode."];
@@ -288,8 +287,8 @@ fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()
 }
 
-/// The bytes of a tensor as they are used: where a model `rounds` kernels of convolutions, they are rounded to f16, as
-/// llama.cpp rounds them.
+/// The bytes of a tensor as they are used: where `rounds` is set, convolution kernels are rounded to f16, as in
+/// llama.cpp.
 pub fn rounded_kernel<'b>(rounds: bool, tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     let is_rounded = rounds && tensor.ty == GgmlType::F32 && is_kernel(&tensor.name);
     if !(is_rounded && tensor.name.contains(".weight")) {
@@ -306,8 +305,8 @@ fn is_kernel(name: &str) -> bool {
     KERNELS.iter().any(|kernel| name.starts_with(kernel)) && !name.contains(".norm.")
 }
 
-/// Kernels of convolutions over patches or frames as matrices, and tables of positions of several axes as one: a row
-/// per output.
+/// Reshapes convolution kernels into matrices with a row per output, and position tables of several axes into one
+/// table.
 pub fn flatten(gguf: &mut Gguf) {
     let is_own = |name: &str| name.starts_with(['v', 'a']) || name == MERGER;
     for tensor in gguf.tensors.iter_mut().filter(|tensor| is_own(&tensor.name) && tensor.dims.len() > 1) {

@@ -4,7 +4,7 @@ use super::{MAX_CONTEXT, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_SSM, PerLayer, S
 use crate::error::{Error, Result};
 use crate::gguf::{Array, Metadata, Value};
 
-/// The keys of one architecture, `{architecture}.{key}`.
+/// The metadata keys of one architecture, `{architecture}.{key}`.
 pub(in crate::model) struct Keys<'a> {
     pub metadata: &'a Metadata,
     pub architecture: &'static str,
@@ -31,7 +31,7 @@ impl Keys<'_> {
         }
     }
 
-    /// As [`Keys::count`], where 0 says that there is none.
+    /// As [`Keys::count`], where 0 means that there is none.
     pub fn count_or_none(&self, key: &str, most: usize) -> Result<Option<usize>> {
         match self.metadata.u64(&self.name(key)) {
             Ok(Some(0)) => Ok(None),
@@ -50,14 +50,14 @@ impl Keys<'_> {
         }
     }
 
-    /// Layers that re-use the keys and values of earlier ones: two have to be left.
+    /// Layers that reuse keys and values of earlier layers. At least two layers have keys and values of their own.
     pub fn shared_kv_layers(&self, layers: usize) -> Result<usize> {
         const KEY: &str = "attention.shared_kv_layers";
         Ok(self.count_or_none(KEY, layers.saturating_sub(2).max(1))?.unwrap_or(0))
     }
 
-    /// One count for all layers, or an array of one for each of `layers` layers, if the key is there. 0 stands for a
-    /// layer without such a part.
+    /// One count for all layers, or an array of one for each of `layers` layers, if the key is there. 0 means that a
+    /// layer lacks the part.
     pub fn per_layer(&self, key: &str, layers: usize, most: usize) -> Result<Option<PerLayer>> {
         let name = self.name(key);
         let in_range = |found: u64| match usize::try_from(found) {
@@ -121,13 +121,13 @@ impl Keys<'_> {
         }
     }
 
-    /// 0 says that no layer has a window.
+    /// The sliding window; 0 means that no layer has one.
     pub fn window(&self) -> Result<Option<usize>> {
         const KEY: &str = "attention.sliding_window";
         self.count_or_none(KEY, MAX_CONTEXT)
     }
 
-    /// A number, or one truth per layer, which may be written as a number.
+    /// A number, or a flag for each layer, which may be written as a number.
     pub fn pattern(&self, key: &str) -> Result<Option<SlidingPattern>> {
         let name = self.name(key);
         if let Some(Value::Array(array)) = self.metadata.get(&name) {
@@ -160,7 +160,7 @@ impl Keys<'_> {
         }
     }
 
-    /// The state-space keys, if the file has the first of them.
+    /// The state-space keys, if the file has a kernel size.
     pub fn ssm(&self) -> Result<Option<Ssm>> {
         let Some(kernel) = self.count("ssm.conv_kernel", MAX_SSM)? else { return Ok(None) };
         Ok(Some(Ssm {
@@ -173,7 +173,7 @@ impl Keys<'_> {
         }))
     }
 
-    /// Which layers have a recurrent state and no KV cache: one truth per layer, or all but the last of every so many.
+    /// Which layers have a recurrent state and no KV cache: a flag for each layer, or all but the last of each group.
     pub fn recurrent_layers(&self) -> Result<Option<SlidingPattern>> {
         match self.pattern("attention.recurrent_layers")? {
             None => Ok(self.count("full_attention_interval", MAX_LAYERS)?.map(SlidingPattern::Every)),
@@ -181,7 +181,7 @@ impl Keys<'_> {
         }
     }
 
-    /// A factor above 0; 0 says that there is none.
+    /// A factor above 0; 0 means that there is none.
     pub fn scale(&self, key: &str) -> Result<Option<f32>> {
         Ok(self.not_negative(key)?.filter(|&scale| scale != 0.0))
     }

@@ -1,32 +1,32 @@
-//! Attention whose keys and values are made of a latent vector.
+//! Multi-head latent attention: keys and values are projections of a latent vector.
 
 use super::{Keys, MAX_HEAD_DIM, MAX_HIDDEN, unsupported};
 use crate::error::{Error, Result};
 
-/// The families that have it.
+/// Architectures with latent attention.
 const FAMILIES: [&str; 2] = ["deepseek2", "minicpm3"];
 
 /// The numbers of multi-head latent attention (DeepSeek-V2, <https://arxiv.org/abs/2405.04434>).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latent {
-    /// Values of the latent vector that queries are made of, if there is one.
+    /// Rank of the latent vector of queries, if there is one.
     pub query_rank: Option<usize>,
-    /// Values of the latent vector that keys and values are made of; even.
+    /// Rank of the latent vector of keys and values; even.
     pub rank: usize,
-    /// Values of a key that are rotated, the same for all heads; even.
+    /// The rotated values of a key, shared by all heads; even.
     pub rope: usize,
-    /// Values of a key, these included.
+    /// Values of a key, with the rotated ones.
     pub key: usize,
-    /// Values of a value.
+    /// Values of a value vector.
     pub value: usize,
-    /// Whether the file has the matrices of keys and values in tensors of their own, those of keys turned around.
+    /// Whether keys and values have separate tensors, with the matrices of keys transposed.
     pub is_split: bool,
-    /// What the logarithm of YaRN's factor is multiplied by in the factor of scores.
+    /// Multiplier of the logarithm of YaRN's factor, in the factor of attention scores.
     pub log_multiplier: f32,
 }
 
 impl Latent {
-    /// Reads and checks the keys; `share` are the values of the residual stream for each head.
+    /// Reads and checks the keys; `share` is the width of the residual stream divided by the heads.
     pub(super) fn from_keys(keys: &Keys, share: usize) -> Result<Option<Self>> {
         const ROPE: &str = "rope.dimension_count";
         if !FAMILIES.contains(&keys.architecture) {
@@ -59,7 +59,7 @@ impl Latent {
         Ok(Some(Self { query_rank, rank, rope, key, value, is_split, log_multiplier }))
     }
 
-    /// Values of the one key that all heads share: the latent vector, then what is rotated.
+    /// Width of the key that all heads share: the latent vector, then the rotated values.
     pub fn width(&self) -> usize {
         self.rank + self.rope
     }

@@ -1,15 +1,15 @@
-//! What differs from layer to layer, and how often the layers run.
+//! Numbers that differ from layer to layer, and how often the layers run.
 
 use super::{Keys, MAX_LAYERS};
 use crate::error::{Error, Result};
 use crate::model::Xielu;
 
-/// How often the layers run. Each time has a KV cache of its own.
+/// How often the stack of layers runs. Each run has its own KV cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loops {
-    /// At least 1.
+    /// The number of runs, at least 1.
     pub count: usize,
-    /// Whether the norm before the head stands between one time and the next, too.
+    /// Whether the final norm is also applied between two runs.
     pub normed: bool,
 }
 
@@ -22,7 +22,7 @@ impl Loops {
     }
 }
 
-/// The activation of each layer by `xielu.*`, keys without an architecture; none where the file has no such keys.
+/// The xIELU activation of each layer, from keys without an architecture's prefix; empty where the file has none.
 ///
 /// # Errors
 /// `bad_file` where one of the keys is missing or has another count, and for numbers that are not finite.
@@ -38,7 +38,7 @@ pub(super) fn xielu(keys: &Keys, layers: usize) -> Result<Vec<Xielu>> {
             Ok(None) => return Err(Error::bad_file(format!("metadata `{name}` is missing"))),
             Err(_) => metadata.f32s(name)?.unwrap_or_default(),
         };
-        // Files count the layers that predict further tokens, too.
+        // Files also count the blocks for multi-token prediction.
         if found.len() < layers || found.iter().any(|x| !x.is_finite()) {
             let message = format!("metadata `{name}`: expected {layers} finite numbers, found {} numbers", found.len());
             return Err(Error::bad_file(message));

@@ -32,8 +32,8 @@ use super::roles::HEAD;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::Gguf;
 
-// The most that is believed. Far above any model that fits a browser, far below what overflows 32-bit sizes when
-// multiplied.
+// Upper bounds of what a file may say. Far above any model that fits a browser, far below what overflows 32-bit sizes
+// when multiplied.
 const MAX_LAYERS: usize = 1000;
 const MAX_HIDDEN: usize = 1 << 17;
 const MAX_FFN: usize = 1 << 19;
@@ -45,50 +45,50 @@ pub(in crate::model) const MAX_DEEP_ROWS: usize = 8;
 const MAX_CONTEXT: usize = 1 << 27;
 const MAX_VOCAB: usize = 1 << 24;
 
-/// What is known of an architecture before its file is read.
+/// An architecture, as the table of families describes it before a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Architecture {
     /// `general.architecture`, and the prefix of its metadata keys.
     pub name: &'static str,
-    /// Whether it makes vectors of texts.
+    /// Whether the architecture makes embeddings.
     pub embeds: Embeds,
-    /// How heads share out their pairs among the axes of a position, where they do.
+    /// How the pairs of a head are divided among the axes of a position, for multi-axis RoPE.
     pub axes: Option<Axes>,
-    /// Of an encoder, which reads no text: its kind.
+    /// The kind of projector, for encoders of images and sounds.
     pub projector: Option<Projector>,
 }
 
-/// How heads share out their pairs among positions in time, height and width.
+/// How the RoPE pairs of a head are divided among positions in time, height and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axes {
     /// A section of pairs for each axis.
     InSections,
-    /// By turns.
+    /// Pair by pair, the axes take turns.
     ByTurns,
 }
 
 /// In which layers rows of an image see each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WholeImages {
-    /// In none: they see those before them.
+    /// In no layer: a row sees only rows before it.
     Never,
-    /// In those with a sliding window.
+    /// In layers with a sliding window.
     InWindows,
-    /// In all.
+    /// In all layers.
     Always,
 }
 
 /// Which layers have a sliding window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlidingPattern {
-    /// All but the last of every so many; 0: all layers.
+    /// All layers but the last of each group of this size; 0: all layers.
     Every(usize),
-    /// Layer by layer.
+    /// A flag for each layer.
     Layers(Vec<bool>),
 }
 
 impl SlidingPattern {
-    /// Whether this layer has the window.
+    /// Whether this layer has a sliding window.
     pub fn slides(&self, layer: usize) -> bool {
         match self {
             Self::Every(0) => true,
@@ -98,17 +98,17 @@ impl SlidingPattern {
     }
 }
 
-/// A count that may differ from layer to layer; 0 for a layer without such a part.
+/// A count that may differ from layer to layer; 0 where the layer lacks the part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PerLayer {
-    /// The same for all.
+    /// The same count for all layers.
     All(usize),
-    /// Layer by layer.
+    /// A count for each layer.
     Each(Vec<usize>),
 }
 
 impl PerLayer {
-    /// That of a layer.
+    /// The count of a layer.
     pub fn of(&self, layer: usize) -> usize {
         match self {
             Self::All(count) => *count,
@@ -116,7 +116,7 @@ impl PerLayer {
         }
     }
 
-    /// The largest.
+    /// The largest count of any layer.
     pub fn max(&self) -> usize {
         match self {
             Self::All(count) => *count,
@@ -125,24 +125,24 @@ impl PerLayer {
     }
 }
 
-/// The numbers of state-space layers, and of those whose files borrow their keys.
+/// The numbers of state-space layers, and of layers of other kinds that use the same metadata keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ssm {
-    /// Tokens that a result of the convolution depends on, its own included.
+    /// Kernel size of the causal convolution, in tokens.
     pub kernel: usize,
-    /// Values of all heads.
+    /// Inner width: values of all heads together.
     pub inner: usize,
-    /// Values of the state for each of them; of a delta rule, values of a head.
+    /// State size of each inner value; for a delta rule, the head size.
     pub state: usize,
-    /// Heads, each with a decay of its own; of Mamba's first form, values that time steps are made of.
+    /// Heads, each with its own decay; in Mamba 1, the rank of the time steps.
     pub heads: usize,
-    /// B and C, or q and k of a delta rule, have so many heads.
+    /// Heads of B and C, or of q and k for a delta rule.
     pub groups: usize,
     /// Whether time steps, B and C go through RMS norms without weights.
     pub bare_norms: bool,
 }
 
-/// The numbers of a model.
+/// The hyperparameters of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
     /// `general.architecture`: the name of its family's row, and the prefix of its metadata keys.
@@ -151,49 +151,48 @@ pub struct ModelConfig {
     pub name: Option<String>,
     /// A label such as `Q4_K_M`, from `general.file_type`, or else the type of most of the weights.
     pub quantization: &'static str,
-    /// The number of weights in the file's tensors.
+    /// The number of weights in all tensors of the file.
     pub parameters: u64,
-    /// Decoder layers, without those at the end that only predict further tokens.
+    /// Decoder layers, without the blocks for multi-token prediction at the end.
     pub layers: usize,
-    /// Whether the block behind the layers, which predicts the token after the next, is of use. Families that have it
-    /// make it [`Program::next`](super::program::Program::next).
+    /// Whether the file has a block for multi-token prediction that is used. Families that support it make it
+    /// [`Program::next`](super::program::Program::next).
     pub predicts_next: bool,
-    /// How often the layers run, one time after the other.
+    /// How often the whole stack of layers runs.
     pub loops: Loops,
     /// Width of the residual stream.
     pub hidden: usize,
     /// Width inside the feed-forward.
     pub ffn: PerLayer,
-    /// Of models with experts.
+    /// The experts, in mixture-of-experts models.
     pub experts: ExpertConfig,
-    /// Query heads, a multiple of `kv_heads` in layers that have these.
+    /// Query heads; a multiple of `kv_heads` in layers with attention.
     pub heads: PerLayer,
     /// Key and value heads; 0 in layers without attention.
     pub kv_heads: PerLayer,
-    /// Elements per head; even. 0 where no layer has heads.
+    /// Elements per head, an even number; 0 where no layer has heads.
     pub head_dim: usize,
-    /// Attention whose keys and values are made of a latent vector, if the family has it: there is one kv head, whose
-    /// elements are these of `head_dim`.
+    /// Multi-head latent attention, in families that have it: then there is one KV head, and `head_dim` is its width.
     pub latent: Option<Latent>,
-    /// How many elements of each head are rotated, from the first; even, at most `head_dim`.
+    /// How many elements of each head are rotated, from the first on; even, at most `head_dim`.
     pub rope_dims: usize,
     /// The base of the rotary frequencies: pair `i` turns by `theta^(-2i / rope_dims)` per position.
     pub rope_theta: f32,
     /// How rotations are scaled.
     pub rope_scaling: RopeScaling,
-    /// Which pairs turn by which axis of a position, where positions have several.
+    /// Which pairs turn by which axis, where positions have several axes.
     pub rope_sections: Option<RopeSections>,
-    /// The context of the first training, before it was extended.
+    /// The context length of the original training, before RoPE scaling.
     pub original_context: usize,
     /// Whether the file says that nothing is rotated: `rope.scaling.finetuned` is false.
     pub rope_unused: bool,
     /// The base of the rotary frequencies on layers with a sliding window, if the file has one of its own.
     pub rope_theta_sliding: Option<f32>,
-    /// Elements per head of layers with a sliding window; those of the others unless the file says.
+    /// Elements per head in layers with a sliding window; `head_dim` unless the file says otherwise.
     pub head_dim_sliding: usize,
-    /// How many of these are rotated.
+    /// How many of `head_dim_sliding` are rotated.
     pub rope_dims_sliding: usize,
-    /// Layers at the end that re-use the keys and values of earlier ones.
+    /// The number of last layers that reuse keys and values of earlier layers.
     pub shared_kv_layers: usize,
     /// Values per token and layer of an embedding per layer, if there is one.
     pub per_layer_embedding: Option<usize>,
@@ -209,58 +208,58 @@ pub struct ModelConfig {
     pub wkv: Option<Wkv>,
     /// Which layers have a recurrent state and no KV cache, if the file says.
     pub recurrent_layers: Option<SlidingPattern>,
-    /// What the file multiplies products of queries and keys by, instead of 1 / √head_dim.
+    /// The factor of attention scores, where it is not 1 / √head_dim.
     pub attention_scale: Option<f32>,
     /// Queries at position p are multiplied by `1 + this · ln(⌊p / original context⌋ + 1)`.
     pub attention_temperature: Option<f32>,
-    /// What embeddings are multiplied by.
+    /// The factor of embeddings.
     pub embedding_scale: Option<f32>,
-    /// What is multiplied with all that is added to the residual stream.
+    /// The factor of everything that is added to the residual stream.
     pub residual_scale: Option<f32>,
-    /// What logits are divided by.
+    /// The divisor of logits.
     pub logit_scale: Option<f32>,
     /// Attention scores `s` become `cap · tanh(s / cap)`.
     pub attention_soft_cap: Option<f32>,
     /// Logits `l` become `cap · tanh(l / cap)`.
     pub final_soft_cap: Option<f32>,
-    /// Queries, keys and values are clamped to ± this.
+    /// Queries, keys and values are clamped to this absolute value.
     pub clamp_qkv: Option<f32>,
     /// The bias of ALiBi, if the file says.
     pub alibi: Option<f32>,
     /// Whether `ffn_up` has the rows of gate and up.
     pub wide_up: bool,
-    /// Whether attention and feed-forward stand side by side, if the file says.
+    /// Whether attention and feed-forward run in parallel from one input, if the file says.
     pub parallel_residual: Option<bool>,
     /// The activation of each layer, where the file has its numbers.
     pub xielu: Vec<Xielu>,
-    /// What RMS norms add to the mean of the squares.
+    /// Epsilon of RMS norms.
     pub norm_eps: f32,
-    /// What layer norms add to the variance.
+    /// Epsilon of layer norms.
     pub layer_norm_eps: f32,
     /// Tokens that a gated convolution sees, if the model has such layers.
     pub short_conv_kernel: Option<usize>,
-    /// The longest context the model was trained for, in tokens.
+    /// The longest context that the model was trained for, in tokens.
     pub context_length: usize,
     /// Rows of the embedding table and of the head, and tokens of the tokenizer.
     pub vocab: usize,
     /// Whether the embedding table is also the head.
     pub tied: bool,
-    /// Layers after which rows of an image add more of themselves to the residual stream, from the first on.
+    /// DeepStack: the number of first layers after which rows of an image are added to the residual stream again.
     pub deep_rows: usize,
-    /// What it gives for a text as a whole.
+    /// Pooling, for embedders and rerankers.
     pub embedder: EmbedderConfig,
-    /// What an encoder has besides.
+    /// The further numbers of an encoder of images or sounds.
     pub encoder: Option<EncoderConfig>,
     /// The names of the file's tensors: some families have more than one form.
     pub tensor_names: HashSet<String>,
     /// [`Gguf::digest`]: which model it is.
     pub digest: u64,
-    /// What the file asks for and is not done, for people.
+    /// Warnings for users: what the file asks for and is not done.
     pub notes: Vec<String>,
 }
 
 impl ModelConfig {
-    /// Reads and checks the numbers of a model of this architecture; see [`super::config()`].
+    /// Reads and checks the metadata of a model of this architecture; see [`super::config()`].
     pub(super) fn from_gguf(gguf: &Gguf, architecture: Architecture) -> Result<Self> {
         let metadata = &gguf.metadata;
         let keys = Keys { metadata, architecture: architecture.name };
@@ -294,7 +293,7 @@ impl ModelConfig {
             None => None,
         };
         let experts = ExpertConfig::from_keys(&keys, layers)?;
-        // Experts may have a key of their own.
+        // Experts may have their own key.
         let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
         let ffn = match &encoder {
             Some(encoder) => Some(PerLayer::All(encoder.ffn)),

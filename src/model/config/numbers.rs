@@ -1,4 +1,4 @@
-//! Numbers of a model that follow from several keys, or from its tensors.
+//! Hyperparameters that follow from several keys, or from the tensors.
 
 use super::{Keys, MAX_HEAD_DIM, MAX_HEADS, MAX_VOCAB, PerLayer, unsupported};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::formats::file_type_label;
 use crate::gguf::{GgmlType, Metadata, TensorInfo};
 use crate::model::roles::{EMBEDDING, HEAD};
 
-/// The blocks but those for the prediction of further tokens, which are the last ones.
+/// The number of blocks without the last ones, which are for multi-token prediction.
 pub(super) fn trunk_layers(keys: &Keys, blocks: usize) -> Result<usize> {
     let name = keys.name("nextn_predict_layers");
     match keys.metadata.u64(&name)?.unwrap_or(0) {
@@ -16,7 +16,7 @@ pub(super) fn trunk_layers(keys: &Keys, blocks: usize) -> Result<usize> {
     }
 }
 
-/// Query heads, and key and value heads: as many where the file does not say.
+/// Query heads and KV heads, which are as many as query heads where the file does not say.
 pub(super) fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> {
     const HEADS: &str = "attention.head_count";
     let heads = keys.per_layer(HEADS, layers, MAX_HEADS)?.ok_or_else(|| keys.missing(HEADS))?;
@@ -32,8 +32,8 @@ pub(super) fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> 
     Ok((heads, kv_heads))
 }
 
-/// `attention.key_length`, or an equal share of the residual stream for every head; 0 where no layer has heads,
-/// whatever converters write there.
+/// `attention.key_length`, or the residual stream divided by the heads; 0 where no layer has heads, even if the file
+/// has the key.
 pub(super) fn head_dim(keys: &Keys, hidden: usize, heads: usize, is_encoder: bool) -> Result<usize> {
     if heads == 0 {
         return Ok(0);

@@ -1,26 +1,26 @@
-//! The keys that scale a rotary embedding for contexts longer than those of the first training.
+//! RoPE scaling: the keys that extend rotary embeddings to contexts longer than those of the original training.
 
 use super::keys::Keys;
 use super::{MAX_CONTEXT, unsupported};
 use crate::error::Result;
 
-/// How the rotations of a model are scaled.
+/// How RoPE is scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RopeScaling {
-    /// What positions are multiplied by: 1 / the factor by which the context grew.
+    /// The factor of positions: 1 / the factor by which the context grew.
     pub scale: f32,
-    /// Which pairs are scaled so; `None`: all.
+    /// YaRN's ramp, which scales only some pairs; `None`: all pairs are scaled.
     pub yarn: Option<YarnRamp>,
-    /// What cosines and sines are multiplied by.
+    /// The factor of cosines and sines.
     pub magnitude: f32,
 }
 
 impl RopeScaling {
-    /// Rotations as in the first training.
+    /// Rotations as in the original training.
     pub const NONE: Self = Self { scale: 1.0, yarn: None, magnitude: 1.0 };
 
-    /// The same where positions are not scaled, as in layers with a window. Of the factor of cosines and sines that is
-    /// without YaRN's own, 0.1 · ln(factor) + 1.
+    /// Without scaled positions, as in layers with a window. YaRN's own 0.1 · ln(factor) + 1 is divided out of the
+    /// magnitude.
     pub fn unscaled(self) -> Self {
         let own = if self.yarn.is_some() { 1.0 - 0.1 * self.scale.ln() } else { 1.0 };
         Self { magnitude: self.magnitude / own, ..Self::NONE }
@@ -37,9 +37,9 @@ impl RopeScaling {
             Some("yarn") => {
                 let scale = scale(keys)?;
                 let own = yarn_magnitude(keys, scale)?;
-                // By itself, or on top of YaRN's own.
+                // Either the whole factor, or relative to YaRN's own.
                 agrees(keys, "rope.scaling.yarn_attn_factor", [own, 1.0])?;
-                // Below 0: not set.
+                // A number below 0 means that it is not set.
                 agrees(keys, "rope.scaling.yarn_ext_factor", [1.0, -1.0])?;
                 let magnitude = magnitude * own;
                 Ok(Self { scale, yarn: Some(YarnRamp::from_keys(keys, original_context)?), magnitude })
@@ -59,11 +59,11 @@ impl RopeScaling {
 /// original context wholly, those with many not at all, those between in part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct YarnRamp {
-    /// The context of the first training, in tokens.
+    /// The context of the original training, in tokens.
     pub original_context: usize,
-    /// Turns over the original context from which on a pair keeps its frequency.
+    /// A pair with at least this many turns over the original context keeps its frequency.
     pub beta_fast: f32,
-    /// Turns up to which a pair is scaled.
+    /// A pair with at most this many turns is scaled fully.
     pub beta_slow: f32,
 }
 
@@ -77,7 +77,7 @@ impl YarnRamp {
     }
 }
 
-/// The base of the rotary frequencies in files that do not say: that of the first Llama.
+/// The base of the rotary frequencies in files without the key, as in the first Llama.
 const DEFAULT_THETA: f32 = 10_000.0;
 
 /// The base of the rotary frequencies: `rope.freq_base`, in Hunyuan times `rope.scaling.alpha` to the power
@@ -89,39 +89,39 @@ pub(super) fn theta(keys: &Keys, head_dim: usize) -> Result<f32> {
     Ok(alpha.map_or(base, |alpha| base * alpha.powf(head_dim as f32 / (head_dim - 2) as f32)))
 }
 
-/// Whether nothing is rotated: `rope.scaling.finetuned` says so in these families, and nothing in others.
+/// Whether nothing is rotated: in these families `rope.scaling.finetuned` says so; other families ignore the key.
 pub(super) fn is_unused(keys: &Keys) -> Result<bool> {
     const FAMILIES: [&str; 2] = ["granite", "granitehybrid"];
     let is_used = keys.metadata.bool(&keys.name("rope.scaling.finetuned"))?;
     Ok(FAMILIES.contains(&keys.architecture) && is_used == Some(false))
 }
 
-/// The context of the first training, where the file says another than `context`.
+/// The context of the original training, where the file has another than `context`.
 pub(super) fn original_context(keys: &Keys, context: usize) -> Result<usize> {
     Ok(keys.count("rope.scaling.original_context_length", MAX_CONTEXT)?.unwrap_or(context))
 }
 
-/// What positions are multiplied by.
+/// The factor of positions.
 fn scale(keys: &Keys) -> Result<f32> {
-    // The second is the name of the key in files from before scaling types. 0 says that there is none.
+    // `rope.scale_linear` is the key's name in files from before scaling types. 0 means none.
     let factor = keys.not_negative("rope.scaling.factor")?;
     let factor = factor.map_or_else(|| keys.not_negative("rope.scale_linear"), |factor| Ok(Some(factor)))?;
     Ok(factor.filter(|&factor| factor != 0.0).map_or(1.0, f32::recip))
 }
 
-/// YaRN's 0.1 · ln(factor) + 1, over the same with another multiplier for models that divide it out again.
+/// YaRN's 0.1 · ln(factor) + 1, divided by the same with `yarn_log_multiplier` in models that have it.
 fn yarn_magnitude(keys: &Keys, scale: f32) -> Result<f32> {
     let of = |multiplier: f32| 1.0 + 0.1 * multiplier * scale.recip().max(1.0).ln();
     let divisor = keys.not_negative("rope.scaling.yarn_log_multiplier")?.unwrap_or(0.0);
     if keys.architecture == "deepseek2" && divisor != 0.0 {
-        // There it is a factor of scores.
+        // DeepSeek 2 applies it to attention scores instead.
         return Ok(1.0);
     }
     Ok(of(1.0) / if divisor == 0.0 { 1.0 } else { of(divisor) })
 }
 
-/// Whether a key that converters copy from a model's configuration says what is computed anyway: llama.cpp reads these
-/// for none of the families here, and converters do not tell what they mean.
+/// Checks that a key which converters copy from a model's configuration has the value that is computed anyway.
+/// llama.cpp does not read these keys for the families here.
 ///
 /// # Errors
 /// `unsupported_architecture` for any other number.
@@ -137,13 +137,14 @@ fn agrees(keys: &Keys, key: &str, expected: [f32; 2]) -> Result<()> {
     }
 }
 
-/// Which pairs of a head turn by which axis of a position (M-RoPE, Wang et al. 2024,
+/// Which pairs of a head turn by which axis of a position (multi-axis RoPE: M-RoPE, Wang et al. 2024,
 /// <https://arxiv.org/abs/2409.12191>): `rope.dimension_sections`. In text all axes are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RopeSections {
-    /// Pairs that turn by time, height, width, and by nothing.
+    /// Numbers of pairs that turn by time, height, width, and not at all.
     pub pairs: [usize; 4],
-    /// Whether the axes take turns from pair to pair; otherwise section follows section, over and over.
+    /// Whether the axes take turns from pair to pair; otherwise each axis has a section of neighbours, and the sections
+    /// repeat.
     pub by_turns: bool,
 }
 
@@ -160,7 +161,7 @@ impl RopeSections {
     }
 }
 
-/// The sections of a model's pairs, where the file has any. One after the other, none with a pair are as good as none.
+/// The sections, if the file has any. Consecutive sections that are all empty count as none.
 ///
 /// # Errors
 /// `unsupported_architecture` where no pair is in a section.

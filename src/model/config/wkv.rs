@@ -3,27 +3,27 @@
 use super::{Keys, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS};
 use crate::error::Result;
 
-/// Those with RWKV's time mixing in the place of attention.
+/// Architectures with RWKV's time mixing instead of attention.
 const ARCHITECTURES: [&str; 4] = ["rwkv6", "rwkv7", "arwkv7", "rwkv6qwen2"];
 
-/// The numbers of RWKV's layers; 0 where the file has none.
+/// The numbers of RWKV's layers; 0 where the file lacks a key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wkv {
     /// Values of a head.
     pub head_dim: usize,
-    /// Heads of k and v, where they are fewer than those of r.
+    /// Heads of k and v, if fewer than heads of r.
     pub kv_heads: usize,
-    /// Rank of the product that gives decays.
+    /// Rank of the low-rank product for decays.
     pub decay: usize,
-    /// Rank of the product that gives in-context learning rates.
+    /// Rank of the low-rank product for in-context learning rates.
     pub learning_rate: usize,
-    /// Rank of the product that says how far values go to those of the first layer.
+    /// Rank of the low-rank product for the mix of values with the first layer's values.
     pub value_mix: usize,
-    /// Rank of the product that gives gates.
+    /// Rank of the low-rank product for gates.
     pub gate: usize,
-    /// Rank of each of RWKV-6's products that give shares of the token before.
+    /// Rank of RWKV-6's low-rank products for the token shift.
     pub shift: usize,
-    /// After so many layers the residual stream is halved.
+    /// The residual stream is halved after every group of this many layers.
     pub halve_every: usize,
 }
 
