@@ -1,4 +1,4 @@
-//! Sounds for Qwen3-ASR: chunks of a second, each of which three convolutions over frames and bins see by itself.
+//! Sounds for Qwen3-ASR: three convolutions over frames and bins run on chunks of one second, each chunk by itself.
 
 use crate::mel::Mel;
 use crate::sound::{Fold, NOTHING, Piece};
@@ -8,17 +8,17 @@ use crate::tables::{Taps, round_f16};
 const CHUNK: usize = 100;
 /// Frames that the layers see at once.
 const WINDOW: usize = 800;
-/// Values along a side of what a convolution reads.
+/// Side of a convolution kernel.
 const SIDE: usize = 3;
-/// Convolutions, each of which leaves every second frame and every second bin.
+/// Convolutions, each with a stride of 2 over frames and bins.
 const CONVOLUTIONS: usize = 3;
 
-/// Pieces of so many frames.
+/// The number of pieces of a sound with this number of frames.
 pub fn pieces(frames: usize) -> usize {
     frames.div_ceil(WINDOW)
 }
 
-/// Rows of a prompt that become of so many frames.
+/// The number of prompt rows of a sound with this number of frames.
 pub fn outputs(frames: usize) -> usize {
     frames.div_ceil(CHUNK) * rows_of_chunk()
 }
@@ -27,7 +27,7 @@ fn rows_of_chunk() -> usize {
     (0..CONVOLUTIONS).fold(CHUNK, |frames, _| frames.div_ceil(2))
 }
 
-/// Up to eight seconds; the last chunk is filled up with zeros.
+/// A piece of up to eight seconds, whose last chunk is padded with zeros.
 pub fn piece(mel: &Mel, number: usize) -> Piece {
     let first = number * WINDOW;
     let frames = mel.frames().saturating_sub(first).min(WINDOW);
@@ -47,30 +47,30 @@ pub fn piece(mel: &Mel, number: usize) -> Piece {
     }
 }
 
-/// The order of the values of a kernel.
+/// The order of the values of a convolution kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Of each bin frame by frame.
+    /// Bin by bin, each with its frames in order.
     BinByBin,
-    /// Of each frame bin by bin.
+    /// Frame by frame, each with its bins in order.
     FrameByFrame,
 }
 
-/// What a convolution reads: a row for each chunk, frame and bin.
+/// The input of a convolution: a row for each chunk, frame and bin.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid {
-    /// Chunks, each of which is by itself.
+    /// Chunks, which the convolution treats separately.
     pub chunks: usize,
     /// Frames of a chunk.
     pub frames: usize,
     /// Values of a frame.
     pub bins: usize,
-    /// Of the kernel.
+    /// Order of the kernel's values.
     pub order: Order,
 }
 
 impl Grid {
-    /// What the next convolution reads.
+    /// The input of the next convolution.
     pub fn halved(self) -> Self {
         Self { frames: self.frames.div_ceil(2), bins: self.bins.div_ceil(2), ..self }
     }
@@ -79,7 +79,7 @@ impl Grid {
         self.chunks * self.frames * self.bins
     }
 
-    /// What the first convolution reads: values of the spectrogram from frame `first` on, zeros after `frames` of them.
+    /// The input of the first convolution: the spectrogram from frame `first` on, with zeros after `frames` frames.
     pub fn patches(self, mel: &Mel, first: usize, frames: usize) -> Vec<f32> {
         let end = frames * self.bins;
         let value = |row: u32| match row as usize {
@@ -89,7 +89,7 @@ impl Grid {
         self.taps().into_iter().map(value).collect()
     }
 
-    /// What the other convolutions read of the one before, and what stands side by side behind the last.
+    /// The gathers between convolutions, and the one behind the last, which concatenates bins.
     pub fn folds(mut self, convolutions: usize) -> Vec<Fold> {
         let mut folds = Vec::new();
         for number in 1..=convolutions {
@@ -100,7 +100,7 @@ impl Grid {
         folds
     }
 
-    /// The rows that each result of a convolution over these is made of; nothing outside of a chunk.
+    /// The input rows of each result of a convolution, with [`NOTHING`] outside of a chunk.
     fn taps(self) -> Vec<u32> {
         let next = self.halved();
         let mut taps = Vec::with_capacity(next.rows() * SIDE * SIDE);
@@ -112,7 +112,7 @@ impl Grid {
                     Order::BinByBin => [at % SIDE, at / SIDE],
                     Order::FrameByFrame => [at / SIDE, at % SIDE],
                 };
-                // One more than the frame and the bin: 0 is before the first.
+                // Indices plus one: 0 is before the first frame or bin.
                 let [frame, bin] = [2 * frame + of_frame, 2 * bin + of_bin];
                 let is_inside = (1..=self.frames).contains(&frame) && (1..=self.bins).contains(&bin);
                 taps.push(match is_inside {

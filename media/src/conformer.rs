@@ -1,32 +1,31 @@
-//! Sounds for Gemma 4: 30 seconds at a time, which two convolutions over frames and bins see before the layers.
+//! Sounds for Gemma 4: pieces of 30 seconds, which go through two convolutions over frames and bins before the layers.
 
 use crate::chunks::{Grid, Order};
 use crate::mel::{HOP, Mel, RATE, WINDOW_OF_GEMMA};
 use crate::sound::Piece;
 
-/// Samples that become one piece.
+/// Samples of one piece.
 pub const SAMPLES: usize = 30 * RATE;
-/// Convolutions, each of which leaves every second frame and every second bin.
+/// Convolutions, each with a stride of 2 over frames and bins.
 const CONVOLUTIONS: usize = 2;
 /// Rows that a row of the layers sees, its own included.
 const SPAN: usize = 12;
-/// Of sines and cosines of distances.
+/// The longest period of the sines and cosines of distances.
 const LONGEST: f64 = 10_000.0;
 
-/// Frames of a piece of so many samples: half a window of silence is in front of it.
+/// Frames of a piece with this number of samples, with half a window of silence in front of it.
 pub fn frames(samples: usize) -> usize {
     samples.saturating_sub(WINDOW_OF_GEMMA / 2 + 1) / HOP + 1
 }
 
-/// Rows of a prompt that become of so many samples.
+/// The number of prompt rows of a sound with this number of samples.
 pub fn outputs(samples: usize) -> usize {
     let of = |samples: usize| frames(samples).div_ceil(4);
     let rest = samples % SAMPLES;
     samples / SAMPLES * of(SAMPLES) + if rest > 0 { of(rest) } else { 0 }
 }
 
-/// A piece of a sound, whose spectrogram has the frames of the pieces one after the other. `hidden`: values of a row of
-/// the layers.
+/// A piece of a sound. `mel` holds the frames of all pieces one after the other; `hidden` is the width of the layers.
 pub fn piece(mel: &Mel, number: usize, hidden: usize) -> Piece {
     let first = number * frames(SAMPLES);
     let frames = mel.frames().saturating_sub(first).min(frames(SAMPLES));
@@ -42,7 +41,7 @@ pub fn piece(mel: &Mel, number: usize, hidden: usize) -> Piece {
     }
 }
 
-/// Sines and then cosines of the distances that a row sees, one after the other from 0 on, as rows of the layers.
+/// The embeddings of the distances 0, 1, …, `SPAN` − 1 as rows of the layers' width: sines, then cosines.
 fn distances(rows: usize, hidden: usize) -> Vec<f32> {
     let count = hidden / 2;
     let step = LONGEST.ln() / count.saturating_sub(1).max(1) as f64;

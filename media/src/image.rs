@@ -4,9 +4,9 @@ use crate::resample::{Filter, resize};
 use crate::sizes::Size;
 use crate::steps::Meter;
 
-/// Pixels along a side, at most ...
+/// Upper bound of the pixels along a side ...
 const MAX_SIDE: u32 = 1 << 15;
-/// ... and in all.
+/// ... and of all pixels.
 const MAX_PIXELS: u64 = 1 << 26;
 
 /// An image.
@@ -18,7 +18,7 @@ pub struct Image {
     pub rgb: Vec<u8>,
 }
 
-/// Whether an image of this size is taken.
+/// Checks that an image is neither empty nor too large.
 ///
 /// # Errors
 /// A message with both numbers.
@@ -34,10 +34,10 @@ pub fn check_size(width: u32, height: u32) -> Result<(), String> {
 }
 
 impl Image {
-    /// Of pixels with a fourth byte each, which is left out.
+    /// Makes an image from RGBA pixels; alpha is dropped.
     ///
     /// # Errors
-    /// A message for a size that is not taken, and for another number of bytes.
+    /// A message for a size out of range, and for a wrong number of bytes.
     pub async fn of_rgba(width: u32, height: u32, rgba: Vec<u8>) -> Result<Self, String> {
         check_size(width, height)?;
         let expected = width as usize * height as usize * 4;
@@ -55,12 +55,12 @@ impl Image {
         Ok(Self { size: Size { width: width as usize, height: height as usize }, rgb })
     }
 
-    /// The image in this size, whatever its shape was.
+    /// The image stretched to this size.
     pub async fn stretched(&self, size: Size, filter: Filter) -> Self {
         Self { size, rgb: resize(&self.rgb, self.size, size, filter).await }
     }
 
-    /// As large as fits this size, in the middle of black.
+    /// The image scaled to fit this size, centred on black.
     pub async fn fitted(&self, size: Size, filter: Filter) -> Self {
         if self.size == size {
             return self.clone();
@@ -79,7 +79,7 @@ impl Image {
         Self { size, rgb }
     }
 
-    /// A part of it, which lies inside.
+    /// The part of this size at `[x, y]`, which lies inside the image.
     pub fn cut(&self, [x, y]: [usize; 2], size: Size) -> Self {
         let row = |line: usize| ((y + line) * self.size.width + x) * 3;
         let rgb = (0..size.height).flat_map(|line| &self.rgb[row(line)..row(line) + size.width * 3]).copied().collect();

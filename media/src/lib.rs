@@ -1,7 +1,7 @@
-//! Images and sounds on their way to an encoder: from pixels or samples to the patches and tables that its program
+//! Prepares images and sounds for encoders: from pixels or samples to the patches and tables that an encoder's program
 //! reads.
 //!
-//! Sizes, tiles, filters and spectrograms are those of llama.cpp's `mtmd`, which resizes as Pillow does.
+//! Sizes, tiles, filters and spectrograms equal those of llama.cpp's `mtmd`, which resizes as Pillow does.
 
 pub mod chunks;
 pub mod conformer;

@@ -7,33 +7,34 @@ use std::ops::Range;
 use crate::conformer;
 use crate::transform::Transform;
 
-/// Samples of a second.
+/// Sample rate in Hz.
 pub const RATE: usize = 16_000;
-/// Samples of a window, which its transform has, too.
+/// Samples of a window, and of its Fourier transform.
 const WINDOW: usize = 400;
-/// Samples of a window of Gemma 4, and of its transform.
+/// Samples of Gemma 4's windows; the transform is padded to `TRANSFORM_OF_GEMMA`.
 pub const WINDOW_OF_GEMMA: usize = 320;
 const TRANSFORM_OF_GEMMA: usize = 512;
-/// Of Gemma 4 what is less than this counts as this.
+/// Lower bound of Gemma 4's magnitudes.
 const FLOOR_OF_GEMMA: f64 = 1e-3;
-/// Samples from one window to the next.
+/// Hop size in samples.
 pub const HOP: usize = 160;
 /// Frequencies of a window.
 const FREQUENCIES: usize = WINDOW / 2 + 1;
-/// What is less than this counts as this.
+/// Lower bound of Whisper's powers.
 const FLOOR: f64 = 5.960_464_477_539_063e-8;
 
-/// What is in front of a sound and behind it. In front half a window is mirrored.
+/// Padding behind a sound. In front of it, half a window is mirrored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// Silence behind it.
+    /// Silence.
     Silent,
-    /// Half a window mirrored behind it, too.
+    /// Half a window, mirrored.
     Mirrored,
 }
 
 impl Ends {
-    /// Frames of so many samples: as many as have any of them, or whose middle is among them or right behind.
+    /// The number of frames of a sound: with silence, frames that contain any sample; mirrored, frames whose middle is
+    /// a sample or the one right behind the last.
     pub fn frames(self, samples: usize) -> usize {
         match self {
             Self::Silent => (samples.max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP),
@@ -49,41 +50,41 @@ pub struct Mel {
     pub bins: usize,
     /// `[frames, bins]`
     pub values: Vec<f32>,
-    /// What a frame of silence has in each bin.
+    /// The value of silence.
     pub silence: f32,
 }
 
 impl Mel {
-    /// How many frames there are.
+    /// The number of frames.
     pub fn frames(&self) -> usize {
         self.values.len() / self.bins
     }
 
-    /// A value; that of silence past the end.
+    /// The value of a bin, or silence past the end.
     pub fn at(&self, frame: usize, bin: usize) -> f32 {
         self.values.get(frame * self.bins + bin).copied().unwrap_or(self.silence)
     }
 }
 
-/// A spectrogram that is being made.
+/// A spectrogram that is computed in steps.
 pub struct Spectrogram {
     samples: Vec<f32>,
-    /// `None`: as Gemma 4 has it, the natural logarithms of magnitudes, the frames of all pieces of a sound.
+    /// Padding for Whisper; `None`: Gemma 4's form, natural logarithms of magnitudes, with the frames of all pieces.
     ends: Option<Ends>,
     filters: Filters,
     transform: Transform,
     mel: Mel,
     most: f32,
-    /// The samples of the piece, and its next frame.
+    /// The range of samples of the current piece, and its next frame.
     piece: Range<usize>,
     frame: usize,
 }
 
 impl Spectrogram {
-    /// Frames of a step: some milliseconds of a phone.
+    /// Frames of a step, which takes a phone some milliseconds.
     const STEP: usize = 128;
 
-    /// Of samples at 16 kHz; `ends` is `None` for Gemma 4.
+    /// Starts a spectrogram of samples at 16 kHz; `ends` is `None` for Gemma 4.
     pub fn new(samples: Vec<f32>, bins: usize, ends: Option<Ends>) -> Self {
         let (scale, windows, floor) = match ends {
             Some(_) => (Scale::Slaney, [WINDOW; 2], FLOOR.ln() * LOG10_E),
@@ -102,7 +103,7 @@ impl Spectrogram {
         }
     }
 
-    /// Makes some frames; false once all are there.
+    /// Computes some frames; returns false once all are there.
     pub fn step(&mut self) -> bool {
         let end = self.frame + Self::STEP;
         let frames = match self.ends {
@@ -120,7 +121,7 @@ impl Spectrogram {
         start < count
     }
 
-    /// Two frames, or one where there are no more.
+    /// Computes two frames, or the last one.
     fn pair(&mut self, left: usize) {
         let windows = [0, 1].map(|next| self.window(self.frame + next));
         for power in self.transform.powers([&windows[0], &windows[1]]).iter_mut().take(left) {
@@ -139,7 +140,7 @@ impl Spectrogram {
         self.frame += left.min(2);
     }
 
-    /// The samples of a frame's window, with what surrounds those of its piece.
+    /// The samples of a frame's window, with padding around the piece.
     fn window(&self, frame: usize) -> Vec<f32> {
         let samples = &self.samples[self.piece.clone()];
         let count = samples.len();
@@ -150,7 +151,7 @@ impl Spectrogram {
         let at = |index: usize| match index.checked_sub(before) {
             None if self.ends.is_some() => before - index,
             None => count,
-            // Of index `count` this is the one before the last.
+            // Mirroring maps index `count` to the last sample but one.
             Some(own) if own >= count && own < count + before && self.ends == Some(Ends::Mirrored) => {
                 (2 * count).checked_sub(own + 2).unwrap_or(count)
             }
@@ -160,10 +161,10 @@ impl Spectrogram {
         indices.map(|index| samples.get(at(index)).copied().unwrap_or(0.0)).collect()
     }
 
-    /// The spectrogram, of which some values are scaled with each call; `None` until all are.
+    /// Scales some values with each call; returns the spectrogram once all are scaled.
     pub fn scale(&mut self) -> Option<Mel> {
         if self.ends.is_some() {
-            // What is more than eight powers of ten below the loudest is raised to that.
+            // Values are clamped to at least eight powers of ten below the loudest.
             let least = self.most - 8.0;
             let scaled = |value: f32| (value.max(least) + 4.0) / 4.0;
             let start = self.frame.min(self.mel.values.len());
@@ -182,15 +183,15 @@ impl Spectrogram {
 /// A scale of pitch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
-    /// Linear up to 1 kHz, where it is 15, then logarithmic; triangles have the area 1.
+    /// Linear up to 1 kHz (15 mel), then logarithmic; filters have area 1.
     Slaney,
-    /// `2595 · log10(1 + f / 700)`; triangles have the height 1.
+    /// `2595 · log10(1 + f / 700)`; filters have height 1.
     Htk,
 }
 
-/// Triangles of equal width on a scale of pitch, 0 to 8 kHz.
+/// Triangular mel filters, of equal width on the scale, from 0 to 8 kHz.
 struct Filters {
-    /// The first frequency of each, and its weights.
+    /// The first frequency of each filter, and its weights.
     triangles: Vec<(usize, Vec<f64>)>,
 }
 

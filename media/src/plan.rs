@@ -1,4 +1,4 @@
-//! What each family of encoders reads of an image: its size, its tiles, and their tables.
+//! The input of each family of image encoders: sizes, tiles, patches and tables.
 
 use crate::image::{Image, check_size};
 use crate::resample::Filter;
@@ -8,14 +8,14 @@ use crate::tables::{Grid, Taps, antialiased, between_corners, bicubic, round_f16
 /// Pixels along a side of a window of Qwen2.5-VL.
 const WINDOW: usize = 112;
 
-/// Tiles of InternVL where its file does not say, at most.
+/// Upper bound of InternVL's tiles, where its file does not say.
 const INTERNVL_TILES: usize = 12;
 
-/// Pixels along a side that an encoder may ask for ...
+/// Upper bound of the pixels along a side that an encoder may ask for ...
 const MOST_SIDE: usize = 1 << 15;
-/// ... and in all: four times what is largest among those that are known.
+/// ... and of all pixels: four times the largest of the known encoders.
 pub const MOST_PIXELS: u64 = 1 << 24;
-/// Tiles of InternVL, at most, whatever its file says.
+/// Upper bound of InternVL's tiles, whatever its file says.
 const MOST_TILES: usize = 256;
 
 /// The numbers of an encoder.
@@ -23,61 +23,61 @@ const MOST_TILES: usize = 256;
 pub struct Encoder {
     /// `clip.projector_type`.
     pub projector: String,
-    /// Pixels along a side of the image or tile that it was trained on.
+    /// Pixels along a side of a training image or tile.
     pub image_size: usize,
     /// Pixels along a side of a patch.
     pub patch_size: usize,
-    /// Patches along a side of what becomes one row.
+    /// Patches along a side that are merged into one row.
     pub merge: usize,
-    /// Pixels along the longer side before it is cut into tiles; 0: the file does not say.
+    /// Pixels along the longer side before an image is cut into tiles; 0: the file does not say.
     pub longest_edge: usize,
-    /// Rows of the table of positions.
+    /// Rows of the position table.
     pub places: usize,
-    /// Taps of a row into that table.
+    /// Taps of a row into the position table.
     pub place_taps: usize,
     /// Values of a head.
     pub head_dim: usize,
-    /// Of a channel.
+    /// Mean of each channel.
     pub mean: [f32; 3],
-    /// Of a channel.
+    /// Standard deviation of each channel.
     pub deviation: [f32; 3],
-    /// Rows of an image, at most, where its size is not fixed.
+    /// Upper bound of an image's rows, where its size is not fixed.
     pub most_tokens: usize,
-    /// Whether a row stands between two lines of an image.
+    /// Whether there is a break row between two lines of an image.
     pub has_breaks: bool,
-    /// Whether an image that has another shape is stretched, where else it would be in the middle of black.
+    /// Whether images of another shape are stretched instead of padded with black.
     pub stretches: bool,
 }
 
 /// One pass of an encoder: an image or a tile of one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tile {
-    /// Patches.
+    /// The number of patches.
     pub rows: usize,
-    /// Rows that become of them: side by side, and all.
+    /// Output rows: in a line, and in all.
     pub outputs: [usize; 2],
     /// `[rows, 3, side, side]`
     pub patches: Vec<f32>,
-    /// Into the table of positions.
+    /// Taps into the position table.
     pub places: Taps,
-    /// Patches of each row.
+    /// Taps that merge patches into rows.
     pub groups: Taps,
     /// Cosines and sines of each row.
     pub turns: Vec<f32>,
     /// 1 for a row that is a break between two lines, where there are breaks.
     pub breaks: Vec<f32>,
-    /// Rows of each part whose rows see each other alone in some layers.
+    /// Sizes of the windows, in patches, for encoders with window attention.
     pub parts: Vec<u32>,
 }
 
-/// What becomes of an image: its tiles in order, with the overview last.
+/// The tiles of an image in order, with the overview last.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tiles {
-    /// In the order in which their rows enter a prompt.
+    /// The tiles, in the order of their rows in a prompt.
     pub images: Vec<Image>,
     /// Columns and rows of tiles; 0 where the image is not cut.
     pub grid: [usize; 2],
-    /// Whether the last is an overview.
+    /// Whether the last tile is an overview.
     pub has_overview: bool,
 }
 
@@ -96,7 +96,7 @@ impl Tiles {
 }
 
 impl Encoder {
-    /// Pixels along a side of what becomes one row.
+    /// Pixels along a side of a merged row.
     fn align(&self) -> usize {
         self.patch_size.saturating_mul(self.merge)
     }
@@ -106,11 +106,10 @@ impl Encoder {
         Bounds { align: self.align(), pixels: [pixels(least), pixels(most.min(self.most_tokens).max(least))] }
     }
 
-    /// The sizes that an image gets, before any pixel is looked at.
+    /// The sizes that an image is resized to. Pixels are not needed.
     ///
     /// # Errors
-    /// A message for an encoder that is not known, and for one whose numbers make images of more than
-    /// [`MOST_PIXELS`].
+    /// A message for an unknown encoder, and for one whose numbers ask for images of more than [`MOST_PIXELS`].
     pub fn sizes(&self, size: Size) -> Result<Sizes, String> {
         let number = self.image_size.max(self.align()).max(self.longest_edge);
         if number > MOST_SIDE {
@@ -127,12 +126,12 @@ impl Encoder {
                 let resized = sizes::with_longest_edge(size, self.longest_edge);
                 Sizes { resized: Some(resized), ..Sizes::cut(sizes::covering(resized, square.width), square, square) }
             }
-            // Of an older converter.
+            // A file of an older converter.
             "idefics3" => {
                 let whole = sizes::within(size, Bounds { align: square.width, pixels: [0, 0] });
                 Sizes::cut(whole, square, square)
             }
-            // Its longest edge is the most tiles.
+            // Here `longest_edge` is the upper bound of tiles.
             "internvl" if size.width > square.width || size.height > square.width => {
                 let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge.min(MOST_TILES) };
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
@@ -160,10 +159,10 @@ impl Encoder {
         }
     }
 
-    /// How many rows become of an image of this size.
+    /// The number of prompt rows of an image of this size.
     ///
     /// # Errors
-    /// Those of [`Encoder::sizes`], and a message for an image or a tile that has no row.
+    /// As [`Encoder::sizes`], and a message for an image or a tile without a row.
     pub fn rows(&self, size: Size) -> Result<usize, String> {
         let sizes = self.sizes(size)?;
         let [tile, whole] = [sizes.tile, sizes.whole].map(|size| self.outputs(size));
@@ -173,10 +172,10 @@ impl Encoder {
         Ok(sizes.grid().map_or(0, Size::area) * tile + whole)
     }
 
-    /// The image or its tiles, in the sizes in which they are read.
+    /// The image or its tiles, resized.
     ///
     /// # Errors
-    /// Those of [`Encoder::sizes`].
+    /// As [`Encoder::sizes`].
     pub async fn tiles(&self, image: &Image) -> Result<Tiles, String> {
         let sizes = self.sizes(image.size)?;
         let (projector, is_small) = (self.projector.as_str(), sizes.refined.is_none());
@@ -202,7 +201,7 @@ impl Encoder {
             "idefics3" => image.fitted(refined, filter).await,
             _ => self.fit(image, refined, filter).await,
         };
-        // Of Idefics 3 the overview is made of what is cut.
+        // Idefics 3 makes the overview from the resized image.
         let of = if resized.is_some() { &cut } else { image };
         let overview = of.stretched(sizes.whole, filter).await;
         Ok(Tiles::cut(&cut, sizes.tile.width, overview))
@@ -219,12 +218,12 @@ impl Encoder {
         format!("an image of {width} × {height} pixels has no block of {} pixels", self.align())
     }
 
-    /// Whether a row is the mean of whole blocks of patches.
+    /// Whether a row is the mean of a whole block of patches.
     fn is_mean(&self) -> bool {
         matches!(self.projector.as_str(), "gemma3" | "gemma4v")
     }
 
-    /// How many rows become of an image or a tile in its final size, see [`Tile::outputs`].
+    /// The number of output rows of an image or a tile in its final size, see [`Tile::outputs`].
     pub fn outputs(&self, size: Size) -> usize {
         let [columns, lines] = [size.width, size.height].map(|side| {
             let patches = side / self.patch_size;
@@ -233,10 +232,10 @@ impl Encoder {
         columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 }
     }
 
-    /// What the encoder reads of an image or a tile in its final size.
+    /// The encoder's input for an image or a tile in its final size.
     ///
     /// # Errors
-    /// A message for an image that has no patch, or too few along a side for the table of positions.
+    /// A message for an image without a patch, or too narrow for the position table.
     pub fn tile(&self, image: &Image) -> Result<Tile, String> {
         let side = self.patch_size;
         let patches = Size { width: image.size.width / side, height: image.size.height / side };
@@ -254,7 +253,7 @@ impl Encoder {
         }
         let area = (self.merge * self.merge) as f32;
         let groups = match self.projector.as_str() {
-            // Patches are rows.
+            // Patches are not merged.
             "gemma4uv" => Taps::default(),
             _ => grid.groups(if is_mean { 1.0 / area } else { 1.0 }),
         };
@@ -274,7 +273,7 @@ impl Encoder {
         })
     }
 
-    /// With a class token behind the patches, whose position is the first.
+    /// The input with a class token behind the patches, which has the first position.
     fn with_class(&self, grid: &Grid, image: &Image) -> Result<Tile, String> {
         let patches = grid.cells.len();
         if patches + 1 > self.places {
@@ -298,7 +297,7 @@ impl Encoder {
     }
 
     fn pixels(&self, grid: &Grid, image: &Image) -> Vec<f32> {
-        // Gemma 4 takes 2 x − 1 of what it is given.
+        // Gemma 4 computes 2 x − 1 from its input.
         let (mean, deviation) = match self.projector.as_str() {
             "gemma4v" => (self.mean.map(|of| of + 0.5), self.deviation.map(|of| of * 0.5)),
             _ => (self.mean, self.deviation),
@@ -337,7 +336,7 @@ impl Encoder {
         const ROW: usize = 0;
         const COLUMN: usize = 1;
         let quarter = self.head_dim / 4;
-        // The angle from one place to the next, of the pair number `pair` of those of an axis.
+        // The angle from one position to the next, for pair number `pair` of an axis.
         let power = |theta: f64, pair: f64| (theta.ln() * -2.0 * pair / (self.head_dim / 2) as f64).exp();
         let step = |theta: f64, pair: usize| power(theta, pair as f64);
         match self.projector.as_str() {
@@ -360,10 +359,10 @@ impl Encoder {
         }
     }
 
-    /// Tiles in their final sizes, of pixels with a fourth byte each.
+    /// The resized tiles of an image of RGBA pixels.
     ///
     /// # Errors
-    /// A message for an image that is not taken.
+    /// As [`check_size`] and [`Encoder::sizes`].
     pub async fn prepare(&self, [width, height]: [u32; 2], rgba: Vec<u8>) -> Result<Tiles, String> {
         check_size(width, height)?;
         self.tiles(&Image::of_rgba(width, height, rgba).await?).await
@@ -446,7 +445,7 @@ mod tests {
         }
     }
 
-    /// What a file of some kilobytes may say.
+    /// A file of some kilobytes may have any numbers.
     #[test]
     fn hostile_numbers_are_refused_before_pixels() {
         let large = [0, 1, 4096, 8192, 32_768, 1 << 20, u32::MAX as usize];

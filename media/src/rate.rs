@@ -1,4 +1,4 @@
-//! Sound at another number of samples a second: a windowed sinc, piece by piece.
+//! Resampling of sound with a windowed sinc, piece by piece.
 
 use std::f64::consts::PI;
 
@@ -6,15 +6,15 @@ use crate::mel::RATE;
 
 /// Zero crossings of the sinc on each side.
 const CROSSINGS: f64 = 16.0;
-/// Samples a second, at least and at most.
+/// The sample rates that are taken, in Hz.
 const RATES: std::ops::RangeInclusive<u32> = 1000..=768_000;
-/// Of a sound, at most, in seconds.
+/// The longest sound, in seconds.
 pub const MOST_SECONDS: usize = 1800;
-/// Fractions of a sample for which weights are computed, at most: of others the nearest counts. Usual rates have fewer:
-/// 44,100 Hz has 160.
+/// Upper bound of the phases for which weights are computed; other phases are rounded to the nearest one. Usual rates
+/// have fewer: 44,100 Hz has 160.
 const MOST_PHASES: usize = 1024;
 
-/// Samples of a sound at 16 kHz, made as those of the sound come.
+/// Resamples a sound to 16 kHz while its samples arrive.
 pub struct Resampler {
     rate: usize,
     /// `down` samples become `up`.
@@ -22,20 +22,20 @@ pub struct Resampler {
     down: usize,
     cutoff: f64,
     half: usize,
-    /// Weights by their fraction, once they are needed.
+    /// Weights of each phase, computed when they are first needed.
     taps: Vec<Option<Box<[f32]>>>,
-    /// Samples that are still needed, and the number of the first one.
+    /// Input samples that are still needed, and the index of the first one.
     held: Vec<f32>,
     start: usize,
-    /// Samples that were made.
+    /// The number of output samples so far.
     made: usize,
 }
 
 impl Resampler {
-    /// For a sound of `count` samples in all.
+    /// A resampler for a sound of `count` samples.
     ///
     /// # Errors
-    /// A message for no samples, for too many, and for a rate that is none.
+    /// A message for no samples, for too many, and for a rate out of range.
     pub fn new(rate: u32, count: usize) -> Result<Self, String> {
         if !RATES.contains(&rate) {
             let (least, most) = (RATES.start(), RATES.end());
@@ -57,10 +57,10 @@ impl Resampler {
         Ok(Self { rate, up, down, cutoff, half, taps, held: Vec::new(), start: 0, made: 0 })
     }
 
-    /// The next samples, and what becomes of those so far.
+    /// Takes the next input samples and returns the output samples that they complete.
     ///
     /// # Errors
-    /// A message for a sample that is no number.
+    /// A message for NaN and infinity.
     pub fn push(&mut self, samples: &[f32]) -> Result<Vec<f32>, String> {
         if let Some(wrong) = samples.iter().find(|sample| !sample.is_finite()) {
             // Formatting any number takes 9 KB of the module.
@@ -76,14 +76,14 @@ impl Resampler {
         while self.place(self.made).0 + self.half + 2 <= received {
             made.push(self.sample());
         }
-        // All that the next one reads begins `half` before it.
+        // The next output sample reads from `half` samples before it on.
         let needed = self.place(self.made).0.saturating_sub(self.half).clamp(self.start, received);
         self.held.drain(..needed - self.start);
         self.start = needed;
         Ok(made)
     }
 
-    /// What becomes of the last samples, with silence behind them.
+    /// The last output samples, with silence behind the input.
     pub fn finish(&mut self) -> Vec<f32> {
         if self.rate == RATE {
             return Vec::new();
@@ -93,7 +93,8 @@ impl Resampler {
         (self.made..count).map(|_| self.sample()).collect()
     }
 
-    /// Where a sample lies among those that came: the one before it, and its distance from that in parts of `up`.
+    /// The position of an output sample in the input: the sample before it, and the distance from that in units of 1 /
+    /// `up`.
     fn place(&self, number: usize) -> (usize, usize) {
         let place = number as u64 * self.down as u64;
         ((place / self.up as u64) as usize, (place % self.up as u64) as usize)
@@ -108,7 +109,7 @@ impl Resampler {
         self.weighed(whole, (phase * MOST_PHASES + self.up / 2) / self.up)
     }
 
-    /// The sum of the samples around one, by the weights of a fraction.
+    /// The weighted sum of the samples around sample `whole`.
     fn weighed(&mut self, whole: usize, phase: usize) -> f32 {
         let (phases, cutoff, half) = (self.up.min(MOST_PHASES), self.cutoff, self.half);
         let taps = self.taps[phase].get_or_insert_with(|| taps(phase as f64 / phases as f64, cutoff, half));
@@ -120,10 +121,10 @@ impl Resampler {
     }
 }
 
-/// The samples at 16 kHz.
+/// Resamples a whole sound to 16 kHz.
 ///
 /// # Errors
-/// Those of [`Resampler`].
+/// As [`Resampler::new`] and [`Resampler::push`].
 pub fn at_16_khz(samples: &[f32], rate: u32) -> Result<Vec<f32>, String> {
     let mut resampler = Resampler::new(rate, samples.len())?;
     let mut made = resampler.push(samples)?;
@@ -131,7 +132,8 @@ pub fn at_16_khz(samples: &[f32], rate: u32) -> Result<Vec<f32>, String> {
     Ok(made)
 }
 
-/// Weights of the samples from `half` before to `half` behind one that lies `fraction` before the place.
+/// Weights of the samples from `half` before to `half` behind the sample that lies `fraction` before the output
+/// position.
 fn taps(fraction: f64, cutoff: f64, half: usize) -> Box<[f32]> {
     let weight = |at: usize| {
         let x = at as f64 - half as f64 - fraction;

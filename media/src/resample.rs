@@ -1,9 +1,9 @@
-//! Resizing as Pillow does it, byte by byte: a separable filter in fixed point, columns before rows.
+//! Image resizing that equals Pillow's byte by byte: a separable filter in fixed point, columns before rows.
 
 use crate::sizes::Size;
 use crate::steps::Meter;
 
-/// The filter that weighs pixels.
+/// A resampling filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     /// A triangle.
@@ -15,7 +15,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// How far it reaches, in pixels of the larger of the two images.
+    /// Radius in pixels of the larger of the two images.
     fn support(self) -> f64 {
         match self {
             Self::Bilinear => 1.0,
@@ -43,23 +43,23 @@ fn sinc(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { x.sin() / x }
 }
 
-/// Bits behind the point of a weight.
+/// Fractional bits of a weight.
 const BITS: u32 = 22;
 
-/// Weights of the pixels that one pixel of the result is made of.
+/// The source pixels of one result pixel, and their weights.
 struct Taps {
     first: usize,
     weights: Vec<i32>,
 }
 
-/// Along one axis.
+/// The taps of each result pixel along one axis.
 fn taps(from: usize, to: usize, filter: Filter) -> Vec<Taps> {
     let scale = from as f64 / to as f64;
     let wide = scale.max(1.0);
     let (support, narrow) = (filter.support() * wide, 1.0 / wide);
     let of_pixel = |pixel: usize| {
         let centre = (pixel as f64 + 0.5) * scale;
-        // A cast cuts off towards 0, and what is below 0 is 0.
+        // The cast truncates, and saturates at 0.
         let first = (centre - support + 0.5) as usize;
         let end = ((centre + support + 0.5) as usize).min(from);
         let weights = (first..end).map(|j| filter.weight((j as f64 - centre + 0.5) * narrow));

@@ -1,16 +1,16 @@
-//! Which size an image gets, and how it is cut into tiles.
+//! The size that an image is resized to, and how it is cut into tiles.
 
-/// Pixels, or patches, along both sides.
+/// Width and height in pixels or patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
+    /// Columns.
     pub width: usize,
-    /// From top to bottom.
+    /// Rows.
     pub height: usize,
 }
 
 impl Size {
-    /// As long on both sides.
+    /// A square.
     pub const fn square(side: usize) -> Self {
         Self { width: side, height: side }
     }
@@ -20,7 +20,7 @@ impl Size {
         self.width * self.height
     }
 
-    /// The same, however large the sides are.
+    /// Width times height, without overflow.
     pub const fn pixels(self) -> u64 {
         (self.width as u64).saturating_mul(self.height as u64)
     }
@@ -30,26 +30,26 @@ impl Size {
     }
 }
 
-/// The sizes that an image gets.
+/// The sizes that an image is resized to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// That of the image before all else.
+    /// Size of a first resize of the whole image.
     pub resized: Option<Size>,
-    /// That of what is cut into tiles.
+    /// Size of the image that is cut into tiles.
     pub refined: Option<Size>,
-    /// That of a tile.
+    /// Size of a tile.
     pub tile: Size,
-    /// That of the image as a whole: of an overview, where it is cut.
+    /// Size of the whole image: of the overview, where there are tiles.
     pub whole: Size,
 }
 
 impl Sizes {
-    /// That of an image that is not cut.
+    /// An image without tiles.
     pub fn one(whole: Size) -> Self {
         Self { resized: None, refined: None, tile: whole, whole }
     }
 
-    /// Those of tiles and of an overview.
+    /// Tiles and an overview.
     pub fn cut(refined: Size, tile: Size, whole: Size) -> Self {
         Self { resized: None, refined: Some(refined), tile, whole }
     }
@@ -61,16 +61,16 @@ impl Sizes {
     }
 }
 
-/// What a resized image must be like.
+/// Constraints of a resized image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Both sides are multiples of it.
+    /// Both sides are multiples of this.
     pub align: usize,
-    /// Pixels, at least, and at most; 0: any.
+    /// The least and the most pixels; 0: any number.
     pub pixels: [usize; 2],
 }
 
-/// The size nearest to the image's own within bounds that keeps its shape, but for the rounding: "smart resize".
+/// The nearest size within the bounds with the same aspect ratio, up to rounding: "smart resize".
 pub fn within(size: Size, Bounds { align, pixels: [least, most] }: Bounds) -> Size {
     let f = align as f32;
     let rounded = size.map(|side| ((side as f32 / f).round() as usize * align).max(align));
@@ -86,7 +86,7 @@ pub fn within(size: Size, Bounds { align, pixels: [least, most] }: Bounds) -> Si
     rounded
 }
 
-/// Idefics 3: the longer side has so many pixels, the other an even number.
+/// Idefics 3: the longer side has `longest` pixels, the other an even number.
 pub fn with_longest_edge(size: Size, longest: usize) -> Size {
     let ratio = size.width as f64 / size.height as f64;
     let even = |side: f64| (side as usize + side as usize % 2).max(2);
@@ -96,12 +96,12 @@ pub fn with_longest_edge(size: Size, longest: usize) -> Size {
     }
 }
 
-/// Multiples of a tile that cover a size.
+/// The smallest multiple of a tile that covers a size.
 pub fn covering(size: Size, tile: usize) -> Size {
     size.map(|side| side.div_ceil(tile) * tile)
 }
 
-/// InternVL: of grids of up to so many tiles the size that keeps most of the pixels, and wastes least.
+/// InternVL: among grids of up to `most` tiles, the size that keeps the most pixels and wastes the fewest.
 pub fn internvl_size(size: Size, tile: usize, most: usize) -> Size {
     let grids = (1..=most).flat_map(|width| (1..=most / width).map(move |height| Size { width, height }));
     let (mut best, mut kept, mut wasted) = (Size::square(tile), 0, usize::MAX);
@@ -118,13 +118,13 @@ pub fn internvl_size(size: Size, tile: usize, most: usize) -> Size {
     best
 }
 
-/// Tiles of LFM2-VL along a side.
+/// Pixels along a side of LFM2-VL's tiles.
 pub const LFM2_TILE: usize = 512;
 const LFM2_TILES: std::ops::RangeInclusive<usize> = 2..=10;
-/// An image larger than so many times the most pixels is cut.
+/// An image with more than this multiple of the most pixels is cut into tiles.
 const LFM2_TOLERANCE: f64 = 2.0;
 
-/// Columns and rows of tiles that LFM2-VL cuts an image into; `None` where it is not cut.
+/// Columns and rows of LFM2-VL's tiles; `None` where an image is not cut.
 pub fn lfm2_tiles(size: Size, patch: usize, Bounds { align, pixels: [_, most] }: Bounds) -> Option<Size> {
     let rounded = |side: usize| ((side as f64 / align as f64).round_ties_even() * align as f64).max(patch as f64);
     if rounded(size.width) * rounded(size.height) <= most as f64 * LFM2_TOLERANCE {

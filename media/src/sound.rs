@@ -1,17 +1,17 @@
-//! What each family of encoders reads of a sound: frames of its spectrogram, and the tables of their places.
+//! The input of each family of sound encoders: frames of the spectrogram, and tables.
 
 use crate::chunks;
 use crate::conformer;
 use crate::mel::{Ends, HOP, Mel, Spectrogram};
 use crate::tables::{Taps, round_f16};
 
-/// Frames of the spectrogram that an encoder of Whisper's kind reads at once: 30 seconds.
+/// Frames that an encoder like Whisper's reads at once: 30 seconds.
 const FRAMES: usize = 3000;
-/// Rows that become of them.
+/// Rows of the layers for `FRAMES` frames.
 const ROWS: usize = FRAMES / 2;
-/// Frames that a convolution reads.
+/// Kernel size of a convolution in frames.
 const KERNEL: usize = 3;
-/// Stands for a row of zeros where rows become one.
+/// Index that stands for a row of zeros in [`Fold::taps`].
 pub const NOTHING: u32 = u32::MAX;
 
 /// The numbers of an encoder.
@@ -21,18 +21,18 @@ pub struct Listener {
     pub projector: String,
     /// Values of a frame.
     pub bins: usize,
-    /// Rows that become one.
+    /// Rows that are merged into one.
     pub merge: usize,
-    /// Values of a row of its layers.
+    /// Width of the layers.
     pub hidden: usize,
 }
 
-/// Rows that become others before the layers.
+/// A gather between two convolutions before the layers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fold {
-    /// How many there are.
+    /// The number of rows.
     pub rows: usize,
-    /// Which of them make each row behind, side by side; [`NOTHING`] for zeros.
+    /// Indices of the input rows that are concatenated to each row; [`NOTHING`] for zeros.
     pub taps: Vec<u32>,
 }
 
@@ -41,25 +41,25 @@ pub struct Fold {
 pub struct Piece {
     /// Rows of the layers.
     pub rows: usize,
-    /// Rows that become of them.
+    /// Output rows.
     pub outputs: usize,
-    /// What the first convolution reads, with its neighbours: a row for each of its results.
+    /// The input of the first convolution: a row with all neighbours for each result.
     pub patches: Vec<f32>,
-    /// One for each convolution but the first, and for what stands side by side behind the last.
+    /// A fold in front of each convolution but the first, and one behind the last.
     pub folds: Vec<Fold>,
-    /// Into the table of positions.
+    /// Taps into the position table.
     pub places: Taps,
-    /// Rows of the layers that become a row.
+    /// Taps that merge rows of the layers into output rows.
     pub groups: Taps,
-    /// Sines and cosines of distances: as many values as the rows have.
+    /// Embeddings of distances, of the layers' size.
     pub turns: Vec<f32>,
 }
 
 impl Listener {
-    /// Begins the spectrogram of samples at 16 kHz; `None` where an encoder reads them as they are.
+    /// Starts the spectrogram of samples at 16 kHz; `None` for an encoder that reads samples.
     ///
     /// # Errors
-    /// A message for an encoder that is not known.
+    /// A message for an unknown encoder.
     pub fn begin(&self, samples: &mut Vec<f32>) -> Result<Option<Spectrogram>, String> {
         let ends = match self.projector.as_str() {
             "qwen2a" | "ultravox" | "voxtral" => Some(Ends::Silent),
@@ -71,7 +71,7 @@ impl Listener {
         Ok(Some(Spectrogram::new(std::mem::take(samples), self.bins, ends)))
     }
 
-    /// How many pieces a spectrogram of so many samples has.
+    /// The number of pieces of a sound with this number of samples.
     pub fn pieces(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::pieces(Ends::Mirrored.frames(samples)),
@@ -80,7 +80,7 @@ impl Listener {
         }
     }
 
-    /// Rows of a prompt that become of so many samples.
+    /// The number of prompt rows of a sound with this number of samples.
     pub fn outputs(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::outputs(Ends::Mirrored.frames(samples)),
@@ -100,13 +100,13 @@ impl Listener {
         }
     }
 
-    /// 30 seconds; behind the end is silence.
+    /// A piece of 30 seconds, padded with silence.
     fn of_whisper(&self, mel: &Mel, number: usize) -> Piece {
         let first = number * FRAMES;
         let mut patches = Vec::with_capacity(FRAMES * self.bins * KERNEL);
         for frame in 0..FRAMES {
             for bin in 0..self.bins {
-                // At its ends a piece has neighbours of zeros.
+                // Pieces are padded with zeros at both ends.
                 let value = |at: usize| match (frame + at).checked_sub(1).filter(|&near| near < FRAMES) {
                     Some(near) => round_f16(mel.at(first + near, bin)),
                     None => 0.0,
@@ -132,7 +132,7 @@ impl Listener {
     }
 }
 
-/// Up to 30 seconds of samples; the last row is filled up with silence.
+/// A piece of up to 30 seconds of samples, whose last row is padded with silence.
 fn of_samples(mel: &Mel, number: usize) -> Piece {
     let mut patches: Vec<f32> = mel.values.chunks(conformer::SAMPLES).nth(number).unwrap_or_default().to_vec();
     let rows = patches.len().div_ceil(mel.bins);

@@ -1,27 +1,27 @@
-//! Work in steps, between which a page's thread does something else: an `async` function that pauses.
+//! Long work in steps, between which a page's thread can do something else: an `async` function that pauses.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Ends a step. What waits for it goes on with the next.
+/// Ends a step; the next step continues after the `await`.
 pub async fn pause() {
     let mut is_next = false;
     poll_fn(|_| if std::mem::replace(&mut is_next, true) { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
-/// Work that has begun.
+/// Work in progress.
 pub struct Steps<T> {
     work: Pin<Box<dyn Future<Output = T>>>,
 }
 
 impl<T> Steps<T> {
-    /// Work whose pauses are those of [`pause`] alone.
+    /// Starts work that awaits nothing but [`pause`].
     pub fn new(work: impl Future<Output = T> + 'static) -> Self {
         Self { work: Box::pin(work) }
     }
 
-    /// Works up to the next pause; the result at the end, after which there must be no further step.
+    /// Runs up to the next pause; returns the result at the end, after which it must not be called again.
     pub fn step(&mut self) -> Option<T> {
         match self.work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Some(result),
@@ -29,23 +29,23 @@ impl<T> Steps<T> {
         }
     }
 
-    /// All steps at once: their number, and the result.
+    /// Runs all steps; returns their number and the result.
     pub fn finish(mut self) -> (usize, T) {
         (1..).find_map(|steps| self.step().map(|result| (steps, result))).expect("work ends")
     }
 }
 
-/// Counts work, and pauses after every so much of it.
+/// Counts work and pauses after each `STEP` of it.
 #[derive(Default)]
 pub struct Meter {
     done: usize,
 }
 
 impl Meter {
-    /// What a step takes: multiplications, or bytes that are moved; some milliseconds of a phone.
+    /// Multiplications, or bytes moved, in a step, which takes a phone some milliseconds.
     const STEP: usize = 1 << 20;
 
-    /// `more` was done.
+    /// Adds finished work.
     pub async fn add(&mut self, more: usize) {
         self.done += more;
         if self.done >= Self::STEP {

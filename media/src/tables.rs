@@ -1,14 +1,14 @@
-//! Patches of an image in the order in which they become rows, and the tables of their places.
+//! The patches of an image in the order of their rows, and the tables of their positions.
 
 use crate::image::Image;
 use crate::sizes::Size;
 
-/// Rows and weights: indices, and f32 weights.
+/// Weighted rows of a table or of an activation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Taps {
-    /// Of the table or of the rows.
+    /// Indices of the rows.
     pub indices: Vec<u32>,
-    /// What they are multiplied by; 0: not read.
+    /// Weights of the rows; a row with weight 0 is not read.
     pub weights: Vec<f32>,
 }
 
@@ -20,8 +20,8 @@ impl Taps {
 }
 
 impl Taps {
-    /// Taps of rows, `taps` each, with one of nothing behind each line of `columns` but the last; and 1 for these, 0
-    /// for the others.
+    /// Inserts an empty break row behind each line of `columns` rows but the last, for taps of `taps` per row. Also
+    /// returns 1 for each break and 0 for other rows.
     pub fn with_breaks(self, columns: usize, taps: usize) -> (Self, Vec<f32>) {
         let (mut made, mut breaks) = (Self::default(), Vec::new());
         let of_line = columns * taps;
@@ -39,7 +39,7 @@ impl Taps {
     }
 }
 
-/// Of each channel what is subtracted and divided by, and how the result is rounded.
+/// Mean and standard deviation of each channel, and how normalised values are rounded.
 pub type Levels = ([[f32; 3]; 2], fn(f32) -> f32);
 
 /// The patches of a grid, block by block of `merge` × `merge`: blocks row by row, patches of a block row by row.
@@ -49,16 +49,17 @@ pub struct Grid {
     pub patches: Size,
     /// Blocks along both sides.
     pub blocks: Size,
-    /// Row and column of each patch.
+    /// The row and column of each patch.
     pub cells: Vec<[usize; 2]>,
-    /// The number of each patch of a block among `cells`, `None` where a block is cut off.
+    /// The index in `cells` of each patch of a block; `None` where a block is cut off.
     members: Vec<Option<usize>>,
-    /// Patches of each part, where there are parts.
+    /// Patches of each window, for window attention.
     pub parts: Vec<u32>,
 }
 
 impl Grid {
-    /// `whole`: patches that make no whole block become no row, else of what a block lacks there are zeros.
+    /// With `whole`, patches outside of whole blocks belong to no row; otherwise incomplete blocks are padded with
+    /// zeros.
     pub fn new(patches: Size, merge: usize, whole: bool) -> Self {
         let count = |side: usize| if whole { side / merge } else { side.div_ceil(merge) };
         let blocks = Size { width: count(patches.width), height: count(patches.height) };
@@ -72,7 +73,7 @@ impl Grid {
             }
         }
         if whole {
-            // They are read all the same: all patches see each other.
+            // Patches outside of whole blocks are still read, since all patches see each other.
             let rest = (0..patches.area()).map(|at| [at / patches.width, at % patches.width]);
             let is_left = |&[row, column]: &[usize; 2]| row >= blocks.height * merge || column >= blocks.width * merge;
             cells.extend(rest.filter(is_left));
@@ -80,12 +81,12 @@ impl Grid {
         Self { patches, blocks, cells, members, parts: Vec::new() }
     }
 
-    /// The same with the patches part by part, each of `side` × `side` blocks of `merge` × `merge`; those at the right
-    /// and at the bottom may be smaller.
+    /// Orders patches by windows of `side` × `side` blocks of `merge` × `merge` patches. Windows at the right and at
+    /// the bottom may be smaller.
     pub fn in_parts(mut self, merge: usize, side: usize) -> Self {
         let part = |[row, column]: [usize; 2]| [row, column].map(|at| at / (merge * side));
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
-        // Stable: inside a part the blocks stay in their order.
+        // The sort is stable: inside a window the blocks stay in their order.
         order.sort_by_key(|&at| part(self.cells[at]));
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(to, &from)| place[from] = to);
@@ -95,7 +96,7 @@ impl Grid {
         self
     }
 
-    /// Taps `[blocks, merge · merge]`: each patch of a block with this weight.
+    /// Taps `[blocks, merge · merge]` that sum the patches of each block with this weight.
     pub fn groups(&self, weight: f32) -> Taps {
         let mut taps = Taps::default();
         for member in &self.members {
@@ -104,8 +105,8 @@ impl Grid {
         taps
     }
 
-    /// Pixels `(value / 255 − mean) / deviation` of each patch, `[patches, 3, side, side]`, rounded: the convolutions
-    /// of llama.cpp round them to f16.
+    /// Pixels `(value / 255 − mean) / deviation` of each patch, `[patches, 3, side, side]`, rounded as llama.cpp's
+    /// convolutions round to f16.
     pub fn pixels(&self, image: &Image, side: usize, ([mean, deviation], round): Levels) -> Vec<f32> {
         let table = |channel: usize| {
             let value = |byte: usize| (byte as f32 / 255.0 - mean[channel]) / deviation[channel];
@@ -132,14 +133,14 @@ impl Grid {
         values
     }
 
-    /// The row of a square table of positions: one tap each.
+    /// One tap for each patch into a learned position table.
     pub fn learned(&self) -> Taps {
         let mut taps = Taps::default();
         self.cells.iter().for_each(|[row, column]| taps.push(row * self.patches.width + column, 1.0));
         taps
     }
 
-    /// Rows of two tables of `rows` each, one after the other: by column, and by row.
+    /// Two taps for each patch into two concatenated tables of `rows` rows: by column, and by row.
     pub fn by_axis(&self, rows: usize) -> Taps {
         let mut taps = Taps::default();
         for [row, column] in &self.cells {
@@ -152,7 +153,7 @@ impl Grid {
     /// Taps of a table of `side` × `side` rows resized to the grid, `count` each.
     ///
     /// # Errors
-    /// A message where a row would take more taps.
+    /// A message where a row would need more than `count` taps.
     pub fn resized(&self, side: usize, count: usize, of_axis: OfAxis) -> Result<Taps, String> {
         let Size { width, height } = self.patches;
         let is_same = width == side && height == side;
@@ -175,8 +176,8 @@ impl Grid {
         Ok(taps)
     }
 
-    /// Cosines and sines `[patches, head_dim / 2, 2]`: `of_pair` gives the axis of a pair, 0 for rows, and its angle
-    /// from one place to the next.
+    /// Cosines and sines `[patches, head_dim / 2, 2]`. `of_pair` returns the axis of a pair, 0 for rows, and its angle
+    /// per position.
     pub fn turns(&self, head_dim: usize, of_pair: impl Fn(usize) -> (usize, f64)) -> Vec<f32> {
         let pairs = head_dim / 2;
         let places = self.patches.width.max(self.patches.height);
@@ -187,14 +188,14 @@ impl Grid {
     }
 }
 
-/// Taps of each of so many positions along an axis of a table: its length, and theirs.
+/// Computes the taps of each position along an axis, from the length of the table and the number of positions.
 pub type OfAxis = fn(usize, usize) -> Vec<Vec<(usize, f32)>>;
 
 fn same(length: usize) -> Vec<Vec<(usize, f32)>> {
     (0..length).map(|at| vec![(at, 1.0)]).collect()
 }
 
-/// Bilinear, from the centres of the first and last rows.
+/// Bilinear interpolation that aligns the corners.
 pub fn between_corners(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     let scale = match length > 1 && side > 1 {
         true => (length - 1) as f32 / (side - 1) as f32,
@@ -209,7 +210,7 @@ pub fn between_corners(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     (0..length).map(of).collect()
 }
 
-/// Bilinear, with a triangle as wide as what becomes one row.
+/// Bilinear interpolation with antialiasing.
 pub fn antialiased(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     let scale = length as f32 / side as f32;
     let support = (1.0 / scale).max(1.0);
@@ -224,7 +225,7 @@ pub fn antialiased(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     (0..length).map(of).collect()
 }
 
-/// Of two by two neighbours, by cubic polynomials (Keys 1981, with its parameter −3/4).
+/// Bicubic interpolation (Keys 1981, with the parameter −3/4).
 pub fn bicubic(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     const A: f32 = -0.75;
     let near = |x: f32| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
@@ -240,13 +241,13 @@ pub fn bicubic(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     (0..length).map(of).collect()
 }
 
-/// The nearest number that f16 can hold, of ties the even one.
+/// Rounds to the nearest f16, ties to even.
 pub fn round_f16(value: f32) -> f32 {
     let magnitude = value.abs();
     if !(magnitude < 65_520.0) {
         return value;
     }
-    // A sum with a power of two that leaves ten bits behind the point, or 2^-24.
+    // The step between neighbouring f16 numbers: ten fractional bits, at least 2^-24.
     let exponent = ((magnitude.to_bits() >> 23) as i32 - 127).max(-14);
     let step = f32::from_bits(((exponent - 10 + 127) as u32) << 23);
     (value / step).round_ties_even() * step

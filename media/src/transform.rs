@@ -1,6 +1,5 @@
-//! The Fourier transform of the windows of a sound, two at a time: one is the real part of what is transformed, the
-//! other its imaginary part. It goes through factors of 4, 2 and 5 without changing the order of its input first
-//! (Stockham's form: Van Loan 1992, Computational Frameworks for the Fast Fourier Transform, 1.7).
+//! Fourier transforms of real windows, two at a time as real and imaginary part. Radix 4, 2 and 5 without a reordering
+//! of the input (Stockham's form: Van Loan 1992, Computational Frameworks for the Fast Fourier Transform, 1.7).
 
 use std::f64::consts::PI;
 
@@ -22,7 +21,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Of windows of so many samples, with silence behind them up to `length`, a product of factors 2 and 5.
+    /// A transform of windows of `window` samples, padded with zeros to `length`, a product of factors 2 and 5.
     pub fn new([window, length]: [usize; 2]) -> Self {
         let angle = |at: usize, of: usize| 2.0 * PI * at as f64 / of as f64;
         let turn = |at: usize| [angle(at, length).cos(), -angle(at, length).sin()];
@@ -35,7 +34,7 @@ impl Transform {
         }
     }
 
-    /// The powers of the frequencies of two windows; of what is shorter the rest is silence.
+    /// The power spectra of two windows, which are padded with zeros where they are shorter.
     pub fn powers(&mut self, [first, second]: [&[f32]; 2]) -> &mut [Vec<f32>; 2] {
         let sample = |of: &[f32], at: usize| of.get(at).map_or(0.0, |&x| f64::from(x));
         self.values.fill([0.0; 2]);
@@ -46,7 +45,7 @@ impl Transform {
         let length = self.values.len();
         for k in 0..=length / 2 {
             let ([a, b], [c, d]) = (self.values[k], self.values[(length - k) % length]);
-            // Of real samples a frequency from the end is the conjugate of the one from the start.
+            // The spectrum of real samples is conjugate-symmetric, which separates the two windows.
             let (one, other) = ([(a + c) / 2.0, (b - d) / 2.0], [(b + d) / 2.0, (c - a) / 2.0]);
             for (powers, [re, im]) in self.powers.iter_mut().zip([one, other]) {
                 powers[k] = (re * re + im * im) as f32;
@@ -70,7 +69,7 @@ impl Transform {
         }
     }
 
-    /// One factor: `stride` transforms of `length` values become `RADIX` times as many of fewer.
+    /// One stage: splits `stride` transforms of `length` values into `RADIX` times as many shorter ones.
     fn stage<const RADIX: usize>(
         &mut self,
         length: usize,
@@ -146,7 +145,7 @@ fn fifth([a, b, c, d, e]: [Complex; 5]) -> [Complex; 5] {
 mod tests {
     use super::*;
 
-    /// By the definition.
+    /// Power spectrum by the definition.
     fn powers(samples: &[f32], [window, length]: [usize; 2]) -> Vec<f64> {
         let angle = |at: usize, of: usize| 2.0 * PI * at as f64 / of as f64;
         let hann = |at: usize| 0.5 * (1.0 - angle(at, window).cos());

@@ -1,9 +1,9 @@
-//! Files of sound that need no decoder: RIFF WAVE with plain samples.
+//! RIFF WAVE files with uncompressed samples.
 
 /// How a sample is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// Whole numbers of so many bytes; of one byte without a sign.
+    /// Integers of this number of bytes; unsigned for one byte.
     Whole(usize),
     Float32,
     Float64,
@@ -41,7 +41,7 @@ impl Format {
     }
 }
 
-/// How the samples of such a file are stored.
+/// The sample format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     format: Format,
@@ -51,22 +51,22 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of the part `fmt ` of a file; `None` where it is damaged, or samples are packed.
+    /// Reads the chunk `fmt `; `None` where it is damaged or samples are compressed.
     pub fn of(body: &[u8]) -> Option<Self> {
         let short = |at: usize| Some(u16::from_le_bytes(body.get(at..at + 2)?.try_into().ok()?));
         let rate = u32::from_le_bytes(body.get(4..8)?.try_into().ok()?);
-        // The extended form has its tag further back.
+        // The extensible form has its tag at a later offset.
         let tag = if short(0)? == 0xfffe { short(24)? } else { short(0)? };
         let (channels, format) = (usize::from(short(2)?), Format::of(tag, short(14)?)?);
         (channels > 0).then_some(Self { format, channels, rate })
     }
 
-    /// Bytes of a moment: a sample of each channel.
+    /// Bytes of a sample frame: one sample of each channel.
     pub fn moment(&self) -> usize {
         self.format.bytes() * self.channels
     }
 
-    /// The samples of whole moments, all channels mixed.
+    /// Decodes whole sample frames and mixes the channels.
     pub fn read(&self, bytes: &[u8]) -> Vec<f32> {
         let moment = |bytes: &[u8]| {
             let samples = bytes.chunks_exact(self.format.bytes()).map(|bytes| self.format.read(bytes));

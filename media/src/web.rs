@@ -1,4 +1,4 @@
-//! The classes that JavaScript sees; `js/media/webgguf_media.d.ts` declares them. Errors are strings.
+//! The classes for JavaScript, which `js/media/webgguf_media.d.ts` declares. Errors are strings.
 
 use js_sys::{Array, Float32Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -12,12 +12,12 @@ use crate::steps::Steps;
 use crate::tables::Taps;
 use crate::wave;
 
-/// An image on its way to an encoder.
+/// An image that is prepared for an encoder.
 #[wasm_bindgen]
 pub struct Picture {
     encoder: Encoder,
     size: Size,
-    /// What makes the tiles, until they are there.
+    /// The work in progress, until the tiles are ready.
     work: Option<Steps<Result<Tiles, String>>>,
     tiles: Tiles,
     tile: Tile,
@@ -51,7 +51,7 @@ impl Picture {
         Self { encoder, size, work: Some(work), tiles: Tiles::default(), tile: Tile::default() }
     }
 
-    /// Does a part of the work. Once it returns true, the image is resized and cut, as all other methods need it.
+    /// Runs one step. Once it returns true, the tiles are ready, which the methods below need.
     pub fn step(&mut self) -> Result<bool, JsValue> {
         if let Some(tiles) = self.work.as_mut().and_then(Steps::step) {
             self.work = None;
@@ -60,19 +60,18 @@ impl Picture {
         Ok(self.work.is_none())
     }
 
-    /// Columns and rows of tiles, 1 where an overview follows them, and how many tiles there are, the overview
-    /// included.
+    /// Returns columns and rows of tiles, 1 if an overview follows them, and the number of tiles with the overview.
     pub fn grid(&self) -> Vec<u32> {
         let [columns, rows] = self.tiles.grid.map(|n| n as u32);
         vec![columns, rows, self.tiles.has_overview.into(), self.tiles.images.len() as u32]
     }
 
-    /// How many rows of a prompt become of the image, before the first step.
+    /// The number of prompt rows of the image, known before the first step.
     pub fn outputs(&self) -> Result<usize, JsValue> {
         self.encoder.rows(self.size).map_err(JsValue::from)
     }
 
-    /// Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it.
+    /// Selects a tile for the methods below. Returns the number of patches, and columns and number of output rows.
     pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
         let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;
         self.tile = self.encoder.tile(image).map_err(JsValue::from)?;
@@ -92,23 +91,23 @@ impl Picture {
     }
 }
 
-/// The samples of a sound at 16 kHz, piece by piece.
+/// Resamples a sound to 16 kHz, piece by piece.
 #[wasm_bindgen]
 pub struct Samples {
     resampler: Resampler,
-    /// Of a file.
+    /// The sample format, for the bytes of a file.
     header: Option<wave::Header>,
 }
 
 #[wasm_bindgen]
 impl Samples {
-    /// Of `count` samples, see [`Resampler::new`].
+    /// A sound of `count` samples, see [`Resampler::new`].
     #[wasm_bindgen(constructor)]
     pub fn new(rate: f64, count: usize) -> Result<Self, JsValue> {
         Ok(Self { resampler: Resampler::new(rate as u32, count)?, header: None })
     }
 
-    /// Of a RIFF WAVE file with so many bytes of samples, given its part `fmt `; `undefined` where these are packed.
+    /// A RIFF WAVE file with `bytes` bytes of samples and this chunk `fmt `; `undefined` if samples are compressed.
     #[wasm_bindgen(js_name = ofWave)]
     pub fn of_wave(header: &[u8], bytes: usize) -> Result<Option<Self>, JsValue> {
         let Some(header) = wave::Header::of(header) else { return Ok(None) };
@@ -116,7 +115,7 @@ impl Samples {
         Ok(Some(Self { resampler, header: Some(header) }))
     }
 
-    /// The next samples; none after the last ones.
+    /// Takes the next samples; an empty array finishes the sound.
     pub fn push(&mut self, samples: &[f32]) -> Result<Vec<f32>, JsValue> {
         match samples.is_empty() {
             true => Ok(self.resampler.finish()),
@@ -124,7 +123,7 @@ impl Samples {
         }
     }
 
-    /// The next whole moments of a file.
+    /// Takes the next bytes of a file, which are whole sample frames.
     #[wasm_bindgen(js_name = pushBytes)]
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<Vec<f32>, JsValue> {
         let samples = self.header.map_or_else(Vec::new, |header| header.read(bytes));
@@ -132,14 +131,14 @@ impl Samples {
     }
 }
 
-/// A sound on its way to an encoder.
+/// A sound that is prepared for an encoder.
 #[wasm_bindgen]
 pub struct Sound {
     listener: Listener,
-    /// What has come of the samples, until there is work.
+    /// The samples so far, until `work` starts.
     samples: Vec<f32>,
     count: usize,
-    /// What makes the spectrogram, until it is there, and whether all frames are.
+    /// The spectrogram in progress, and whether all frames are computed.
     work: Option<(Spectrogram, bool)>,
     mel: Mel,
     piece: Piece,
@@ -147,7 +146,7 @@ pub struct Sound {
 
 #[wasm_bindgen]
 impl Sound {
-    /// Of `count` samples at 16 kHz, for an encoder. `numbers`: the fields of [`Listener`] from `bins` on.
+    /// A sound of `count` samples at 16 kHz for an encoder. `numbers`: the fields of [`Listener`] from `bins` on.
     #[wasm_bindgen(constructor)]
     pub fn new(projector: &str, numbers: &[f64], count: usize) -> Self {
         let whole = |at: usize| numbers.get(at).map_or(1, |&n| n as usize).max(1);
@@ -155,13 +154,14 @@ impl Sound {
         Self { listener, samples: Vec::new(), count, work: None, mel: Mel::default(), piece: Piece::default() }
     }
 
-    /// The next samples.
+    /// Appends samples.
     pub fn push(&mut self, samples: &[f32]) {
         self.samples.reserve(self.count.saturating_sub(self.samples.len()));
         self.samples.extend_from_slice(samples);
     }
 
-    /// Does a part of the work on all samples. Once it returns true, there is a spectrogram, as [`Self::select`] needs.
+    /// Runs one step, after all samples were pushed. Once it returns true, the spectrogram is ready for
+    /// [`Self::select`].
     pub fn step(&mut self) -> Result<bool, JsValue> {
         let Some((work, is_whole)) = &mut self.work else {
             self.work = self.listener.begin(&mut self.samples)?.map(|work| (work, false));
@@ -180,18 +180,18 @@ impl Sound {
         Ok(true)
     }
 
-    /// How many rows of a prompt become of it.
+    /// The number of prompt rows of the sound.
     pub fn outputs(&self) -> usize {
         self.listener.outputs(self.count)
     }
 
-    /// How many pieces there are.
+    /// The number of pieces.
     pub fn count(&self) -> usize {
         self.listener.pieces(self.count)
     }
 
-    /// Makes a piece the one that the other methods tell of: rows of the layers, rows that become of them, and of each
-    /// fold rows and taps.
+    /// Selects a piece for the methods below. Returns the rows of the layers, the output rows, then (rows, taps) of
+    /// each fold.
     pub fn select(&mut self, number: usize) -> Vec<u32> {
         self.piece = self.listener.piece(&self.mel, number);
         let folds = self.piece.folds.iter().flat_map(|fold| [fold.rows, fold.taps.len()]);
@@ -211,7 +211,7 @@ impl Sound {
     }
 }
 
-/// Indices and weights of each of some taps, then values, then whole numbers.
+/// An array of the indices and weights of taps, then values, then integers.
 fn tables(taps: [&Taps; 2], values: [&[f32]; 2], numbers: &[u32]) -> Array {
     let all = Array::new();
     for Taps { indices, weights } in taps {
@@ -225,7 +225,8 @@ fn tables(taps: [&Taps; 2], values: [&[f32]; 2], numbers: &[u32]) -> Array {
     all
 }
 
-/// The values where they lie. JavaScript copies them before it calls this module again, which may move its memory.
+/// A view of the values in this module's memory. JavaScript copies them before it calls the module again, which may
+/// grow its memory.
 fn view(values: &[f32]) -> Float32Array {
     // SAFETY: no value is written and nothing is allocated here before the copy.
     unsafe { Float32Array::view(values) }

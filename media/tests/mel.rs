@@ -58,7 +58,7 @@ fn spectrograms_of_gemma_are_those_of_the_formulas() {
     compare(include_bytes!("fixtures/mel_gemma.bin"), 3, |samples, bins| made(samples, bins, None).0);
 }
 
-/// Compares so many spectrograms with those of a file.
+/// Compares `cases` spectrograms with expected ones from a file.
 fn compare(mut rest: &[u8], cases: usize, spectrogram: fn(Vec<f32>, usize) -> Mel) {
     let mut count = 0;
     while !rest.is_empty() {
@@ -155,7 +155,7 @@ fn chunks_have_neighbours_of_zeros_and_are_filled_up_with_zeros() {
 fn sounds_for_gemma_are_cut_after_thirty_seconds() {
     let listener = Listener { projector: "gemma4a".to_owned(), bins: 27, merge: 1, hidden: 6 };
     assert_eq!([1, 320, 321, 480_000, 480_001].map(|count| listener.pieces(count)), [1, 1, 1, 1, 2]);
-    // Of 2,999 frames 750 rows, of 51 frames 13.
+    // 2,999 frames make 750 rows, 51 frames make 13.
     assert_eq!([1, 8219, 480_000, 500_123].map(|count| listener.outputs(count)), [1, 13, 750, 782]);
     let mel = listened(&listener, samples(500_123)).expect("a known encoder");
     assert_eq!(mel.frames(), 2999 + 125);
