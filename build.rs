@@ -124,7 +124,7 @@ fn without_blanks(text: &str) -> String {
                 continue;
             }
             let last = kept.chars().last().unwrap_or('\n');
-            // Of `array<f32> = x` too much would be one token.
+            // Without blanks, the tokens of `array<f32> = x` would merge.
             if blank && (is_import || last == '>' && c == '=' || !is_complete(c) && !is_complete(last)) {
                 kept.push(' ');
             }

@@ -126,7 +126,7 @@ impl Matcher {
     /// Takes back the last tokens.
     ///
     /// # Errors
-    /// Where there are not so many.
+    /// A message where there are fewer tokens.
     pub fn rollback(&mut self, tokens: usize) -> Result<()> {
         self.inner.rollback(tokens).map_err(|error| readable(&error))
     }

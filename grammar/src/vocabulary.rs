@@ -20,7 +20,7 @@ pub struct Tokens<'a> {
     pub bytes: &'a [u8],
     /// Where the bytes of each end.
     pub ends: &'a [u32],
-    /// Of each: 0 for text, 1 for a control token, other numbers for tokens that are never written.
+    /// The kind of each token: 0 for text, 1 for a control token, other numbers for tokens that are never written.
     pub kinds: &'a [u8],
     /// The tokens that end an answer.
     pub end_of_generation: &'a [TokenId],

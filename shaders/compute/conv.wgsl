@@ -32,7 +32,7 @@ struct Fetch {
     elements: vec4<u32>, // of a channel of x, for `tap`
 }
 
-// Of a group's rows.
+// Quads of a group's rows.
 fn quads() -> u32 {
     return (params.rows + 3u) / 4u;
 }

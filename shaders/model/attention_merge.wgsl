@@ -22,7 +22,7 @@ override PARTS: u32 = WG_SIZE / COLUMNS;
 const HELD = 8u;      // splits that a thread loads together
 #import lowest
 
-// Of every split: its maximum, then its factor; and its sum, zero where it has no keys.
+// For every split: its maximum, then its factor; and its sum, which is zero without keys.
 var<workgroup> shares: array<vec2<f32>, SPLITS>;
 var<workgroup> sums: array<vec2<f32>, WG_SIZE>; // [PARTS, COLUMNS]: of partial, of exp
 var<workgroup> seen: atomic<u32>;               // splits up to the last that has keys

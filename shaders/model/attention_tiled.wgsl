@@ -69,7 +69,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
     let end = before + min(TILE, this_pass.rows - first);
     // mutant: sinks[id.x] * => sinks[0] *
     let high = select(LOWEST, sinks[id.x] * LOG2_E, SINKS);
-    // Of the threads that share rows, one counts the sink.
+    // One of the threads that share rows counts the sink.
     let total = select(0.0, 1.0, SINKS && lane < THREADS && lane % SIDE == 0u);
     attend(Block(id.x, first, cache, cache, before, begin, end), high, total, lane);
 }

@@ -9,7 +9,7 @@
 // for matrices of few, long rows.
 
 override GROUP_ROWS: u32; // a multiple of OUTPUTS
-override ROW_PASSES: u32;     // at most so many until the thread groups have computed these rows
+override ROW_PASSES: u32;     // upper bound of the passes in which the thread groups compute these rows
 override STAGE: u32;      // blocks of x in workgroup memory
 
 override PITCH: u32 = STAGE | 1u; // from one part of the blocks to the next: odd, so that writes spread over the banks

@@ -158,7 +158,7 @@ impl Tensor {
     /// As [`Tensor::fuse`], with a result of this type.
     ///
     /// # Errors
-    /// Those of [`Tensor::fuse`].
+    /// As [`Tensor::fuse`].
     pub fn fuse_as<const N: usize>(
         dtype: DType,
         inputs: [&Tensor; N],
@@ -171,7 +171,7 @@ impl Tensor {
     /// As [`Tensor::fuse`], but the result goes into the first tensor, whose shape it must have.
     ///
     /// # Errors
-    /// Those of [`Tensor::fuse`], and `invalid_argument` where the result has another shape than the first tensor.
+    /// As [`Tensor::fuse`], and `invalid_argument` where the result has another shape than the first tensor.
     pub fn fuse_in_place<const N: usize>(
         inputs: [&Tensor; N],
         formula: impl FnOnce([Expression; N]) -> Expression,

@@ -14,7 +14,7 @@ impl Tensor {
     /// This `[.., m, k]` times `other` `[.., k, n]` → `[.., m, n]` f32: [`Tensor::matmul_with`] without options.
     ///
     /// # Errors
-    /// Those of [`Tensor::matmul_with`].
+    /// As [`Tensor::matmul_with`].
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         self.matmul_with(other, None, None, &MatmulOptions::default())
     }

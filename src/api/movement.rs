@@ -11,8 +11,8 @@ use crate::{Error, Result};
 
 /// # Movement of elements
 ///
-/// Of every type but blocks of a GGUF type, bit for bit. Each makes a new tensor. Axes that are negative count from
-/// the last.
+/// Copies of tensors of every type but blocks of a GGUF type, bit for bit. Each operation makes a new tensor. Axes that
+/// are negative count from the last.
 impl Tensor {
     /// The same elements in another shape.
     ///

@@ -42,7 +42,7 @@ impl Tensor {
     /// Softmax over the last axis: [`Tensor::softmax_with`] without options.
     ///
     /// # Errors
-    /// Those of [`Tensor::softmax_with`].
+    /// As [`Tensor::softmax_with`].
     pub fn softmax(&self) -> Result<Tensor> {
         self.softmax_with(None, &SoftmaxOptions::default())
     }

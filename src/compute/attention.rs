@@ -41,7 +41,7 @@ params! {
         pub scale: f32,
         /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
         pub soft_cap: f32,
-        /// Of what a dispatch of the gradient computes, the first key and value head of all sequences.
+        /// The first KV head, counted over all sequences, that a dispatch of the gradient computes.
         pub first_head: u32,
         /// How many of these.
         pub head_count: u32,

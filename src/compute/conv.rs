@@ -19,23 +19,23 @@ params! {
         pub groups: u32,
         /// Places of the kernel.
         pub taps: u32,
-        /// Of x, the outermost axis.
+        /// Length of x along the outermost axis.
         pub in_0: u32,
-        /// Of x.
+        /// Length of x along the middle axis.
         pub in_1: u32,
-        /// Of x.
+        /// Length of x along the innermost axis.
         pub in_2: u32,
-        /// Of y.
+        /// Length of y along the outermost axis.
         pub out_0: u32,
-        /// Of y.
+        /// Length of y along the middle axis.
         pub out_1: u32,
-        /// Of y.
+        /// Length of y along the innermost axis.
         pub out_2: u32,
-        /// Of the kernel.
+        /// Length of the kernel along the outermost axis.
         pub kernel_0: u32,
-        /// Of the kernel.
+        /// Length of the kernel along the middle axis.
         pub kernel_1: u32,
-        /// Of the kernel.
+        /// Length of the kernel along the innermost axis.
         pub kernel_2: u32,
         /// From place to place.
         pub stride_0: u32,

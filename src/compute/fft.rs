@@ -18,7 +18,7 @@ params! {
         pub columns: u32,
         /// Elements of a row's whole transform.
         pub length: u32,
-        /// Of these, those that are not 0.
+        /// Elements of a transform that are given; the others are 0.
         pub given: u32,
         /// Rows that overlap each other in one row of x.
         pub frames: u32,
@@ -40,7 +40,7 @@ params! {
         pub store_step: u32,
         /// Between columns of y.
         pub store_skip: u32,
-        /// Of the results.
+        /// Factor of the results.
         pub scale: f32,
     }
 }

@@ -11,9 +11,9 @@ params! {
     pub struct Params {
         /// Samples · groups.
         pub rows: u32,
-        /// Of a sample.
+        /// Groups of a sample.
         pub groups: u32,
-        /// Of a group.
+        /// Channels of a group.
         pub channels: u32,
         /// Elements of a channel.
         pub length: u32,

@@ -11,9 +11,9 @@ params! {
     pub struct Params {
         /// Elements of x.
         pub len: u32,
-        /// Of a row.
+        /// Elements of a row.
         pub length: u32,
-        /// Of a row.
+        /// Blocks of a row.
         pub blocks: u32,
     }
 }

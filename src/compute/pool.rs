@@ -11,23 +11,23 @@ params! {
     pub struct Params {
         /// Elements of y.
         pub len: u32,
-        /// Of x, the outermost axis.
+        /// Length of x along the outermost axis.
         pub in_0: u32,
-        /// Of x.
+        /// Length of x along the middle axis.
         pub in_1: u32,
-        /// Of x.
+        /// Length of x along the innermost axis.
         pub in_2: u32,
-        /// Of y.
+        /// Length of y along the outermost axis.
         pub out_0: u32,
-        /// Of y.
+        /// Length of y along the middle axis.
         pub out_1: u32,
-        /// Of y.
+        /// Length of y along the innermost axis.
         pub out_2: u32,
-        /// Of the window.
+        /// Length of the window along the outermost axis.
         pub kernel_0: u32,
-        /// Of the window.
+        /// Length of the window along the middle axis.
         pub kernel_1: u32,
-        /// Of the window.
+        /// Length of the window along the innermost axis.
         pub kernel_2: u32,
         /// From window to window.
         pub stride_0: u32,

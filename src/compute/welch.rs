@@ -9,15 +9,15 @@ use crate::kernels::spec::{KernelSpec, PARAMS, grid_1d, params, read, write};
 params! {
     /// Per-dispatch numbers of `welch_segments`.
     pub struct SegmentParams {
-        /// Of all rows.
+        /// Segments of all rows.
         pub segments: u32,
-        /// Of a row.
+        /// Segments of a row.
         pub per_row: u32,
         /// Elements of a row.
         pub of_x: u32,
         /// From segment to segment.
         pub step: u32,
-        /// Of a segment.
+        /// Elements of a segment.
         pub length: u32,
         /// Σ (i − middle)² over a segment.
         pub squares: f32,
@@ -29,15 +29,15 @@ params! {
     pub struct PowerParams {
         /// Workgroups.
         pub tiles: u32,
-        /// Of a row.
+        /// Segments of a row.
         pub segments: u32,
-        /// Of a row.
+        /// Chunks of a row.
         pub chunks: u32,
-        /// Of a segment's spectrum.
+        /// Bins of a segment's spectrum.
         pub bins: u32,
         /// The bin that stands for one frequency, besides the first.
         pub single: u32,
-        /// Of these two; twice as large elsewhere.
+        /// Factor of the first and the single bin; twice as large for other bins.
         pub factor: f32,
     }
 }

@@ -10,17 +10,17 @@ use crate::model::{Adapter, Pair, WeightKey};
 /// An adapter that is at work in a text.
 #[derive(Debug, Clone)]
 pub struct ActiveAdapter {
-    /// What it adds ...
+    /// The adapter.
     pub adapter: Rc<Adapter>,
-    /// ... so many times ...
+    /// The factor of what it adds.
     pub scale: f32,
-    /// ... to the tokens from this position on.
+    /// The first position of the tokens that it changes.
     pub from: usize,
 }
 
 impl Interpreter<'_> {
     /// Adds to `out` what the adapters add to the product of the rows of `x` and the matrix of an expert, or the only
-    /// matrix, expert 0; a row of x has so many values. `token`: the token of the chunk that a row of x is of.
+    /// matrix, expert 0; `x` is the rows and the length of a row. `token` maps a row of x to its token in the chunk.
     pub(super) fn adapt(
         &self,
         weight: WeightKey,

@@ -11,9 +11,9 @@ use crate::model::{EncoderInput, Taps};
 /// Tokens, or patches.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// Of a text.
+    /// The token ids of a text.
     Ids(&'a [u32]),
-    /// Of an image or a tile.
+    /// The input for an image or a tile.
     Image(&'a EncoderInput),
 }
 

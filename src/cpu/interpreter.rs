@@ -76,15 +76,15 @@ pub(super) struct Interpreter<'a> {
     pub frequencies: &'a [Vec<f64>],
     pub cache: &'a mut [LayerCache],
     pub states: &'a mut [Vec<f32>],
-    /// Of the chunk's first token.
+    /// Position of the chunk's first token.
     pub position: usize,
-    /// Of all positions.
+    /// Positions with several axes.
     pub places: &'a Places,
     /// Positions of rows that see each other.
     pub seen: Range<usize>,
     /// Whether only layers with a window let them.
     pub seen_in_windows: bool,
-    /// Of an encoder.
+    /// The input of an encoder.
     pub input: Option<&'a EncoderInput>,
 }
 

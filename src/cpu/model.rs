@@ -44,7 +44,7 @@ pub struct CpuModel {
     frequencies: Vec<Vec<f64>>,
     cache: Vec<LayerCache>,
     cached: usize,
-    /// Of positions with several axes, where the model has sections for them.
+    /// Positions with several axes, where the model has sections for them.
     places: Places,
     context_length: usize,
     format: CacheFormat,
@@ -196,7 +196,7 @@ impl CpuModel {
     /// `[vocab]` for [`Logits::Last`], `[ids, vocab]` for [`Logits::All`].
     ///
     /// # Errors
-    /// Those of [`CpuModel::begin`] and [`Pass::step`].
+    /// As [`CpuModel::begin`] and [`Pass::step`].
     pub fn forward(&mut self, ids: &[u32], position: usize, logits: Logits) -> Result<Vec<f32>> {
         self.begin(ids, position, logits)?.finish()
     }
@@ -291,7 +291,7 @@ impl Pass<'_> {
     /// As [`Pass::step`], but awaits `turn` every millisecond or two: a layer of a large model takes half a second.
     ///
     /// # Errors
-    /// Those of [`Pass::step`].
+    /// As [`Pass::step`].
     pub async fn step_yielding(&mut self, mut yield_now: impl AsyncFnMut()) -> Result<bool> {
         if self.done == self.ids.len() {
             return Ok(false);
@@ -321,7 +321,7 @@ impl Pass<'_> {
     /// Takes all steps that are left and gives the logits, a row of `[vocab]` for each token they were wanted for.
     ///
     /// # Errors
-    /// Those of [`Pass::step`].
+    /// As [`Pass::step`].
     pub fn finish(mut self) -> Result<Vec<f32>> {
         while self.step()? {}
         Ok(self.into_logits())

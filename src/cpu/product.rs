@@ -50,7 +50,7 @@ pub(super) struct Product<'a> {
     /// Tokens that are done, and that are at work at once.
     done: usize,
     at_once: usize,
-    /// Of those at work: x in 16 bits, and the row of `held` that comes next.
+    /// For the tokens at work: x in 16 bits, and the next row of `held`.
     rounded: Vec<Block>,
     next: usize,
     /// Where other threads have the rest of the matrix.
@@ -62,8 +62,8 @@ impl<'a> Product<'a> {
         Self { at_once: x.len() / held.matrix.cols, held, x, out, done: 0, rounded: Vec::new(), next: 0, part: None }
     }
 
-    /// The same where `held` is the first part of each row of `out`, and other threads make the rest, for so many
-    /// tokens at once.
+    /// The same product, where `held` is the first part of each row of `out` and other threads compute the other parts,
+    /// for `at_once` tokens at a time.
     pub fn in_parts(self, part: Part<'a>, at_once: usize) -> Self {
         Self { part: Some(part), at_once, ..self }
     }
@@ -71,7 +71,7 @@ impl<'a> Product<'a> {
     /// Does some of it. Returns whether more is to be done, if only by other threads.
     ///
     /// # Errors
-    /// Those of the threads.
+    /// The errors of the threads.
     #[inline(never)]
     pub fn step(&mut self) -> Result<bool> {
         let Self { held, done, at_once, rounded, next, part, .. } = self;

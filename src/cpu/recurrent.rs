@@ -87,7 +87,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// One of so many rows.
+/// Row `row` of `rows` rows.
 fn row(values: &[f32], row: usize, rows: usize) -> &[f32] {
     let width = values.len() / rows;
     &values[row * width..][..width]

@@ -20,7 +20,7 @@ const ROWS: usize = 32;
 /// explain: activations in 8 bits come to 0.02, f16 to 0.001.
 const TOLERANCE: f64 = 0.1;
 
-/// The numbers of the rows to know of so many: spread over all of them, and of every remainder by a power of two.
+/// The indices of the rows to sample, out of `rows`: spread over all of them, with every remainder by a power of two.
 pub fn sampled_rows(rows: usize) -> Vec<usize> {
     let count = rows.min(ROWS);
     (0..count).map(|i| if count < rows { i * (rows - 1) / (ROWS - 1) } else { i }).collect()

@@ -83,14 +83,14 @@ impl Team {
         Rc::new(Self { threads, next: Cell::new(0), least })
     }
 
-    /// Of the rows of a group, those of a thread.
+    /// The rows of a group that a thread computes.
     fn part(&self, rows: usize, thread: usize) -> Range<usize> {
         let threads = self.threads.count() + 1;
         rows * thread / threads..rows * (thread + 1) / threads
     }
 
-    /// Hands a matrix of so many groups out, and gives it back as thread 0 keeps it: with all rows where it `is_whole`.
-    /// `None` where it is too small, or too large.
+    /// Distributes a matrix of `groups` groups to the threads. Returns the part of thread 0, which has all rows where
+    /// the matrix `is_whole`. `None` where it is too small, or too large.
     pub(super) fn share(
         self: &Rc<Self>,
         (ty, [rows, cols]): (GgmlType, [usize; 2]),

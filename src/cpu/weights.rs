@@ -150,7 +150,7 @@ impl Weights {
 }
 
 impl Weights {
-    /// Of a model of which not all is known. `None` where a weight is missing of which `is_needed`.
+    /// The weights of a partly sampled model; `None` where a weight is missing for which `is_needed` holds.
     pub fn sampled(
         config: &ModelConfig,
         mut samples: Samples,

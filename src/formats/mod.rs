@@ -188,7 +188,7 @@ pub fn file_type_label(id: u64) -> Option<&'static str> {
 /// A number among the bytes of a block: a scale, a minimum, or the weight itself.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberField {
-    /// Its first byte.
+    /// The first byte of the number.
     pub at: usize,
     /// How it is stored.
     pub encoding: NumberEncoding,
@@ -284,7 +284,7 @@ pub enum Content {
 }
 
 impl Section {
-    /// Units of a matrix of so many weights.
+    /// Units of a matrix of `weights` weights.
     pub const fn units(&self, weights: u64) -> u64 {
         if self.weights == 0 { 1 } else { weights.div_ceil(self.weights as u64) }
     }
@@ -357,11 +357,11 @@ pub enum Levels {
 /// What a packed matrix holds of a block of 32 weights beside its scales.
 #[derive(Debug)]
 pub struct PackedBlock<'a> {
-    /// Its quants.
+    /// The quants.
     pub quants: [u8; 32],
-    /// Its unit of the first section; by grid: the low eight bits of the entries' numbers.
+    /// The block's unit of the first section; for grids: the low eight bits of the entries' indices.
     pub low: &'a [u8],
-    /// Its unit of the section `HIGH_AT`.
+    /// The block's unit of the section `HIGH_AT`.
     pub high: &'a [u8],
 }
 

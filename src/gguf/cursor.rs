@@ -5,7 +5,7 @@ use crate::error::Error;
 /// Why an item could not be read.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Its bytes have not all arrived: it needs at least this many, counted from its first byte.
+    /// Not all bytes of the item have arrived: it needs at least this many, counted from its first byte.
     Wait(usize),
     /// It reaches to this offset, past the end of the file or past the cap on headers.
     PastEnd(u64),

@@ -58,7 +58,7 @@ pub struct HeaderReader {
     tensor_count: u64,
     metadata: Metadata,
     tensors: Vec<TensorInfo>,
-    /// Of the bytes before `position`.
+    /// Digest of the bytes before `position`.
     digest: u64,
 }
 

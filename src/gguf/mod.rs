@@ -38,7 +38,7 @@ pub struct Gguf {
     pub header_bytes: u64,
     /// Tensors start at multiples of this, counted from `header_bytes`: `general.alignment`, or 32.
     pub alignment: u64,
-    /// Of the header's bytes: tells models apart. That of a split model is made of those of its files.
+    /// Digest of the header's bytes, which tells models apart. For a split model it combines the digests of the files.
     pub digest: u64,
 }
 

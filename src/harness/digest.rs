@@ -23,7 +23,7 @@ impl Hasher for Digest {
 }
 
 impl Digest {
-    /// Of what runs on an adapter of this kind.
+    /// Starts a digest for an adapter of this kind.
     pub fn new(device: &Device) -> Self {
         let mut digest = Self(0xcbf2_9ce4_8422_2325);
         digest.write(device.adapter.vendor.as_bytes());
@@ -31,7 +31,7 @@ impl Digest {
         digest
     }
 
-    /// Of what the GPU is given in all cases, and of what it must give.
+    /// A digest of the inputs and the expected results of all cases.
     pub fn of_cases<'a>(device: &Device, cases: impl IntoIterator<Item = &'a Case>) -> Self {
         let mut digest = Self::new(device);
         cases.into_iter().for_each(|case| digest.write_case(case));

@@ -212,7 +212,7 @@ fn route_cases(random: &mut Random, router: &Router) -> [Case; 2] {
 /// What a case reads besides the weights, and the tokens' experts.
 struct Inputs {
     tensor: Tensor,
-    /// Of each token, the experts with their weights.
+    /// The experts of each token, with their weights.
     chosen: Vec<Vec<(usize, f32)>>,
     /// A row for each token, or for each choice.
     x: Vec<f32>,
@@ -284,7 +284,7 @@ impl Inputs {
         reference::mat_vec(&matrix, x, &mut sums).expect("the matrix is whole");
         let half = kind.rows as usize;
         for (r, sum) in sums.iter_mut().enumerate() {
-            // Of gate and up the biases of all gates come first.
+            // With gate and up in one tensor, the biases of all gates come first.
             let at = r / half * kind.biases() as usize * half + of * half + r % half;
             *sum += self.bias.as_ref().map_or(0.0, |bias| bias[at]);
         }

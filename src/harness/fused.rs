@@ -25,7 +25,7 @@ struct Kind {
     bias: bool,
     gate: Option<Gate>,
     w: DType,
-    /// Of x.
+    /// Rows of x.
     rows: u32,
 }
 

@@ -22,7 +22,7 @@ pub struct Large {
     pub name: String,
     /// What to run.
     pub dispatch: Dispatch,
-    /// Its buffers with their bytes, which are multiples of 4.
+    /// The buffers and their sizes in bytes, which are multiples of 4.
     pub buffers: [(BufferId, u64); 5],
     /// Bytes of the weights, all of which a run reads.
     pub bytes: u64,

@@ -41,7 +41,7 @@ pub enum PerLayerEmbeddings {
     Auto,
     /// On the GPU.
     Gpu,
-    /// On the host, with at most so many slots for rows on the GPU; where these hold them all, on the GPU.
+    /// On the host, with at most this many slots for rows on the GPU; on the GPU where the slots hold the whole table.
     Slots(u32),
 }
 

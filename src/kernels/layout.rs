@@ -116,7 +116,7 @@ pub struct Matrix {
     pub rows: u32,
     /// Weights of a row.
     pub cols: u32,
-    /// Its parts, in the order of the rows, without gaps.
+    /// The shards of the matrix, in the order of the rows, without gaps.
     pub shards: Vec<Shard>,
 }
 

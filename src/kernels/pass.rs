@@ -24,7 +24,7 @@ pub struct Sequence {
     pub done: u32,
     /// Tokens sampled so far: the random generator's counter.
     pub steps: u32,
-    /// Position of that token: so many are in the cache before it.
+    /// Position of that token, which is the number of tokens in the cache before it.
     pub position: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct Sequence {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Row {
-    /// Its id.
+    /// The token's id.
     pub token: u32,
     /// Tokens of its sequence before it.
     pub position: u32,
@@ -48,7 +48,7 @@ pub struct Row {
 pub struct Header {
     /// Rows of this pass.
     pub rows: u32,
-    /// So many of the last rows have logits: 1, or all.
+    /// How many of the last rows have logits: 1, or all.
     pub outputs: u32,
     /// The first of rows that see each other, those of an image, and one past the last, with or without
     /// [`Pass::SEEN_IN_WINDOWS`]: in a pass of many rows of one sequence.
@@ -70,7 +70,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Of the end of [`Header::seen`]: only layers with a sliding window let them see each other.
+    /// A flag in the end of [`Header::seen`]: the rows see each other only in layers with a sliding window.
     pub const SEEN_IN_WINDOWS: u32 = 1 << 31;
 
     /// Bytes before [`Header::seen`].

@@ -52,7 +52,7 @@ pub struct Gate {
     pub kind: GateKind,
     /// f32
     pub up: Slice,
-    /// Its first element that is used, a multiple of four.
+    /// The first element of `up` that is used, a multiple of four.
     pub up_at: u32,
 }
 
@@ -112,7 +112,7 @@ impl Prologue {
         }
     }
 
-    /// Bytes of workgroup memory that it takes in a workgroup of so many threads.
+    /// Bytes of workgroup memory that the prologue takes in a workgroup of `threads` threads.
     pub(super) fn memory(&self, threads: u32) -> u32 {
         match self {
             Self::Update(_) | Self::LayerNorm(_) => 4 * threads,
@@ -133,7 +133,8 @@ impl Prologue {
 /// once: 32 MiB out of the nearest caches take about as long as a launch on a large card.
 pub const MOST_BYTES: u64 = 32 << 20;
 
-/// Whether a prologue of so many vectors of `cols` values pays for a product in so many workgroups.
+/// Whether a prologue with `vectors` vectors of `cols` values is faster than a dispatch of its own, for a product in
+/// `workgroups` workgroups.
 pub fn pays(workgroups: u32, vectors: u32, cols: u32) -> bool {
     u64::from(workgroups) * u64::from(vectors) * u64::from(cols) * 4 <= MOST_BYTES
 }

@@ -283,7 +283,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The same from so many bytes further on.
+    /// The slice `bytes` bytes further on.
     pub fn after(self, bytes: u64) -> Self {
         Self { offset: self.offset + bytes, ..self }
     }

@@ -28,12 +28,12 @@ pub struct Pair {
 /// An adapter of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Adapter {
-    /// With the weights whose products they change.
+    /// Low-rank matrices, with the weights whose products they change.
     pub pairs: Vec<(WeightKey, Pair)>,
-    /// Layers, and what is added to what they give.
+    /// Control vectors: layers, and the vector that is added to the output of each.
     pub directions: Vec<(usize, Vec<f32>)>,
-    /// The tokens from whose last occurrence in a prompt on the adapter is at work (activated LoRA, Greenewald et al.
-    /// 2025, <https://arxiv.org/abs/2504.12397>); none for one that is always at work.
+    /// Invocation tokens (activated LoRA, Greenewald et al. 2025, <https://arxiv.org/abs/2504.12397>): the adapter
+    /// applies from their last occurrence in the prompt on. Empty: always.
     pub invocation: Vec<u32>,
 }
 

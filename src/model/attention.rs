@@ -16,12 +16,12 @@ pub struct RopeFactors {
 }
 
 impl RopeFactors {
-    /// The same for every context.
+    /// Factors that are the same for every context.
     pub const fn of(key: WeightKey) -> Self {
         Self { short: key, long: key, original_context: 0 }
     }
 
-    /// Those of a run with so many tokens of context.
+    /// The factors for a context of `context` tokens.
     pub fn for_context(self, context: usize) -> WeightKey {
         if context > self.original_context { self.long } else { self.short }
     }
@@ -121,8 +121,7 @@ impl AttentionSpec {
     }
 }
 
-/// The shape of an attention to the rows right before: `q · (k_scale · k + far)` is the score of a row at a distance
-/// that `far` is the embedding of.
+/// The shape of local attention: the score of a key at distance d is `q · (k_scale · k + far[d])`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NearSpec {
     /// Heads.
@@ -144,9 +143,9 @@ pub struct NearSpec {
 pub enum Sight {
     /// All.
     All,
-    /// Those up to itself.
+    /// Itself and the rows before it.
     Causal,
-    /// Those of its own part, where the caller cuts an image into several.
+    /// The rows of its own window, where the caller cuts an image into windows.
     Part,
 }
 

@@ -55,7 +55,7 @@ pub struct TableWidths {
 }
 
 impl TableWidths {
-    /// Of a program.
+    /// The table widths of a program.
     pub fn of(program: &Program) -> Self {
         let found = program.ops().fold(Self::default(), |found, op| match *op {
             Op::Input { y } => Self { patch: program.width(y), ..found },
@@ -66,7 +66,7 @@ impl TableWidths {
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,
         });
-        // Those of the embedding have tables of their own.
+        // The groups of the embedding have their own tables.
         let is_regrouped = program.head.iter().any(|op| matches!(op, Op::Regroup { .. }));
         Self { groups: if is_regrouped { found.groups } else { 0 }, ..found }
     }

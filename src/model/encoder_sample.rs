@@ -45,7 +45,7 @@ fn values(count: usize) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Means of so many of `among` rows.
+/// Taps whose results are means of some of `among` rows.
 fn taps([rows, count]: [usize; 2], among: usize) -> Taps {
     let index = |at: usize| ((at / count.max(1) + 7 * (at % count.max(1))) % among.max(1)) as u32;
     let weight = (count.max(1) as f32).recip().to_bits();

@@ -16,9 +16,9 @@ const MAX_EXPERT_FFN: usize = 1 << 16;
 /// How many experts a layer has, and how many of them a token goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Experts {
-    /// Of the layer; at most [`MAX_EXPERTS`].
+    /// Experts of a layer, at most [`MAX_EXPERTS`].
     pub count: usize,
-    /// Of a token; at most [`MAX_USED`], and no more than there are.
+    /// Experts per token, at most [`MAX_USED`] and at most `count`.
     pub used: usize,
 }
 
@@ -110,9 +110,9 @@ pub struct ExpertConfig {
     pub groups: [usize; 2],
     /// Layers before the first with experts.
     pub leading_dense: usize,
-    /// Of the layers from there on, each that is the last of so many has experts.
+    /// From there on, the last layer of each group of this size has experts.
     pub every: usize,
-    /// Of all layers, each that is the second of so many has experts; 0: the file does not say.
+    /// The second layer of each group of this size has experts; 0: the file does not say.
     pub second_of: usize,
 }
 

@@ -58,7 +58,7 @@ impl From<Item> for u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct InputSource {
-    /// Of the content, and of what made rows of it. The same rows have the same digest.
+    /// Digest of the content and of the encoder and its options: equal rows have equal digests.
     pub digest: u64,
     /// How many rows.
     pub count: u32,
@@ -119,7 +119,7 @@ pub struct InputRows<D> {
 pub struct InputRun<D> {
     /// Index of the first among the ids.
     pub at: usize,
-    /// Its row in `data`.
+    /// The row in `data` of the first id.
     pub row: usize,
     /// How many.
     pub count: usize,
@@ -243,7 +243,7 @@ pub fn end_with_images(start: usize, end: usize, most: usize, images: &[Range<us
 /// an image lie in a grid at one time, and what follows begins behind its longer side.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// Of each position: its place, and the place of a token behind it.
+    /// For each position: its place, and the place of a token behind it.
     known: Vec<([u32; 3], u32)>,
 }
 

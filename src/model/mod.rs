@@ -77,13 +77,13 @@ pub enum ActivationKind {
 /// `negative · (exp(min(x, eps)) − 1 − x) + beta · x`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Xielu {
-    /// Of the square.
+    /// Factor of the square.
     pub positive: f32,
-    /// Of the exponential.
+    /// Factor of the exponential.
     pub negative: f32,
-    /// Of x.
+    /// Factor of x.
     pub beta: f32,
-    /// Below 0, and near it.
+    /// Upper bound of the exponent, just below 0.
     pub eps: f32,
 }
 

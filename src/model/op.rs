@@ -231,7 +231,7 @@ pub enum Op {
     /// `y[i] = base[i + skip] + Σ_j weight[i, j] · x[j]` over streams that lie side by side (AltUp, Baykal et al. 2023,
     /// <https://arxiv.org/abs/2301.13310>); `y` may be `base`. A missing `base` or `x` counts as 0.
     Streams { base: Option<Activation>, x: Option<Activation>, spec: StreamSpec, y: Activation },
-    /// Normalises the rows of `x` by a measure of their spread.
+    /// Cuts or scales the rows of `x` by their deviation or length.
     Spread { x: Activation, kind: Spreading },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },

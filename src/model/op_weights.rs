@@ -1,5 +1,5 @@
-//! The weights that each operation of a program reads: the one table behind the tensors that a model wants, and behind
-//! where they go on the GPU.
+//! The weights that each operation of a program reads. This table decides which tensors a model wants, and where they
+//! go on the GPU.
 
 use super::program::{Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight, WkvForm};
 use super::roles::WeightKey;
@@ -7,22 +7,22 @@ use super::roles::WeightKey;
 /// What an operation does with a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightUse {
-    /// Each token gets one of its rows.
+    /// A table of which each token reads one row.
     Table,
-    /// It is multiplied with an activation: blocks of the file as they are.
+    /// A matrix that is multiplied with an activation, in the file's blocks.
     Matrix,
-    /// It is read as f32 values: vectors, and small matrices such as the taps of convolutions.
+    /// f32 values: vectors, and small matrices such as the taps of convolutions.
     Values,
 }
 
 /// A weight that an operation reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpWeight {
-    /// Which.
+    /// The weight.
     pub key: WeightKey,
-    /// Its shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or of experts `[.., rows, experts]`.
+    /// The shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or for experts `[.., rows, experts]`.
     pub dims: Vec<usize>,
-    /// What for.
+    /// How the weight is used.
     pub used_as: WeightUse,
     /// Whether the operation runs without it.
     pub optional: bool,

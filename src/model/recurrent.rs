@@ -86,7 +86,7 @@ impl ChannelSpec {
     }
 }
 
-/// The heads of a gated delta rule, and what they have of their own.
+/// The heads of a gated delta rule, and their weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeltaSpec {
     /// Heads of q and of k.
@@ -131,12 +131,12 @@ impl DeltaSpec {
     }
 }
 
-/// How a head of RWKV's time mixing takes in a token, and what it has of its own.
+/// The update rule of a head of RWKV's time mixing, and its weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WkvForm {
-    /// RWKV-6, with `[heads, head_dim]`: how much of a token its own result has.
+    /// RWKV-6, with a bonus `[heads, head_dim]` for the token itself.
     Bonus(WeightKey),
-    /// A gated linear attention: a key is what its decay takes away of it, and r is divided by √head_dim.
+    /// Gated linear attention: keys are multiplied by 1 − decay, and r is divided by √head_dim.
     Gated,
     /// RWKV-7, with `[width]` each: factors of the removal key, and how much keys follow the learning rate.
     Delta([WeightKey; 2]),
@@ -151,7 +151,7 @@ pub struct WkvSpec {
     pub kv_heads: usize,
     /// Values per head.
     pub head_dim: usize,
-    /// What is kept of a token.
+    /// The update rule.
     pub form: WkvForm,
 }
 

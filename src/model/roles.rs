@@ -1,11 +1,11 @@
-//! What tensors are for, and their names in a GGUF.
+//! The roles of tensors, and their names in GGUF files.
 
 /// The embedding table's name.
 pub(super) const EMBEDDING: &str = "token_embd.weight";
 /// The output head's name. A file without it uses the embedding table as head.
 pub(super) const HEAD: &str = "output.weight";
 
-/// What a tensor is for.
+/// The role of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// One row per token: the start of the residual stream. Also the head, where there is no [`Role::Output`].
@@ -68,29 +68,29 @@ pub enum Role {
     AttnQkv,
     /// Their bias.
     AttnQkvBias,
-    /// The latent vector that queries are made of.
+    /// Projection to the latent vector of queries.
     AttnQA,
     /// The RMS norm of that.
     AttnQANorm,
-    /// Queries from there.
+    /// Projection of the latent vector to queries.
     AttnQB,
-    /// Of each query head what meets the latent vector of keys, by [`Role::AttnKB`].
+    /// The part of each query head without rotation, which [`Role::AttnKB`] projects to the latent vector of keys.
     AttnQNope,
-    /// Of each query head what is rotated.
+    /// The rotated part of each query head.
     AttnQRope,
-    /// The latent vector that keys and values are made of, then what is rotated of all keys.
+    /// Projection to the latent vector of keys and values, then to the rotated part that all keys share.
     AttnKvA,
-    /// The former.
+    /// The rows of [`Role::AttnKvA`] for the latent vector.
     AttnKvLatent,
-    /// The latter.
+    /// The rows of [`Role::AttnKvA`] for the rotated part.
     AttnKRope,
     /// The RMS norm of the latent vector.
     AttnKvANorm,
-    /// Of each head keys and values from there.
+    /// Projection of the latent vector to keys and values of each head.
     AttnKvB,
-    /// Of each head the matrix of keys, turned around: from queries to the latent vector.
+    /// The matrix of keys of each head, transposed: from queries to the latent vector.
     AttnKB,
-    /// Of each head the matrix of values.
+    /// The matrix of values of each head.
     AttnVB,
     /// Attention back to the residual stream.
     AttnOut,
@@ -98,11 +98,11 @@ pub enum Role {
     AttnOutBias,
     /// The RMS norm before the output projection of attention (BitNet).
     AttnInnerNorm,
-    /// z of a gated delta rule: what gates its heads.
+    /// z of a gated delta rule: the gate of its heads.
     AttnGate,
-    /// What the state of a delta rule takes in of a token, before its sigmoid.
+    /// beta of a delta rule, before its sigmoid: how strongly a token is written to the state.
     SsmBeta,
-    /// What the state of a delta rule keeps, before softplus.
+    /// alpha of a delta rule, before softplus: the decay of the state.
     SsmAlpha,
     /// Rows of [`Role::SsmBeta`] and [`Role::SsmAlpha`] for each head of k.
     SsmBetaAlpha,
@@ -154,37 +154,37 @@ pub enum Role {
     FfnNormBare,
     /// b, c and x of a gated convolution.
     ShortConvIn,
-    /// Its gate b.
+    /// Gate b of a gated convolution.
     ShortConvB,
-    /// Its gate c.
+    /// Gate c of a gated convolution.
     ShortConvC,
-    /// Its input.
+    /// Input of a gated convolution.
     ShortConvX,
-    /// Its taps.
+    /// Taps of a gated convolution.
     ShortConv,
     /// Gated convolution back to the residual stream.
     ShortConvOut,
     /// z, then x, B and C, then dt of a Mamba-2 layer.
     SsmIn,
-    /// Its gate z.
+    /// Gate z of a Mamba-2 layer.
     SsmZ,
-    /// Its x, B and C, before the convolution.
+    /// x, B and C of a Mamba-2 layer, before the convolution.
     SsmXbc,
-    /// Its time steps.
+    /// Time steps of a Mamba-2 layer.
     SsmDt,
-    /// Its convolution's taps.
+    /// Taps of a Mamba layer's convolution.
     SsmConv,
-    /// Its convolution's bias.
+    /// Bias of a Mamba layer's convolution.
     SsmConvBias,
-    /// Bias of its time steps.
+    /// Bias of a Mamba layer's time steps.
     SsmDtBias,
-    /// Decay of its heads.
+    /// Decay of a Mamba layer's heads.
     SsmA,
     /// Time steps, B and C of a Mamba layer.
     SsmX,
-    /// Its B.
+    /// B of a Mamba layer.
     SsmB,
-    /// Its C.
+    /// C of a Mamba layer.
     SsmC,
     /// From time steps to those of the channels.
     SsmDtOut,
@@ -216,9 +216,9 @@ pub enum Role {
     LayerOutputScale,
     /// The router: one row per expert.
     Router,
-    /// Its bias.
+    /// Bias of the router.
     RouterBias,
-    /// Factors of the normalised residual stream before it (Gemma 4).
+    /// Factors of the normalised residual stream before the router (Gemma 4).
     RouterScale,
     /// The RMS norm before the experts, beside a dense feed-forward (Gemma 4).
     ExpertPreNorm,
@@ -226,37 +226,37 @@ pub enum Role {
     DensePostNorm,
     /// The RMS norm after the experts.
     ExpertPostNorm,
-    /// Added to experts' weights for their choice alone.
+    /// Added to the experts' weights, only to choose them.
     RouterChoiceBias,
     /// [`Role::FfnGate`] of every expert.
     ExpertGate,
-    /// Its bias, for every expert.
+    /// Bias of [`Role::ExpertGate`], for every expert.
     ExpertGateBias,
     /// [`Role::FfnUp`] of every expert.
     ExpertUp,
-    /// Its bias, for every expert.
+    /// Bias of [`Role::ExpertUp`], for every expert.
     ExpertUpBias,
     /// Gate and up of every expert in one tensor.
     ExpertGateUp,
     /// [`Role::FfnDown`] of every expert.
     ExpertDown,
-    /// Its bias, for every expert.
+    /// Bias of [`Role::ExpertDown`], for every expert.
     ExpertDownBias,
-    /// What each expert's result is multiplied by.
+    /// Factor of each expert's result.
     ExpertDownScale,
-    /// One row: the logit of the gate of the expert of all tokens.
+    /// One row: the logit of the shared expert's gate.
     SharedRouter,
-    /// [`Role::FfnGate`] of the expert of all tokens.
+    /// [`Role::FfnGate`] of the shared expert.
     SharedGate,
-    /// [`Role::FfnUp`] of it.
+    /// [`Role::FfnUp`] of the shared expert.
     SharedUp,
-    /// [`Role::FfnDown`] of it.
+    /// [`Role::FfnDown`] of the shared expert.
     SharedDown,
     /// One logit per attention head that takes part in its softmax without a value.
     AttnSinks,
     /// A tensor of an encoder, by its name: `{group}.{layer}.{name}`, or the name alone where it is of no layer.
     Named {
-        /// What the layers are called.
+        /// The name of the layers.
         group: &'static str,
         /// The name.
         name: &'static str,

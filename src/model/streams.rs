@@ -21,11 +21,11 @@ pub struct StreamSpec {
     pub router: Option<(Activation, WeightKey)>,
 }
 
-/// What [`Op::Spread`](super::program::Op::Spread) does with a row.
+/// How [`Op::Spread`](super::program::Op::Spread) changes a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spreading {
-    /// `x = max(x − mean x − this · σ, 0)` with σ the deviation of a sample: what is far above the mean stays.
+    /// `x = max(x − mean x − this · σ, 0)`, with σ the sample standard deviation: a sparse gate.
     Cut(f32),
-    /// Parts of a row, each as wide as this activation, get its length.
+    /// Scales the parts of a row, each as wide as this activation, to its length.
     LengthOf(Activation),
 }

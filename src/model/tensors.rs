@@ -18,7 +18,7 @@ pub struct WeightSpec {
     pub role: Role,
     /// The layer it belongs to, or `None` for the model's own.
     pub layer: Option<usize>,
-    /// Its shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or of experts `[.., rows, experts]`.
+    /// The shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or for experts `[.., rows, experts]`.
     pub dims: Vec<u64>,
     /// Which rows of the tensor it is, unless all.
     pub part: Option<TensorPart>,
@@ -153,7 +153,7 @@ fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     let longest = tensor.dims.len().max(expected.len());
     let padded = |dims: &[u64], i: usize| dims.get(i).copied().unwrap_or(1);
     let same = (0..longest).all(|i| padded(&tensor.dims, i) == padded(&expected, i));
-    // Of values, those of 1 may stand anywhere, or nowhere.
+    // For values, axes of length 1 do not matter.
     let long = |dims: &[u64]| dims.iter().copied().filter(|&n| n != 1).collect::<Vec<_>>();
     if same || (spec.values && long(&tensor.dims) == long(&expected)) {
         return Ok(());

@@ -129,7 +129,7 @@ pub fn fuse(tape: &mut Tape, inputs: &[&Tensor], steps: &[Step], dtype: Option<D
 /// [`fuse`] into the first input, which is returned.
 ///
 /// # Errors
-/// Those of [`fuse`], and `invalid_argument` where the result is of another shape than the first input.
+/// As [`fuse`], and `invalid_argument` where the result is of another shape than the first input.
 pub fn fuse_in_place(tape: &mut Tape, inputs: &[&Tensor], steps: &[Step]) -> Result<Tensor> {
     Chain { name: "fuse".into(), inputs: inputs.to_vec(), steps: steps.to_vec() }.run_in_place(tape)
 }
@@ -370,7 +370,7 @@ mod tests {
         assert!(message("unary", &[&a], serde_json::json!({"op": "sine"})).contains("sine"));
         assert!(message("unary", &[&a], serde_json::json!({"op": "add"})).contains("takes 2 tensors, 1 are given"));
         let step = |arg: &str| serde_json::json!({"steps": [{"op": "neg", "args": [arg]}]});
-        assert!(message("fuse", &[&a], step("s0")).contains("no earlier step"));
+        assert!(message("fuse", &[&a], step("s0")).contains("not an earlier step"));
         assert!(message("fuse", &[&a], step("in1")).contains("there is no input 1, 1 are given"));
         assert!(message("fuse", &[&a], step("x")).contains("argument 'x'"));
         assert!(message("cast", &[&a], serde_json::json!({"dtype": "f64"})).contains("no type 'f64'"));

@@ -55,7 +55,7 @@ pub(super) struct Product<'a> {
     /// a and b.
     stored: (Stored, Weights),
     params: Params,
-    /// Of y.
+    /// Shape of y.
     pub(super) shape: Vec<u32>,
 }
 

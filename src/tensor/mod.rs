@@ -131,11 +131,11 @@ pub fn describe(dtype: DType, shape: &[u32]) -> String {
 /// A buffer that a tape asks for.
 #[derive(Debug, Clone)]
 pub struct Made {
-    /// Its number.
+    /// The buffer's id.
     pub buffer: BufferId,
-    /// Its size.
+    /// The buffer's size.
     pub bytes: u64,
-    /// Its initial contents; undefined where `None`.
+    /// The initial contents; undefined where `None`.
     pub contents: Option<Vec<u8>>,
     /// No tensor refers to it: it is free after the tape's dispatches.
     pub temporary: bool,

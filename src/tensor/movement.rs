@@ -26,7 +26,7 @@ pub struct TransposeOptions {
 pub struct NarrowOptions {
     /// The axis to slice.
     pub axis: i32,
-    /// Its first element that is kept.
+    /// The first element that is kept.
     pub start: u32,
     /// Elements that are kept.
     pub length: u32,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 pub struct Pool<T> {
     most: u64,
     bytes: u64,
-    /// Counts buffers that came: the age of those that are here.
+    /// Counts buffers that were returned, for the age of the pooled ones.
     clock: u64,
     /// With the clock when they came, oldest first.
     free: HashMap<u64, VecDeque<(u64, T)>>,

@@ -18,8 +18,10 @@ pub struct ReshapeOptions {
 /// `invalid_argument` where the shape has another number of elements, and for blocks of a GGUF type.
 pub fn reshape(tape: &mut Tape, x: &Tensor, options: &ReshapeOptions) -> Result<Tensor> {
     check_shape(x.dtype, &options.shape)?;
-    if options.shape.iter().product::<u32>() != x.len() {
-        let message = format!("reshape: x is {}; {} has another size", x.describe(), describe(x.dtype, &options.shape));
+    let elements = options.shape.iter().product::<u32>();
+    if elements != x.len() {
+        let (from, to) = (x.describe(), describe(x.dtype, &options.shape));
+        let message = format!("cannot reshape {from} ({} elements) to {to} ({elements})", x.len());
         return Err(Error::invalid_argument(message));
     }
     let copy = unary(tape, Op::Copy, x)?;
@@ -40,6 +42,6 @@ mod tests {
         assert_eq!((y.dtype, y.shape.as_slice()), (DType::F16, &[3, 1, 2][..]));
         assert_ne!(x.buffer, y.buffer);
         let wrong = reshape(&mut tape, &x, &ReshapeOptions { shape: vec![7] }).unwrap_err();
-        assert_eq!(wrong.message(), "reshape: x is [2, 3] f16; [7] f16 has another size");
+        assert_eq!(wrong.message(), "cannot reshape [2, 3] f16 (6 elements) to [7] f16 (7)");
     }
 }

@@ -35,7 +35,7 @@ impl Merges {
         Some(Merge { priority: rank, id: self.merged[rank as usize] })
     }
 
-    /// Of equal pairs the first one counts.
+    /// The first one of equal pairs counts.
     fn push(&mut self, left: u32, right: u32, merged: u32) {
         if self.get(left, right).is_some() {
             return;

@@ -14,7 +14,7 @@ pub(super) const NO_ID: u32 = u32::MAX;
 pub(super) struct Symbol {
     /// Where it starts in the text, in bytes.
     pub start: u32,
-    /// Its length in bytes; 0 once it has become part of its left neighbour.
+    /// The length in bytes; 0 once it was merged into its left neighbour.
     pub len: u32,
     /// The vocabulary's number for it, or [`NO_ID`].
     pub id: u32,

@@ -104,7 +104,7 @@ impl Tokenizer {
     /// tenth of a second.
     ///
     /// # Errors
-    /// Those of [`Tokenizer::from_metadata`].
+    /// As [`Tokenizer::from_metadata`].
     pub async fn yielding(metadata: &Metadata, mut yield_now: impl AsyncFnMut()) -> Result<Self> {
         load::tokenizer(metadata, &mut yield_now).await
     }
@@ -201,7 +201,7 @@ impl Tokenizer {
     /// The text with the space in front that the file wants, and with spaces as the vocabulary has them.
     fn with_spaces<'t>(&self, text: &'t str, at_start: bool) -> Cow<'t, str> {
         let prefix = if self.rules.space_prefix && at_start { " " } else { "" };
-        // That character is a space in the model's vocabulary.
+        // This character stands for a space in the model's vocabulary.
         let metaspace = self.vocab.spelling() == Spelling::Metaspace && text.contains(METASPACE);
         match (prefix, metaspace) {
             ("", false) => Cow::Borrowed(text),

@@ -10,7 +10,7 @@ use super::special::Prefixes;
 use super::vocab::Vocab;
 use crate::error::{Error, Result};
 
-/// Scores are rounded to so many parts of 1.
+/// Scores are rounded to multiples of 1 / `PARTS`.
 const PARTS: f64 = 1e4;
 /// What a character costs that becomes byte tokens.
 const UNKNOWN_COST: i64 = 10_000_000;

@@ -423,7 +423,7 @@ mod tests {
     fn deepseek_words() {
         assert_eq!(pieces("deepseek-v3", "我是A .net 1234!\n"), ["我是", "A", " .", "net", " ", "123", "4", "!\n"]);
         assert_eq!(pieces("deepseek-coder", "a b\r\n,12"), ["a", " b", "\r", "\n", ",", "1", "2"]);
-        // Its signs include the ASCII letters, which cuts words with other letters.
+        // The class of signs includes ASCII letters, which cuts words with other letters.
         assert_eq!(pieces("deepseek-llm", "été 12 我們 "), ["é", "t", "é", " ", "12", " ", "我們", " "]);
     }
 

@@ -3,7 +3,7 @@
 use super::Tokenizer;
 use crate::{Error, Result};
 
-/// Of so many tokens one may have another text: models of one family give reserved tokens names of their own.
+/// One in this many tokens may have another text: models of one family rename reserved tokens.
 const ALIKE: usize = 100;
 
 impl Tokenizer {

@@ -143,7 +143,7 @@ pub(super) struct Prefixes {
 const NOWHERE: u32 = u32::MAX;
 
 impl Prefixes {
-    /// Of the tokens of text those with at most `longest` bytes.
+    /// The prefixes of text tokens with at most `longest` bytes.
     pub async fn new(vocab: &Vocab, longest: usize, yield_now: &mut impl AsyncFnMut()) -> Self {
         let mut matcher = Matcher::new(vocab, Kind::is_text, yield_now).await;
         let text_of = |id: u32| vocab.token(id).unwrap_or_default();

@@ -148,7 +148,7 @@ impl StopMatcher {
         self.stops.iter().map(String::as_str).enumerate().filter(|(_, stop)| !stop.is_empty())
     }
 
-    /// Of all stop strings in the held text the one that ends first, of those the one that starts first.
+    /// The stop string in the held text that ends first, and among equal ends starts first.
     fn first_stop(&self) -> Option<(usize, usize)> {
         let found = self.stops().filter_map(|(index, stop)| {
             let start = self.held.find(stop)?;

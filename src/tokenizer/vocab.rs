@@ -49,7 +49,7 @@ pub(super) enum Spelling {
     ByteLevel,
     /// As they are, with U+2581 for a space.
     Metaspace,
-    /// As they are, with U+2581 in front of those that begin a word.
+    /// As they are, with U+2581 in front of tokens that begin a word.
     WordStarts,
     /// With escapes such as `\n` and `\xff`: any bytes.
     Escaped,
@@ -162,7 +162,7 @@ impl Vocab {
         if self.piece(id).is_empty() {
             return;
         }
-        // Of several tokens with the same bytes the first one is what texts become; each decodes to its own.
+        // The first one of several tokens with the same bytes encodes texts; each decodes to its own text.
         if self.find(self.piece(id)).is_none() {
             self.index_piece(id);
         }

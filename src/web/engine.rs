@@ -31,9 +31,9 @@ pub struct WasmModel {
     /// The engine's stop flag, which can be set while a generation borrows the engine.
     stop: Rc<Cell<bool>>,
     pub(super) siblings: Siblings,
-    /// Of what `load` gave: why it runs on the CPU, where the page left that open.
+    /// Why `load` chose the CPU, where the page left the choice open.
     why_cpu: Option<String>,
-    /// The ids of rows, of this model and of those that take its place where a device is lost.
+    /// The ids of rows, shared with the models that replace this one after a lost device.
     pub(super) rows: Rc<RowIds>,
 }
 

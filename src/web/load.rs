@@ -362,7 +362,7 @@ struct Job<'a> {
     tensors: &'a [TensorInfo],
     matched: Vec<(usize, WeightSpec)>,
     room: Room,
-    /// Of the CPU path; [`Caps`] have it for a device.
+    /// Precision of the CPU path; for a device it is in [`Caps`].
     precision: Precision,
     /// See [`LoadOptions::self_check`].
     known_verdict: Option<Function>,

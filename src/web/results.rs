@@ -40,7 +40,7 @@ pub(super) async fn evaluation(
         for (row, at) in rows.chunks_exact(vocab).zip(position..) {
             let log_sum = log_sum_exp(row);
             top1.push(argmax(row) as u32);
-            // A row that follows is no token: nothing foretells it.
+            // A row that follows is not a token: no logit predicts it.
             logprobs.extend(ids.get(at + 1).map(|&id| row.get(id as usize).map_or(f32::NAN, |logit| logit - log_sum)));
             if let Some(logits) = &logits {
                 logits.subarray((at * vocab) as u32, ((at + 1) * vocab) as u32).copy_from(row);

@@ -15,8 +15,8 @@ use crate::tensor::DType;
 
 #[wasm_bindgen]
 impl WasmModel {
-    /// Its program on its device: a [`TensorEngine`], the words and the names of an
-    /// [`Export`](crate::forward::Export), and its weights as tensors. `texts` are those of `TensorEngine::open`.
+    /// Exports the model's program on its device: a [`TensorEngine`], the words and the names of an
+    /// [`Export`](crate::forward::Export), and the weights as tensors. `texts` as for `TensorEngine::open`.
     #[wasm_bindgen(js_name = exportProgram)]
     pub fn export_program(&self, texts: String) -> Result<Array, JsValue> {
         let engine = borrow(&self.engine)?;

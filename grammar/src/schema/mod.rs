@@ -84,7 +84,7 @@ pub fn weakened(schema: Value, compiles: &dyn Fn(&Value) -> bool) -> Value {
 /// The text of a Lark grammar with the schemas in it (`name: %json { … }`) changed by `change`.
 ///
 /// # Errors
-/// Those of `change`.
+/// The errors of `change`.
 pub fn in_lark(text: &str, change: &mut dyn FnMut(Value) -> Result<Value>) -> Result<String> {
     const SIGN: &str = "%json";
     let mut changed = String::with_capacity(text.len());

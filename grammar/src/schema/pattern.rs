@@ -279,7 +279,7 @@ impl Translation<'_> {
         })
     }
 
-    /// A code of so many hexadecimal digits.
+    /// A code of `digits` hexadecimal digits.
     fn code(&mut self, digits: usize) -> Result<Member> {
         let text: String = self.chars.clone().take(digits).collect();
         if text.len() < digits || !text.chars().all(|sign| sign.is_ascii_hexdigit()) {

@@ -36,7 +36,7 @@ struct Params {
 
 const MAX_SPAN: u32 = 16u;
 
-// Of the row and of the head's values: the score of the row that is `back` rows before.
+// The score of the row that is `back` rows before, for this row and head.
 fn score(row: u32, of_head: u32, back: u32, lane: u32) -> f32 {
     var sum = 0.0;
     for (var c = lane; c < HEAD_DIM; c += WG_SIZE) {

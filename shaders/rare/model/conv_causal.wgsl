@@ -11,7 +11,7 @@
 override WG_SIZE: u32 = 64;
 override KERNEL: u32;
 override CHANNELS: u32;
-override ROWS: u32;     // rows of a workgroup; KEEP looks at so many of the last rows
+override ROWS: u32;     // rows of a workgroup; KEEP reads this many of the last rows
 override X_STRIDE: u32; // values from one row of x to the next
 override X_AT: u32;     // where in a row the channels start
 override B_AT: u32;     // the same of the gates

@@ -20,7 +20,7 @@ override PAIRED: bool;    // rows r and ROWS + r of an expert are gate and up of
 override GATE: u32;       // with PAIRED or UP the activation, see gated.wgsl
 override UP: bool;        // y holds the gate of what is computed here
 override BIAS: bool;      // [EXPERTS, ROWS]; with PAIRED those of the gates, then those of the ups
-override BIAS_OF_ENTRIES: u32; // not 0: the bias is [so many, ROWS] of entries, not of experts
+override BIAS_OF_ENTRIES: u32; // not 0: the bias is [BIAS_OF_ENTRIES, ROWS], by entries, not by experts
 
 override TILE_ROWS: u32 = 4u * TX;
 override TILE_ENTRIES: u32 = 4u * TY;

@@ -20,7 +20,7 @@ override PAIRED: bool;        // rows r and ROWS + r of an expert are gate and u
 override GATE: u32;           // with PAIRED or UP the activation, see gated.wgsl
 override UP: bool;            // y holds the gate of what is computed here
 override BIAS: bool;          // [EXPERTS, ROWS]; with PAIRED those of the gates, then those of the ups
-override BIAS_OF_ENTRIES: u32; // not 0: the bias is [so many, ROWS] of entries, not of experts: t · TOP + s
+override BIAS_OF_ENTRIES: u32; // not 0: the bias is [BIAS_OF_ENTRIES, ROWS], by entries t · TOP + s
 override ADD: bool;           // add to y
 override HEADS: bool;         // choice s of every token is expert s: routes are not read
 override X_STEP: u32;         // elements from the x of a choice to that of the next, where they lie in the token's row

@@ -105,7 +105,7 @@ fn shared_total(own: Rows, lane: u32) -> Rows {
     return total;
 }
 
-// Where the sum `at` of those that threads hand over is.
+// The place of sum `at` among the sums that threads hand over.
 fn hand_over(at: u32, sum: vec4<f32>) {
     b_tile[at / (QUADS * DEPTH)][at / QUADS % DEPTH][at % QUADS] = sum;
 }

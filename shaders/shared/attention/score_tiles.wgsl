@@ -12,7 +12,7 @@ override GROUPS: u32 = PARTS / COLUMN_PARTS;
 
 alias Slice = array<array<vec4<f32>, QUADS>, DEPTH>; // [step, four rows or columns]
 
-// Of each group the queries, of each part the keys; then of each group weights, of each part values.
+// Queries of each group and keys of each part, then weights of each group and values of each part.
 override A_TILES: u32 = BUFFERS * GROUPS; // with names of their own, since naga 30 fails on lengths that are computed
 override B_TILES: u32 = BUFFERS * PARTS;
 var<workgroup> a_tile: array<Slice, A_TILES>;

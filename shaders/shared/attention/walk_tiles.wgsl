@@ -63,7 +63,7 @@ fn accumulate(sums: ptr<function, Sums>, weights: ptr<function, Sums>, block: Bl
     let column = lane % (SIDE * COLUMN_PARTS); // an element of a value row
     let element = min(column, ELEMENTS - 1u);
     let first = key + group * COLUMN_PARTS * TILE + 4u * step;
-    // Of the first group, which has the most keys that any row sees.
+    // The first group's keys: it has the most that any row sees.
     let seen = min((block.end - key + HALF - 1u) / HALF, 2u * COLUMN_PARTS) * 4u;
     var eight = load_v(v_row_of(block, first), element);
     workgroupBarrier();

@@ -15,7 +15,7 @@ struct Row {
 
 struct Pass {
     rows: u32,    // rows of this pass
-    outputs: u32, // so many of the last rows have logits: 1, or all
+    outputs: u32, // how many of the last rows have logits: 1, or all
     seen_first: u32, // rows that see each other, those of an image, from this one on
     seen_end: u32,   // one past the last of them; with SEEN_IN_WINDOWS layers without a window take no note of it
     sequences: array<Sequence, 8>,

@@ -52,8 +52,8 @@ pub struct Drafts {
     pub text: Slice,
     /// A [`Report`].
     pub report: Slice,
-    /// A [`Pass`](super::pass::Pass) of as many rows: those of the last pass, of which those that were not accepted are
-    /// done.
+    /// A [`Pass`](super::pass::Pass) of [`DRAFT_ROWS`] rows: the rows of the last pass, where rejected rows have the
+    /// flag `ROW_DONE`.
     pub kept: Slice,
 }
 

@@ -403,8 +403,8 @@ fn prefill_case(random: &mut Random, heads: Heads, limits: Limits, [position, to
     chunk_case(random, heads, limits, [0, position, tokens])
 }
 
-/// A chunk of so many rows of a sequence, beside whose cache there are those of the sequences before: for each kernel
-/// that can run it.
+/// A chunk of rows of a sequence, whose cache lies behind the caches of earlier sequences: a case for each kernel that
+/// can run it.
 fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, chunk: [u32; 3]) -> Vec<Case> {
     chunk_case_with(random, heads, limits, chunk, (1, None))
 }

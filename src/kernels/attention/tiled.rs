@@ -56,11 +56,11 @@ pub enum Choice {
 /// A row of the table: the first whose conditions hold is taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// For passes of at least so many rows.
+    /// The least rows of a pass.
     pub min_rows: u32,
-    /// For passes of at least so many tiles of 64 rows in all heads.
+    /// The least tiles of 64 rows, over all heads.
     pub min_tiles: u32,
-    /// For devices whose smallest subgroup has so many threads: fewer are those of a CPU, where a kernel of so many
+    /// The least size of the device's smallest subgroup. CPUs have smaller ones, where a kernel with that many
     /// registers takes seconds to compile and gains nothing.
     pub min_subgroup: u32,
     /// The choice.
@@ -79,7 +79,7 @@ pub fn can_tile(head_dim: u32) -> bool {
     head_dim.is_multiple_of(8) && head_dim <= MAX_PARTS * TILE
 }
 
-/// How passes of up to `rows` rows of so many heads are computed.
+/// The kernel for passes of up to `rows` rows with `heads` heads.
 pub fn choose(caps: &Caps, (heads, head_dim): (u32, u32), rows: u32) -> Choice {
     let (tiles, subgroup) = (heads * rows.div_ceil(TILE), caps.subgroup_sizes().0);
     let fits = |rule: &&Rule| rows >= rule.min_rows && tiles >= rule.min_tiles && subgroup >= rule.min_subgroup;

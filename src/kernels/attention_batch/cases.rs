@@ -36,7 +36,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     sets.into_iter().map(each).collect()
 }
 
-/// Of inputs of these lengths, as `dispatch` computes them.
+/// A case with inputs of these lengths, as `dispatch` computes them.
 pub(super) fn case(
     random: &mut Random,
     (heads, rules): (BatchHeads, BatchRules),

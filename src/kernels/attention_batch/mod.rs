@@ -24,9 +24,9 @@ params! {
         pub k_at: u32,
         /// Value of a row where its values start.
         pub v_at: u32,
-        /// 1: a row sees those of its input up to itself.
+        /// 1: a row sees the rows of its input up to itself.
         pub causal: u32,
-        /// Sliding window: a row sees those at most window / 2 away; with `causal` the last so many. 0: no window.
+        /// Sliding window: a row sees rows at most window / 2 away; with `causal` the last `window` rows. 0: no window.
         pub window: u32,
         /// What products are multiplied by.
         pub scale: f32,

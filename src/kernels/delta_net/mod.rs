@@ -79,7 +79,7 @@ impl DeltaHeads {
         4 * self.parts() * self.items()
     }
 
-    /// Bytes of the states of so many sequences: f32 `[sequences, v_heads, head_dim, padded]`, transposed.
+    /// Bytes of the states of `sequences` sequences: f32 `[sequences, v_heads, head_dim, padded]`, transposed.
     pub fn state_bytes(&self, sequences: u32) -> u64 {
         u64::from(sequences * self.v_heads) * u64::from(self.head_dim) * u64::from(self.padded()) * 4
     }

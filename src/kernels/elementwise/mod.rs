@@ -36,7 +36,7 @@ params! {
         pub pad1: u32,
         /// Two per axis, the innermost first: strides of inputs 0–3; strides of 4 and 5, then the axis's size.
         pub axes: [[u32; 4]; 2 * MAX_AXES],
-        /// Those arguments of steps that are numbers.
+        /// The numbers among the arguments of steps.
         pub numbers: [[f32; 4]; MAX_STEPS / 4],
     }
 }
@@ -180,7 +180,7 @@ pub enum Arg {
 pub struct Step {
     /// What to compute.
     pub op: Op,
-    /// Of what: as many as the operation takes.
+    /// The arguments, as many as the operation takes.
     pub args: Vec<Arg>,
 }
 
@@ -237,7 +237,7 @@ impl Program {
             Arg::Input(input) if (input as usize) < inputs => Ok(input),
             Arg::Input(input) => Err(format!("there is no input {input}, {inputs} are given")),
             Arg::Step(earlier) if (earlier as usize) < step => Ok(8 + earlier),
-            Arg::Step(other) => Err(format!("step {other} is no earlier step")),
+            Arg::Step(other) => Err(format!("step {other} is not an earlier step")),
             Arg::Number(value) => {
                 let same = |number: &f32| number.to_bits() == value.to_bits();
                 let index = self.numbers.iter().position(same).unwrap_or_else(|| {
@@ -411,7 +411,7 @@ mod tests {
         let wrong = |steps: &[Step]| Program::new(steps, 2).unwrap_err();
         assert_eq!(wrong(&[Step::new(Op::Add, &[Arg::Input(0)])]), "step 0: add takes 2 arguments, not 1");
         assert_eq!(wrong(&[Step::new(Op::Neg, &[Arg::Input(2)])]), "step 0: there is no input 2, 2 are given");
-        assert_eq!(wrong(&[Step::new(Op::Neg, &[Arg::Step(0)])]), "step 0: step 0 is no earlier step");
+        assert_eq!(wrong(&[Step::new(Op::Neg, &[Arg::Step(0)])]), "step 0: step 0 is not an earlier step");
         assert!(wrong(&vec![Step::new(Op::Neg, &[Arg::Input(0)]); 17]).contains("17 steps"));
     }
 }

@@ -32,7 +32,7 @@ fn several() -> Case {
     let rows: Vec<Row> = [(5, 4), (1, 6), (2, ROWS), (3, u32::MAX), (4, 9), (0, 8)].into_iter().map(row).collect();
     let mut pass = Pass::decode(&rows);
     (pass.rows[4].flags, pass.header.sequences[4].done) = (ROW_DONE, 1);
-    // Of the pass before.
+    // Flags of the pass before.
     pass.rows[0].flags = 3 << 1;
     run("several sequences", pass)
 }

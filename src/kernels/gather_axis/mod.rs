@@ -92,7 +92,7 @@ impl Form {
 pub struct IndexedAxis {
     /// Elements of the axes before it.
     pub outer: u32,
-    /// Its elements.
+    /// The elements along the axis.
     pub size: u32,
     /// Elements of the axes after it.
     pub inner: u32,

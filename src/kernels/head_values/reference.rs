@@ -3,8 +3,9 @@
 use crate::kernels::mat_vec::reference::dot;
 use crate::model::program::HeadRows;
 
-/// `y[h] = W[h] · x[h]`, or transposed `y[h] = x[h] · W[h]`, for so many heads of each row. w `[heads, rows.of, cols]`
-/// has W[h] `[.., cols]` from row `rows.first` of a head on: as many rows as y, or transposed x, has values of a head.
+/// `y[h] = W[h] · x[h]`, or transposed `y[h] = x[h] · W[h]`, for `heads` heads of each row. In w
+/// `[heads, rows.of, cols]`, W[h] begins at row `rows.first` of a head, and has as many rows as a head of y, or of x
+/// where it is transposed, has values.
 pub fn head_values(x: &[f32], w: &[f32], heads: usize, [of_x, of_y]: [usize; 2], rows: HeadRows, y: &mut [f32]) {
     let cols = w.len() / (heads * rows.of);
     for (i, (x, y)) in x.chunks_exact(of_x).zip(y.chunks_exact_mut(of_y)).enumerate() {

@@ -15,7 +15,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "HEADS", "OF_A", "OF_B", "A_STRIDE", "A_AT", "B_STRIDE", "B_AT", "Y_STRIDE", "Y_AT"],
 };
 
-/// `y[h] = (a[h], b[h])` for so many heads of so many values of a, and of b, in the rows of the pass.
+/// `y[h] = (a[h], b[h])` for the rows of the pass: `heads` heads with `of_a` values of a and `of_b` values of b.
 pub fn join_heads([heads, of_a, of_b]: [u32; 3], [a, b, y]: [Rows; 3]) -> Dispatch {
     const WG_SIZE: u32 = 64;
     let constants = [

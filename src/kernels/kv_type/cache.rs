@@ -23,7 +23,7 @@ impl CacheFormat {
 pub trait CacheElement: Copy {
     /// Rounds a number to what the cache keeps.
     fn from_f32(x: f32) -> Self;
-    /// Its value.
+    /// The value as f32.
     fn to_f32(self) -> f32;
 }
 

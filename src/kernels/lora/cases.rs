@@ -119,7 +119,7 @@ pub(super) fn row(sequence: u32, position: u32) -> Row {
     Row { token: (3 * position + sequence) % 11, position, sequence, flags: 0 }
 }
 
-/// x of so many values, or a table, and outputs and rank of each product.
+/// A case with the length of a row of x, or a table, and with outputs and rank of each product.
 fn case(
     random: &mut Random,
     name: &str,

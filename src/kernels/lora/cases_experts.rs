@@ -19,7 +19,7 @@ struct Kind {
     per_choice: bool,
     bias: bool,
     add: bool,
-    /// Of a chunk, whose number of rows the dispatch does not have.
+    /// Whether it is a chunk, whose number of rows the dispatch does not know.
     many: bool,
 }
 

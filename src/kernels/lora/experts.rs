@@ -70,9 +70,10 @@ pub struct LoraOfExperts {
 }
 
 impl LoraOfExperts {
-    /// `y = bias + scale · B · A · x` for the entries of so many rows, or of all that a pass has. The slices: the pass,
-    /// scales, routes `[tokens, 2 · used]`, A `[experts, rank, cols]` of several, B `[experts, b_rows, rank]` of each,
-    /// x `[tokens, x_stride]`, or `[tokens · used, x_stride]` with a row for each choice, y `[tokens · used, outputs]`.
+    /// `y = bias + scale · B · A · x` for the entries of `rows` rows; `None`: of all rows of the pass. The slices: the
+    /// pass, scales, routes `[tokens, 2 · used]`, A `[experts, rank, cols]` of several, B `[experts, b_rows, rank]` of
+    /// each, x `[tokens, x_stride]`, or `[tokens · used, x_stride]` with a row for each choice, y
+    /// `[tokens · used, outputs]`.
     pub fn dispatch(&self, [pass, scales, routes, a, b, x, y]: [Slice; 7], rows: Option<u32>) -> Dispatch {
         let Self { counts: Counts { experts, used }, per_choice, add, bias, ref params } = *self;
         let kernel = Kernel::new(

@@ -16,7 +16,7 @@ use super::norm::Rows;
 use super::pass::MAX_SEQUENCES;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, bool_override, params, read, write};
 
-/// Adapters of a model, at most: so many slots of scales a sequence has.
+/// Upper bound of a model's adapters: the slots for scales of a sequence.
 pub const SLOTS: usize = 16;
 
 /// Words of the scales of all sequences.
@@ -26,7 +26,7 @@ pub const WORDS: usize = MAX_SEQUENCES * SLOTS * 2;
 pub const SEQUENCE_BYTES: usize = SLOTS * 8;
 
 params! {
-    /// Of the products with A.
+    /// Parameters of the products with A.
     pub struct ParamsA {
         /// The adapter's scale among those of a sequence.
         pub slot: u32,
@@ -42,31 +42,31 @@ params! {
 }
 
 params! {
-    /// Of the products with B.
+    /// Parameters of the products with B.
     pub struct ParamsB {
-        /// As of A.
+        /// As in [`ParamsA`].
         pub slot: u32,
-        /// As of A.
+        /// As in [`ParamsA`].
         pub ranks: u32,
         /// Values from one row of y to the next.
         pub y_stride: u32,
-        /// What is added is multiplied by it.
+        /// Factor of the term.
         pub factor: f32,
     }
 }
 
 params! {
-    /// Of both at once.
+    /// Parameters of both products in one dispatch.
     pub struct Params {
-        /// As of A.
+        /// As in [`ParamsA`].
         pub slot: u32,
-        /// As of A.
+        /// As in [`ParamsA`].
         pub cols: u32,
-        /// As of A.
+        /// As in [`ParamsA`].
         pub x_stride: u32,
-        /// As of A.
+        /// As in [`ParamsA`].
         pub x_offset: u32,
-        /// As of B.
+        /// As in [`ParamsB`].
         pub y_stride: u32,
         /// As of B.
         pub factor: f32,
@@ -107,7 +107,7 @@ pub static B: KernelSpec = KernelSpec {
 };
 
 params! {
-    /// Of the products with A for one row.
+    /// Parameters of the products with A for one row.
     pub struct ParamsRow {
         /// As of A.
         pub slot: u32,
@@ -137,7 +137,8 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Those of a plan whose B begin at so many values of a place; `None` where it has more segments.
+    /// The terms of a plan whose B begin `b_at` values after the start of `place`; `None` for more than
+    /// [`MOST_SEGMENTS`] segments.
     pub fn new(place: Slice, plan: &[Segment], b_at: u32) -> Option<Self> {
         let mut segments = [bytemuck::Zeroable::zeroed(); MOST_SEGMENTS];
         segments.get_mut(..plan.len())?.copy_from_slice(plan);
@@ -188,7 +189,7 @@ pub struct RowOfA {
     pub a: Slice,
     /// Rows of A.
     pub ranks: u32,
-    /// Its columns, a multiple of four.
+    /// Columns of A, a multiple of four.
     pub cols: u32,
     /// `[rows of the pass, cols]` f32
     pub x: Slice,
@@ -236,7 +237,7 @@ pub fn scale_words(uses: impl IntoIterator<Item = (usize, f32, usize)>) -> Vec<u
     words
 }
 
-/// The product with one B of those that an adapter has for the products of one x.
+/// The product with one of the B matrices that an adapter has for the products of one x.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Segment {
@@ -244,7 +245,7 @@ pub struct Segment {
     pub output: u32,
     /// Rows of B.
     pub outputs: u32,
-    /// Its first rank among those of all segments.
+    /// The first rank of this B among the ranks of all segments.
     pub first: u32,
     /// Columns of B.
     pub rank: u32,
@@ -257,9 +258,9 @@ pub struct Segment {
 pub enum OfRows {
     /// All.
     All,
-    /// The first so many.
+    /// The first rows.
     First(u32),
-    /// The last so many, those that have logits: row 0 of y is of the first of them.
+    /// The last rows, which have logits. Row 0 of y belongs to the first of them.
     Last(u32),
 }
 
@@ -280,7 +281,7 @@ impl OfRows {
 /// An adapter's matrices for the products of one x.
 #[derive(Debug, Clone, Copy)]
 pub struct Lora<'a> {
-    /// Its scale among those of a sequence.
+    /// The slot of the adapter's scale among the scales of a sequence.
     pub slot: usize,
     /// `[ranks of all segments, cols]`; of a table `[rows of the table, ranks]`, of which a row takes that of its
     /// token.
@@ -307,8 +308,8 @@ pub struct Places {
 }
 
 impl Lora<'_> {
-    /// `y += factor · scale · B · A · x`, with `x` of so many values, or of a table by the tokens of the rows: for few
-    /// rows in one dispatch, where `A x` is not computed too often.
+    /// `y += factor · scale · B · A · x`, where `x` is rows and their length, or `None` for a table that is read by the
+    /// rows' tokens. Few rows take one dispatch, unless that would compute `A x` too often.
     pub fn dispatches(&self, places: Places, rows: OfRows, x: Option<(Rows, u32)>, y: (Rows, f32)) -> Vec<Dispatch> {
         let rank = self.most(|segment| segment.rank);
         let groups = u64::from(self.most(|segment| segment.outputs).div_ceil(WG_SIZE));

@@ -36,7 +36,7 @@ pub(super) const OF_ROWS: &[&str] = &[
     "OF_OUTPUTS",
 ];
 
-/// Those of `mat_vec.wgsl` besides.
+/// Further constants of `mat_vec.wgsl`.
 const OF_GROUPS: &[&str] = &["GROUP_ROWS", "ROW_PASSES", "STAGE"];
 
 /// The contract of a topology: its file, with the bindings and constants of a prologue or an adapter.

@@ -278,8 +278,8 @@ const STAGED_LIMBS: u32 = 128;
 /// Bytes of workgroup memory that every device has.
 const WORKGROUP_MEMORY: u32 = 16 << 10;
 
-/// Blocks of x that fit beside a grid and the sums of a prologue of so many bytes together: a block takes 108 bytes in
-/// limbs, 128 as floats. The rest is for the padding of x and for sums.
+/// Blocks of x that fit beside `others` bytes, which are a grid and the sums of a prologue: a block takes 108 bytes in
+/// limbs, 128 as floats. Further bytes are for the padding of x and for sums.
 fn staged_beside(others: u32, limbs: bool) -> u32 {
     if limbs {
         STAGED_LIMBS.min((WORKGROUP_MEMORY - others - 352) / 108)
@@ -325,7 +325,7 @@ fn variant(shape: Shape, problem: &MatVec, constants: &[(&'static str, f64)]) ->
     with_columns(kernel, weights.cols)
 }
 
-/// The variant that reads x and norm weights in rows of so many columns.
+/// The variant that reads x and norm weights in rows of `cols` columns.
 fn with_columns(kernel: Kernel, cols: u32) -> Kernel {
     if cols.is_multiple_of(BLOCK) {
         kernel.import("columns", "columns_full").import("norm", "norm_full")

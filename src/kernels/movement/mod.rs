@@ -45,25 +45,25 @@ params! {
         pub columns: u32,
         /// Three more axes, multiplied.
         pub batches: u32,
-        /// Size of the second.
+        /// Size of the second batch axis.
         pub batch_1: u32,
-        /// Size of the third.
+        /// Size of the third batch axis.
         pub batch_2: u32,
         /// Stride of i in x.
         pub x_row: u32,
         /// Stride of the first batch axis in x.
         pub x_0: u32,
-        /// Of the second.
+        /// Stride of the second batch axis in x.
         pub x_1: u32,
-        /// Of the third.
+        /// Stride of the third batch axis in x.
         pub x_2: u32,
         /// Stride of j in y.
         pub y_row: u32,
         /// Stride of the first batch axis in y.
         pub y_0: u32,
-        /// Of the second.
+        /// Stride of the second batch axis in y.
         pub y_1: u32,
-        /// Of the third.
+        /// Stride of the third batch axis in y.
         pub y_2: u32,
     }
 }

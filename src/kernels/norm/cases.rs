@@ -9,7 +9,7 @@ use crate::kernels::reference::{NormShape, layer_norm};
 struct Shape {
     width: u32,
     groups: u32,
-    /// So many times; 0: not.
+    /// Factor of the result that is added to y; 0: the result replaces y.
     add: f32,
     centred: bool,
     plain: bool,

@@ -53,7 +53,7 @@ impl Rows {
 pub struct Norm {
     /// Values that are normalised together.
     pub width: u32,
-    /// So many times in every row, side by side: heads.
+    /// Groups of `width` values in every row, such as heads.
     pub groups: u32,
     /// Whether the mean is taken off: layer norm; else RMS norm.
     pub centred: bool,
@@ -69,7 +69,7 @@ pub struct Norm {
     pub bias: Option<Slice>,
     /// Output.
     pub y: Rows,
-    /// Add so many times the result to y, rather than replace it.
+    /// Adds the result times this factor to y; `None`: the result replaces y.
     pub add: Option<f32>,
 }
 

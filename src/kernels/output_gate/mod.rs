@@ -38,7 +38,7 @@ pub struct OutputGate {
     pub x: Slice,
     /// `[rows, heads · gates]`
     pub gate: Rows,
-    /// Of a head: `width`, or 1 for all of its values.
+    /// Gate values of a head: `width`, or 1 for all of its values.
     pub gates: u32,
     /// `[rows, heads, width]`
     pub y: Slice,

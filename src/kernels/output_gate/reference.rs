@@ -3,7 +3,7 @@
 use crate::kernels::reference::{rms_norm, silu};
 
 /// `x = x · σ(gate)`, or with the weight and the epsilon of a norm `x = rms_norm(x) · silu(gate)`, where each run of
-/// `weight.len()` values is normalised by itself. `gate` has the shape of x, or one value for so many of x.
+/// `weight.len()` values is normalised by itself. `gate` has the shape of x, or one value for each run of values of x.
 pub fn output_gate(x: &mut [f32], norm: Option<(&[f32], f32)>, gate: &[f32]) {
     assert!(x.len().is_multiple_of(gate.len()), "{} values for {} gates", x.len(), gate.len());
     let width = x.len() / gate.len();

@@ -40,7 +40,7 @@ pub const fn staging_bytes(raw: u64) -> u64 {
     (raw + 16).next_multiple_of(GRID_BYTES) + GRID_BYTES
 }
 
-/// Where the grid of a type lies in a staging buffer of so many bytes.
+/// Where the grid of a type lies in a staging buffer of `bytes` bytes.
 pub const fn staged_grid_at(bytes: u64) -> u64 {
     bytes - GRID_BYTES
 }

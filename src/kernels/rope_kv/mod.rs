@@ -70,7 +70,7 @@ impl Heads {
         Self { heads, kv_heads, head_dim, capacity, ring: false, kv_type: KvType::F16 }
     }
 
-    /// Bytes of the key cache of one layer for so many sequences, and of its value cache.
+    /// Bytes of the key cache of one layer for `sequences` sequences; the value cache takes as many.
     pub fn cache_bytes(&self, sequences: u32) -> u64 {
         u64::from(sequences * self.kv_heads) * u64::from(self.capacity) * u64::from(self.row_bytes())
     }

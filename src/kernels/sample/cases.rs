@@ -79,7 +79,7 @@ pub fn commit(bench: &mut Bench, stops: &[u32]) -> (Commit, BufferId) {
     (Commit { stops: stops.into(), pass, is_draft: false }, pass.buffer)
 }
 
-/// Masks of sequences that may have any id of so many.
+/// Masks that allow all of `length` ids, for `sequences` sequences.
 pub fn any_id(bench: &mut Bench, sequences: usize, length: usize) -> Slice {
     bench.bytes(&vec![0; 4 * sequences * mask_words(length as u32)]).into()
 }
@@ -486,8 +486,8 @@ fn candidates_case() -> Case {
     scratch_case("top-k ends with a bin".into(), &logits, &options, 3, expected)
 }
 
-/// Of 256 bins the counts, then the low and the high words of the sums. A bin is an eighth, and all its logits are
-/// where it begins; `bins` says how many, for those that have some.
+/// The counts of 256 bins, then the low and the high words of their sums. A bin is an eighth wide, and its logits lie
+/// at its start; `bins` has the bins with logits, and their counts.
 fn histogram(bins: &[(usize, u64)]) -> Vec<u32> {
     let mut words = vec![0; 3 * 256];
     for &(bin, count) in bins {

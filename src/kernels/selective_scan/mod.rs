@@ -64,9 +64,9 @@ pub struct SelectiveScan {
     pub c: Slice,
     /// `[channels]`
     pub d: Option<Slice>,
-    /// `[batch, channels, n]`: gets the state after the last step.
+    /// `[batch, channels, n]`: receives the state after the last step.
     pub state: Slice,
-    /// Whether it holds the one before the first step, which is 0 otherwise.
+    /// Whether `state` holds an initial state; otherwise the scan starts from zeros.
     pub started: bool,
     /// `[batch, length, channels]`
     pub y: Slice,

@@ -51,9 +51,9 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// What is added to the scores: a mask `[mask rows, width]` f32.
 #[derive(Debug, Clone, Copy)]
 pub struct Mask {
-    /// Its values.
+    /// The values.
     pub mask: Slice,
-    /// Its rows per step along each of x's four leading axes; 0 along an axis where one row serves all.
+    /// Rows of the mask per step along each of x's four leading axes; 0 along an axis that shares one row.
     pub strides: [u32; 4],
 }
 

@@ -7,7 +7,7 @@ use super::spec::{Dispatch, Kernel, KernelSpec, PARAMS, Slice, grid_1d, params, 
 
 /// Threads of a workgroup, each of which moves a pair.
 const WG_SIZE: u32 = 256;
-/// Up to so many pairs are one round: each is compared with all others.
+/// Up to this many pairs are sorted in one round, which compares each with all others.
 const ONE_ROUND: u32 = 1024;
 /// Runs of one pair that the first round merges where it is not the only one.
 const FIRST_WAYS: u32 = 64;

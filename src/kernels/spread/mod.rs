@@ -15,16 +15,16 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "WIDTH", "DEVIATIONS", "X_STRIDE", "X_AT"],
 };
 
-/// What becomes of a row.
+/// How a row changes.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// What is so many deviations above the mean stays.
+    /// `x = max(x − mean − this · deviation, 0)`
     Cut(f32),
-    /// Each of its parts gets the length of this row, which is as wide as a part.
+    /// Scales each part to the length of this row, which is as wide as a part.
     LengthOf(Slice),
 }
 
-/// Changes so many parts of so many values of each row of `x`. `dummy` is bound where there is no other row.
+/// Changes `parts` parts of `width` values of each row of `x`. `dummy` is bound where there is no other row.
 pub fn spread([parts, width]: [u32; 2], kind: Kind, x: Rows, dummy: Slice) -> Dispatch {
     let (deviations, of) = match kind {
         Kind::Cut(deviations) => (deviations, dummy),

@@ -9,7 +9,7 @@ use crate::kernels::reference;
 enum Base {
     None,
     InPlace,
-    /// From so many streams on.
+    /// From this stream on.
     After(usize),
 }
 

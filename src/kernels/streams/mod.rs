@@ -40,7 +40,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// That of an operation whose base, x, router and y are so wide; 0 where there is none.
+    /// The shape of an operation, from the widths of base, x, router and y; 0 where one is missing.
     pub fn new(spec: &StreamSpec, [base, x, routes, y]: [usize; 4]) -> Self {
         let StreamSpec { width, skip, inputs, first, plus, .. } = *spec;
         let inputs = [x / width, inputs];

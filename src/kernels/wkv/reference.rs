@@ -29,19 +29,19 @@ pub fn replacement_key(key: f32, rate: f32, share: f32) -> f32 {
 
 /// What one token does to a head of RWKV.
 struct Token {
-    /// What of each number of the state stays.
+    /// The factor of each number of the state.
     decay: Vec<f32>,
     key: Vec<f32>,
     /// What is taken out of the state.
     removed: Vec<f32>,
     /// Where that is put in again.
     added: Vec<f32>,
-    /// Of the token's own key, times r: what the result has of its value.
+    /// The vector whose product with r is the factor of the token's own value in the result.
     direct: Vec<f32>,
 }
 
 impl Token {
-    /// Of a head with its w (and learning rate), k, and its part of each of `of_heads`.
+    /// A token's effect on a head with its w (and learning rate), k, and the head's part of the weights.
     fn new(form: Form, w: &[f32], k: &[f32], of_head: [&[f32]; 2]) -> Self {
         let (zeros, key) = (vec![0.0; k.len()], k.to_vec());
         let plain = |w: &[f32]| w.iter().map(|w| (-w.exp()).exp()).collect::<Vec<f32>>();

@@ -101,7 +101,7 @@ pub fn modern_bert(config: &ModelConfig) -> Program {
         _ if config.sliding_window.is_none() => false,
         Some(SlidingPattern::Layers(layers)) => layers.get(layer).copied().unwrap_or(false),
         Some(SlidingPattern::Every(0)) => true,
-        // The first of every so many is full.
+        // The first layer of every group has full attention.
         Some(SlidingPattern::Every(every)) => !layer.is_multiple_of(*every),
         None => !layer.is_multiple_of(3),
     };

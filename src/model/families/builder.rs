@@ -434,7 +434,8 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Scale { x: self.x, factor: Factor::Weight(of_layer(self.layer, role)) });
     }
 
-    /// Says that weights of this layer are rows of its tensor `tensor`: `repeats` times so many rows of each in turn.
+    /// Declares weights of this layer as parts of the fused tensor `tensor`, which consists of `repeats` groups with
+    /// `rows[i].1` rows of weight i each.
     pub fn fused(&mut self, tensor: Role, repeats: usize, rows: &[(Role, usize)]) {
         let every = rows.iter().map(|(_, run)| run).sum();
         let tensor = of_layer(self.layer, tensor);

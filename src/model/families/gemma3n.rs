@@ -21,7 +21,7 @@ const SHARED_FROM: usize = 20;
 /// Layers before this one have gates of which the upper 5 % stay.
 const SPARSE: usize = 10;
 
-/// 95 % of a normal distribution are below so many deviations.
+/// The standard score below which 95 % of a normal distribution lie.
 const DEVIATIONS: f32 = 1.644_853_6;
 
 const fn named(name: &'static str) -> Role {

@@ -200,7 +200,7 @@ pub fn with_factors(mut block: AttentionBlock, config: &ModelConfig) -> Attentio
 struct Decoder<'a> {
     config: &'a ModelConfig,
     embedding_scale: f32,
-    /// Of all that is added to the residual stream.
+    /// Factor of everything that is added to the residual stream.
     residual_scale: f32,
     /// The attention of a layer.
     block: &'a dyn Fn(usize) -> AttentionBlock,

@@ -85,7 +85,7 @@ pub fn mixer(b: &mut Builder, input: Activation) -> Activation {
     b.linear(normed, Role::SsmOut, None, ("update", b.config.hidden))
 }
 
-/// The scan of a layer whose heads share B and C by so many groups.
+/// The scan of a layer whose heads share B and C in `groups` groups.
 pub fn scan_spec(b: &Builder, groups: usize) -> ScanSpec {
     // The program's check refuses sizes of 0.
     let ssm = b.config.ssm.unwrap_or_default();

@@ -5,7 +5,7 @@ use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, named};
 use super::mamba2::scan_spec;
 
-/// Time steps are made of at least so many values, or of a sixteenth of the residual stream.
+/// The least rank of time steps, which otherwise is a sixteenth of the residual stream.
 const LEAST_RANK: usize = 64;
 
 /// A layer without kv heads has a scan. Each head of q and k has a norm with weights of its own.

@@ -12,11 +12,11 @@ use super::vit::{Form, Names, Vit, names, own};
 pub const ROWS: usize = 750;
 /// Values that a convolution reads of each channel: 3 × 3.
 const KERNEL: usize = 9;
-/// Of all norms, whatever a file says.
+/// Epsilon of all norms, whatever a file says.
 const EPS: f32 = 1e-6;
 /// Rows that a row sees.
 const SPAN: usize = 12;
-/// Of scores.
+/// Soft cap of attention scores.
 const SOFT_CAP: f32 = 50.0;
 /// Rows that the convolution of a layer reads.
 const DEPTH: usize = 5;

@@ -5,11 +5,11 @@ use super::super::super::program::{Activation, Norm, NormKind, Op, Program};
 use super::gemma::TAPS;
 use super::vit::{Form, Names, Vit, names, own};
 
-/// Of the layer norms, whatever a file says.
+/// Epsilon of the layer norms, whatever a file says.
 const EPS: f32 = 1e-5;
 /// Samples of a row: 40 ms.
 pub const SAMPLES: usize = 640;
-/// Of the norm of samples, whatever a file says.
+/// Epsilon of the norm of samples, whatever a file says.
 const SAMPLES_EPS: f32 = 1e-6;
 
 /// A product between three layer norms, positions from two tables.

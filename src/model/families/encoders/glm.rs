@@ -9,7 +9,7 @@ use super::vit::{Vit, names};
 
 /// Taps into the table of positions: between four neighbours along each axis.
 const BICUBIC_TAPS: usize = 16;
-/// Of the norm of the projector.
+/// Epsilon of the projector's norm.
 const EPS: f32 = 1e-5;
 
 /// 2 × 2 patches to a row by a product, another product, a gated feed-forward.

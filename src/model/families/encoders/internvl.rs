@@ -6,7 +6,7 @@ use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Op, Program};
 use super::vit::{Form, Vit, own};
 
-/// Of the norm before the projector.
+/// Epsilon of the norm before the projector.
 const EPS: f32 = 1e-5;
 
 /// The class token is the row that the caller marks; llama.cpp gives it the last position, the model's own code the

@@ -33,22 +33,22 @@ struct Encoder {
 
 type Family = fn(&ModelConfig, &EncoderConfig) -> Program;
 
-/// A key, and how many become one row where the file does not say.
+/// The key of [`Projector::merge`], and the number where the file does not say.
 type Merge = (Option<&'static str>, usize);
 
-/// The key that says how many patches along a side become one row, of most projectors ...
+/// The key of the patches along a side that are merged into one row, for most projectors ...
 const SCALE: Option<&str> = Some("projector.scale_factor");
-/// ... and of Qwen's and Pixtral.
+/// ... and for Qwen's and Pixtral.
 const MERGE: Option<&str> = Some("spatial_merge_size");
 /// 1,024 rows of 2 × 2 patches.
 const PATCHES: MostRows = MostRows::Fixed(4096);
-/// Of images: `merge` patches along a side become one row, where the file does not say another number.
+/// An encoder of images: `merge` patches along a side are merged into one row, unless the file says otherwise.
 const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge, rows: MostRows) -> Encoder {
     let projector = Projector { name, merge_key, merge, rows, is_rotated: false, is_bare: false };
     Encoder { projector, prefix: VISION, program }
 }
 
-/// Of sounds: `merge` of up to `rows` rows become one, where the file does not say another number.
+/// An encoder of sounds with up to `rows` rows, of which `merge` are merged into one, unless the file says otherwise.
 const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge, rows: usize) -> Encoder {
     let rows = MostRows::Fixed(rows);
     let projector = Projector { name, merge_key, merge, rows, is_rotated: false, is_bare: false };

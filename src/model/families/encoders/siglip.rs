@@ -5,7 +5,7 @@ use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Activation, NormKind, Op, Program};
 use super::vit::{Form, Vit, own};
 
-/// Of the norm that files of LFM2-VL have before their projector.
+/// Epsilon of the norm before the projector of LFM2-VL.
 const LFM2_EPS: f32 = 1e-5;
 
 /// Taps into the table of positions of a row: the table is resized with a triangle up to half of it wide.

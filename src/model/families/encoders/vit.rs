@@ -15,11 +15,11 @@ pub struct Form {
     pub norm: NormKind,
     /// Distance between the two values of a rotated pair of a head, where heads are rotated.
     pub apart: Option<usize>,
-    /// What products of queries and keys are multiplied by.
+    /// Factor of attention scores.
     pub scale: f32,
     /// Whether each head of v goes through an RMS norm without weight.
     pub v_norm: bool,
-    /// All layers but the last of so many see rows of their own part alone.
+    /// All layers but the last of each group of this size attend within windows.
     pub parts: Option<usize>,
 }
 
@@ -43,7 +43,7 @@ pub struct Vit<'a> {
     program: Program,
     ops: Vec<Op>,
     layer: Option<usize>,
-    /// What layers are called.
+    /// The prefix of layer names.
     group: &'static str,
     /// The residual stream.
     pub x: Activation,
@@ -76,7 +76,7 @@ pub const fn own(name: &'static str) -> WeightKey {
 }
 
 impl<'a> Vit<'a> {
-    /// Starts with patches times the kernel of the convolution; of a second frame, which is the same, likewise.
+    /// Begins with the patch embedding; for kernels with two frames, of the same frame twice.
     pub fn new(config: &'a ModelConfig, encoder: &'a EncoderConfig, form: Form) -> Self {
         let patch = 3 * encoder.patch_size * encoder.patch_size;
         let (mut vit, patches) = Self::reading(patch, "v.blk", config, (encoder, form));
@@ -94,7 +94,7 @@ impl<'a> Vit<'a> {
         vit
     }
 
-    /// Starts with rows of so many values; layers are called `group`.
+    /// Begins with input rows of `width` values; layers are named `group`.
     pub fn reading(
         width: usize,
         group: &'static str,
@@ -377,7 +377,7 @@ impl<'a> Vit<'a> {
         y
     }
 
-    /// The mean of so many rows of `x`; what follows is over these rows.
+    /// Means of `taps` rows of `x` each. The following operations run on these rows.
     pub fn mean(&mut self, x: Activation, taps: usize) -> Activation {
         self.regroup(x, Grouping { parts: 1, taps, by_value: false })
     }

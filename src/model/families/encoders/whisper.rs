@@ -13,7 +13,7 @@ const KERNEL: usize = 3;
 const FRAMES: usize = 3000;
 /// Rows of the layers that become of them.
 pub const ROWS: usize = FRAMES / 2;
-/// Of the norms of Ultravox's projector.
+/// Epsilon of the norms of Ultravox's projector.
 const ULTRAVOX_EPS: f32 = 1e-6;
 
 const POST: [&str; 2] = ["a.post_ln.weight", "a.post_ln.bias"];
