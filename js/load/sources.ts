@@ -1,7 +1,6 @@
 /**
  * Every kind of source, and arrays of them, as the byte sources that Rust pulls from.
  */
-import { bound } from './bounded.js';
 import { asBytes, fromBlob, fromBytes, fromRanges, fromStream, isNative } from './bytes.js';
 import { CachedDownload } from './cache/cached-download.js';
 import { shownUrl } from './cache/key.js';
@@ -273,4 +272,30 @@ function isRanged(part: unknown): part is RangedSource {
   if (typeof read !== 'function') return false;
   if (Number.isSafeInteger(size) && (size as number) >= 0) return true;
   throw invalidArgument(`the source's size must be a number of bytes, found ${show(size)}`);
+}
+
+/**
+ * Makes sources count what they give.
+ *
+ * @param parts the files of a model; their `next` is replaced
+ * @throws {WebggufError} `limit_exceeded`, here where the sizes are known, else from `next`
+ */
+function bound(parts: readonly LoadSource[], maxBytes: number | undefined): void {
+  if (maxBytes === undefined) return;
+  const known = parts.reduce((sum, { size = 0 }) => sum + size, 0);
+  if (known > maxBytes) throw tooLarge(parts, `${known}`, maxBytes);
+  let given = 0;
+  for (const part of parts) {
+    const next = part.next.bind(part);
+    part.next = async () => {
+      const piece = await next();
+      given += piece?.length ?? 0;
+      if (given > maxBytes) throw tooLarge(parts, `${given} or more`, maxBytes);
+      return piece;
+    };
+  }
+}
+
+function tooLarge([first]: readonly LoadSource[], found: string, maxBytes: number): WebggufError {
+  return new WebggufError('limit_exceeded', `${first?.name}: the model has ${found} bytes, 'maxBytes' is ${maxBytes}`);
 }
