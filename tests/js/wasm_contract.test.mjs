@@ -84,7 +84,8 @@ test('a difference between declarations and exports is found', () => {
   const members = 'static load(a: A[], b?: (c: C, d: D) => void): void; next(): number; run(a: A, b: B): void;';
   const declare = (text) => differences(exportsOf(text), { Handle, open: exported.open });
   const open = 'export function open(file: File): void;';
-  const whole = `export class Handle {\n  private constructor();\n ${members} readonly id: number; free(): void; }\n${open}`;
+  const body = `private constructor(); ${members} readonly id: number; free(): void;`;
+  const whole = `export class Handle { ${body} }\n${open}`;
   assert.deepEqual(declare(whole), []);
   assert.deepEqual(declare(whole.replace('next()', 'further()')), [
     'Handle.further is declared and not exported',
@@ -209,3 +210,9 @@ for (const [file, type, members] of CALLED) {
     }
   });
 }
+
+test('TypeScript and the shim of Rust wait equally long for an adapter', () => {
+  const ms = /PATIENCE = (\d+)_000;/.exec(read('js/engine/adapter.ts'));
+  const seconds = /PATIENCE = (\d+);/.exec(read('src/gpu/platform/web/request_device.js'));
+  assert.equal(ms[1], seconds[1]);
+});
