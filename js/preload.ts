@@ -16,6 +16,7 @@ import * as encodeParts from './engine/encode-parts.js';
 import * as inWorker from './engine/in-worker.js';
 import { grammarModule } from './engine/grammar.js';
 import { later } from './engine/later.js';
+import * as saved from './engine/saved.js';
 import * as threads from './engine/threads.js';
 import * as grammar from './grammar/webgguf_grammar.js';
 import * as adapter from './load/adapter.js';
@@ -58,7 +59,7 @@ export async function preload(): Promise<void> {
 
 const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
   ...{ chatText, encodeParts, encoder, grammar, imagePrompt, mediaFile, parts, pictureKinds, rare, rareTemplates },
-  ...{ threads, transparent, tuning },
+  ...{ saved, threads, transparent, tuning },
 });
 const ofPage: typeof onDemand = having({
   ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },

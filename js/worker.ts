@@ -4,6 +4,7 @@
 import * as chatText from './engine/conversation-text.js';
 import * as encodeParts from './engine/encode-parts.js';
 import { later } from './engine/later.js';
+import * as saved from './engine/saved.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
 import { startOwnScript } from './engine/thread-side.js';
@@ -31,6 +32,7 @@ const here: Omit<typeof later, 'preload'> = {
   parts: async () => parts,
   pictureKinds: async () => pictureKinds,
   rareTemplates: async () => rareTemplates,
+  saved: async () => saved,
   threads: async () => threads,
   transparent: async () => transparent,
   tuning: async () => tuning,

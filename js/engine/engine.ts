@@ -120,3 +120,44 @@ export interface Engine extends TextEngine {
   /** Nothing else may be running. The weights go with the last session. */
   free(): Promise<void>;
 }
+
+/** What the option `onProgress` of `generate` is told. An error that it throws ends the text. @internal */
+export class PromptReport {
+  readonly #onProgress: ((progress: PromptProgress) => void) | undefined;
+  readonly #cancel: () => void;
+  #thrown: { readonly error: unknown } | undefined;
+
+  /** @param cancel ends the text */
+  constructor(onProgress: ((progress: PromptProgress) => void) | undefined, cancel: () => void) {
+    this.#onProgress = onProgress;
+    this.#cancel = cancel;
+  }
+
+  readonly tell = (progress: PromptProgress): void => {
+    if (this.#thrown) return;
+    try {
+      this.#onProgress?.(progress);
+    } catch (error) {
+      this.#thrown = { error };
+      this.#cancel();
+    }
+  };
+
+  /** Tells how many of `total` tokens the model has read, once for each number; `undefined` if nobody listens. */
+  prefill(total: number): ((loaded: number) => void) | undefined {
+    let last = -1;
+    return (
+      this.#onProgress &&
+      ((loaded) => {
+        if (loaded === last) return;
+        last = loaded;
+        this.tell({ stage: 'prefill', loaded, total, fraction: loaded / total });
+      })
+    );
+  }
+
+  /** Throws the error of `onProgress`. */
+  check(): void {
+    if (this.#thrown) throw this.#thrown.error;
+  }
+}

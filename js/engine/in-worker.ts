@@ -5,29 +5,21 @@ import { abortable, cancellable } from '../cancel.js';
 import { whenGone } from './alive.js';
 import { Channel, type Handler } from './channel.js';
 import type { Input } from '../model/embedding.js';
-import type {
-  EmbedCall,
-  EncodedParts,
-  Engine,
-  EvaluateCall,
-  Prompt,
-  PromptPart,
-  Restored,
-  StartOptions,
+import {
+  type EmbedCall,
+  type EncodedParts,
+  type Engine,
+  type EvaluateCall,
+  type Prompt,
+  type PromptPart,
+  PromptReport,
+  type Restored,
+  type StartOptions,
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
 import { SourceHost } from './remote-sources.js';
-import type {
-  Evaluation,
-  GenerationResult,
-  LoadOptions,
-  ModelInfo,
-  Piece,
-  Progress,
-  PromptProgress,
-  Source,
-} from '../types.js';
+import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
 import { initForWorker } from '../wasm/instance.js';
 import type { Conversation } from '../templates/types.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
@@ -58,8 +50,8 @@ export class WorkerEngine implements Engine {
   /** Of this engine in the worker; 1 is the model that was loaded. */
   readonly #number: number;
   readonly #ahead: Promise<Piece | undefined>[] = [];
-  /** What `onProgress` of that text threw. */
-  #thrown: { readonly error: unknown } | undefined;
+  /** Tells how far the reading of the prompt is. */
+  #report = new PromptReport(undefined, () => {});
   /** Ends the downloads of images and sounds of the text that is to be written. */
   #reading = new AbortController();
 
@@ -138,28 +130,16 @@ export class WorkerEngine implements Engine {
 
   start(prompt: Prompt, { onProgress, ...options }: StartOptions): Promise<void> {
     this.#ahead.length = 0;
-    this.#thrown = undefined;
-    this.#connection.readers.set(this.#number, onProgress && ((progress) => this.#tell(onProgress, progress)));
+    this.#report = new PromptReport(onProgress, () => this.cancel());
+    this.#connection.readers.set(this.#number, this.#report.tell);
     this.#reading = new AbortController();
     const call = { ...options, onProgress: onProgress !== undefined };
     return this.#unlessThrown(this.#withContents('start', prompt, this.#reading.signal, call, this.#number));
   }
 
-  /** What `onProgress` throws ends the text. */
-  #tell(onProgress: NonNullable<StartOptions['onProgress']>, progress: PromptProgress): void {
-    if (this.#thrown) return;
-    try {
-      onProgress(progress);
-    } catch (error) {
-      this.#thrown = { error };
-      this.cancel();
-    }
-  }
-
   #unlessThrown<T>(call: Promise<T>): Promise<T> {
-    return call.finally(() => {
-      if (this.#thrown) throw this.#thrown.error;
-    });
+    const report = this.#report;
+    return call.finally(() => report.check());
   }
 
   next(): Promise<Piece | undefined> {

@@ -27,6 +27,7 @@ export const later = {
     rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
     parts: () => import('../load/parts.js'),
     pictureKinds: () => import('../load/picture-kinds.js'),
+    saved: () => import('./saved.js'),
     rareTemplates: () => import('../templates/rare.js'),
     threads: () => import('./threads.js'),
     transparent: () => import('../load/transparent.js'),

@@ -1,0 +1,280 @@
+/**
+ * Loading a model in this thread: from a source and the options of `load` to handles of the WebAssembly.
+ */
+import { cancellable, settled } from '../cancel.js';
+import { guarded } from '../errors.js';
+import { type LoadWarning, warner } from '../load/cache/warning.js';
+import { progressReporter } from '../load/progress.js';
+import { withSources } from '../load/sources.js';
+import type { EncoderScope } from '../media/encoder.js';
+import type { Encoders } from '../media/encoders.js';
+import { splitSourceOptions } from '../options.js';
+import { Verdicts } from '../tuning/verdicts.js';
+import type { LoadOptions, ModelInfo, Source, SourceOptions } from '../types.js';
+import { giveRare } from '../wasm/give-rare.js';
+import { wasmClasses } from '../wasm/instance.js';
+import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoadOptions } from '../wasm/webgguf.js';
+import { later } from './later.js';
+import { Recovery, type Reload, readOnce } from './recovery.js';
+
+/** A loaded model, which its sessions share. @internal */
+export interface Loaded {
+  readonly info: ModelInfo;
+  readonly recovery: Recovery;
+  readonly encoders: Encoders | undefined;
+  /** A handle for each request that may run beside others. */
+  readonly handles: readonly Handle[];
+}
+
+type Backend = WasmLoadOptions['backend'];
+type Report = EncoderScope['report'];
+type Warn = (warning: LoadWarning) => void;
+
+/** A file to load, and how. */
+interface Wanted {
+  readonly source: Source;
+  readonly from: SourceOptions;
+  /** What the WebAssembly takes as it is. */
+  readonly options: Omit<WasmLoadOptions, 'backend' | 'selfCheck' | 'tune' | 'rare' | 'threads'>;
+  readonly selfCheck: boolean;
+  readonly tune: boolean;
+  readonly threads?: number | undefined;
+  /** A device that is open already. */
+  readonly device?: (() => DeviceHandle | undefined) | undefined;
+}
+
+/** A handle, and what loading it has found out. */
+interface Opened extends Partial<Pick<ModelInfo, 'tuning' | 'draft'>> {
+  readonly handle: Handle;
+  readonly threads: number;
+  free(): void;
+}
+
+type Open = (scope: AbortSignal, report: Report, backend: Backend) => Promise<Opened>;
+
+/** Loads a model with checked options. @internal */
+export function loadModel(source: Source, options: LoadOptions): Promise<Loaded> {
+  const { gpu, backend = 'auto', draft } = options;
+  const from = splitSourceOptions(options).source;
+  const device = gpu && (() => guarded(() => gpu.engine.device()));
+  const open = opener(source, from, options, device);
+  return cancellable(options.signal, async (scope) => {
+    // The code that writes messages as a prompt comes beside the weights.
+    later.chatText().catch(() => {});
+    const warn = warner(from.onWarning);
+    const once = gpu
+      ? 'the model is not loaded again, since the page opened the device'
+      : ((await readOnce(source)) ?? (draft ? await readOnce(draft) : undefined));
+    const reload: Reload = (signal) =>
+      cancellable(signal, async (scope) => (await open(scope, () => scope.throwIfAborted(), 'webgpu')).handle);
+    const recovery = new Recovery(once ?? reload, warn);
+    const report = progressReporter(options.onProgress, scope);
+    const attempt = (): Promise<Opened> => open(scope, report, backend);
+    const opened = await attempt().catch((error: unknown) => {
+      recovery.check(error);
+      return attempt();
+    });
+    let encoders: Encoders | undefined;
+    try {
+      encoders = await openEncoders(source, from, options, { handle: opened.handle, scope, report, device });
+      report('ready', 1, 1);
+      const info = infoOf(opened, backend, encoders, warn);
+      return { info, recovery, encoders, handles: await handlesOf(opened.handle, info.parallel) };
+    } catch (error) {
+      encoders?.free();
+      opened.free();
+      throw error;
+    }
+  });
+}
+
+/** The options that the WebAssembly takes as they are. */
+const PASSED = ['contextLength', 'kvType', 'parallel', 'precision', 'pooling', 'perLayerEmbeddings'] as const;
+
+function passed<K extends (typeof PASSED)[number]>(options: LoadOptions, names: readonly K[]): Pick<LoadOptions, K> {
+  const given = names.filter((name) => options[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<LoadOptions, K>;
+}
+
+/** How the model is loaded, as often as that is called: with its draft model, where the options name one. */
+function opener(
+  source: Source,
+  from: SourceOptions,
+  options: LoadOptions,
+  device: (() => DeviceHandle) | undefined,
+): Open {
+  const { selfCheck = true, tune = false, threads, draft, mmproj } = options;
+  const ofModel = {
+    ...(passed(options, PASSED) as Wanted['options']),
+    ...(mmproj !== undefined && { hasImages: true }),
+    ...(draft !== undefined && { mtp: false }),
+  };
+  const wanted: Wanted = { source, from, options: ofModel, selfCheck, tune, threads, device };
+  if (!draft) return (...attempt) => openModel(wanted, ...attempt);
+  const ofDraft = passed(options, ['precision', 'kvType']) as Wanted['options'];
+  // Key and digests are the model's.
+  const { cacheKey: _key, sha256: _digest, ...others } = from;
+  return withDraft(wanted, { source: draft, from: others, options: ofDraft, selfCheck, tune: false });
+}
+
+/** Loads a model and, on its device, the draft model of speculative decoding. */
+function withDraft(model: Wanted, draft: Wanted): Open {
+  return async (scope, report, backend) => {
+    const opened = await openModel(
+      model,
+      scope,
+      (stage, ...counts) => stage === 'ready' || report(stage, ...counts),
+      backend,
+    );
+    try {
+      const { handle } = opened;
+      const { backend: where, contextLength: draftContext } = handle.info();
+      // On the CPU there is no speculative decoding.
+      if (where === 'cpu') return opened;
+      const device = (): DeviceHandle | undefined => guarded(() => handle.device());
+      const wanted = { ...draft, options: { ...draft.options, draftContext }, device };
+      const made = (await openModel(wanted, scope, report, 'webgpu')).handle;
+      const { architecture, name, quantization, parameters, contextLength, gpuBytes } = made.info();
+      guarded(() => handle.useDraft(made));
+      return { ...opened, draft: { architecture, name, quantization, parameters, contextLength, gpuBytes } };
+    } catch (error) {
+      opened.free();
+      throw error;
+    }
+  };
+}
+
+/** Loads what the file holds. */
+async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, backend: Backend): Promise<Opened> {
+  const { source, from, options, threads, device } = wanted;
+  const { WasmModel } = await wasmClasses();
+  const start = async (sources: ByteSource[]): Promise<Opened> => {
+    const { verdicts, tuning, hooks } = await kernelsOf(wanted, report, backend);
+    const told: Report = (...progress) => {
+      tuning?.check();
+      report(...progress);
+    };
+    const team = LazyThreads.areThere() && threads !== 1 ? new LazyThreads(threads, scope) : undefined;
+    const given = { ...options, ...hooks, ...(team && { threads: team.start }) };
+    const rare = (): Promise<void> => giveRare(later.rare);
+    const handle = await WasmModel.load(sources, { backend, rare, ...given }, told, device?.());
+    const info = handle.info();
+    const found = tuning?.found(info);
+    await verdicts?.note(info, found, warner(from.onWarning));
+    return { handle, threads: team?.count ?? 1, ...(found && { tuning: found }), free: () => handle.free() };
+  };
+  return withSources(source, from, {
+    signal: scope,
+    work: (sources) => settled(start(sources), scope),
+    free: (made) => made.free(),
+  });
+}
+
+/** What earlier loads have found out about the kernels of a model, and the functions that Rust calls about them. */
+async function kernelsOf({ selfCheck, tune }: Wanted, report: Report, backend: Backend) {
+  const kind = [tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' ');
+  const verdicts = kind && backend !== 'cpu' ? await Verdicts.read(kind) : undefined;
+  const Tuner = tune ? (await later.tuning()).ModelTuning : undefined;
+  const tuning = Tuner && new Tuner((key) => verdicts?.find(key).tuning, report);
+  const hooks = verdicts && {
+    ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
+    ...(tuning && { tune: tuning.choose }),
+  };
+  return { verdicts, tuning, hooks };
+}
+
+/** The encoders of images and sounds beside a model, where the options name their file. */
+async function openEncoders(
+  source: Source,
+  from: SourceOptions,
+  options: LoadOptions,
+  { handle, ...scope }: Omit<EncoderScope, 'width'> & { readonly handle: Handle },
+): Promise<Encoders | undefined> {
+  const { backend = 'auto', selfCheck = true, precision, mmproj, keepEncoder, maxImageTokens, resize } = options;
+  if (mmproj === undefined) return undefined;
+  const width = guarded(() => handle.rowWidth());
+  const { Encoders: Kind, beside } = await later.encoder();
+  // Key and digests are the model's.
+  const { sha256: _, cacheKey: _key, ...others } = from;
+  const found = mmproj === true ? await beside(await source, others, scope.scope) : mmproj;
+  const ofEncoder = { backend, precision, keepEncoder, maxImageTokens, resize, selfCheck };
+  return Kind.load(found, ofEncoder, others, { ...scope, width });
+}
+
+/** What is known of a model. A page that left the backend to `auto` is told why the model runs on the CPU. */
+function infoOf(
+  { handle, threads, tuning, draft }: Opened,
+  asked: Backend,
+  encoders: Encoders | undefined,
+  warn: Warn,
+): ModelInfo {
+  const found = handle.info();
+  const isOnCpu = found.backend === 'cpu';
+  const info: ModelInfo = {
+    ...found,
+    endOfText: handle.chatTemplate().eos,
+    threads: isOnCpu ? threads : 0,
+    ...(tuning && { tuning }),
+    ...(draft && { draft }),
+    ...encoders?.info,
+  };
+  for (const message of info.warnings) warn({ code: 'file', message });
+  if (asked !== 'auto' || !isOnCpu) return info;
+  const reason = backendReason(info.backendReason);
+  // Outside of pages, in Node.js for example, a GPU is not expected.
+  if (globalThis.isSecureContext !== undefined) warn({ code: 'cpu', message: `the model runs on the CPU: ${reason}` });
+  return { ...info, backendReason: reason };
+}
+
+/** The model's handle, and one for each further request that may run beside others. */
+async function handlesOf(handle: Handle, parallel = 1): Promise<Handle[]> {
+  const others = Array.from({ length: parallel - 1 }, async () => handle.another(false, 0));
+  const made = await Promise.allSettled(others);
+  const handles = made.flatMap((lane) => (lane.status === 'fulfilled' ? [lane.value] : []));
+  const failed = made.find((lane) => lane.status === 'rejected');
+  if (!failed) return [handle, ...handles];
+  for (const lane of handles) lane.free();
+  throw failed.reason;
+}
+
+/** Why a model runs on the CPU though the page left the backend to `auto`: a sentence for people. */
+function backendReason(found: string | undefined): string {
+  // Node.js and the like do not have the property.
+  if (globalThis.isSecureContext === false) {
+    return 'this page is not secure (http:), and browsers offer WebGPU on https: pages and localhost alone';
+  }
+  if (!(globalThis.navigator as { gpu?: object } | undefined)?.gpu) return 'there is no WebGPU here';
+  return found ?? 'the browser offers no GPU adapter';
+}
+
+/** The threads of a model that comes to run on the CPU, which is known only while it is loaded. */
+class LazyThreads {
+  /** Number of threads, with the one that runs the model. */
+  count = 1;
+  readonly #wanted: number | undefined;
+  readonly #signal: AbortSignal;
+
+  constructor(wanted: number | undefined, signal: AbortSignal) {
+    this.#wanted = wanted;
+    this.#signal = signal;
+  }
+
+  /** Whether this page or worker may have memory that other threads see. */
+  static areThere(): boolean {
+    return globalThis.crossOriginIsolated === true && typeof Worker !== 'undefined';
+  }
+
+  /** Starts threads. If they do not start, the model runs in this thread alone. */
+  readonly start = async (): Promise<CpuThreads | undefined> => {
+    const { defaultThreads, Threads } = await later.threads();
+    const count = this.#wanted ?? defaultThreads();
+    try {
+      const threads = count > 1 ? await Threads.open(count - 1, this.#signal) : undefined;
+      this.count = threads ? count : 1;
+      return threads;
+    } catch {
+      this.#signal.throwIfAborted();
+      return undefined;
+    }
+  };
+}
