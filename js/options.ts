@@ -4,21 +4,12 @@
  */
 import { invalidArgument } from './errors.js';
 import { checkSampling, SAMPLING_ROWS, type SamplingOptions } from './sampling.js';
-import type {
-  AdapterOptions,
-  ChatTemplateOptions,
-  EmbedOptions,
-  EvaluateOptions,
-  GenerateOptions,
-  Grammar,
-  InspectOptions,
-  LoadOptions,
-  RankOptions,
-  SessionOptions,
-  SourceOptions,
-  TokenIds,
-  TokenizerOptions,
-} from './types.js';
+import type { ChatTemplateOptions, SessionOptions } from './types/chat.js';
+import type { GenerateOptions, Grammar } from './types/generate.js';
+import type { InspectOptions } from './types/info.js';
+import type { AdapterOptions, LoadOptions, TokenizerOptions } from './types/load.js';
+import type { EmbedOptions, EvaluateOptions, RankOptions, TokenIds } from './types/read.js';
+import type { SourceOptions } from './types/source.js';
 
 type GrammarKind = Grammar extends infer G ? (G extends G ? keyof G : never) : never;
 

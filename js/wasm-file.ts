@@ -4,7 +4,7 @@
 import { WebggufError, invalidArgument } from './errors.js';
 import { statusOf } from './load/responses.js';
 import { show } from './options.js';
-import type { WasmInput } from './types.js';
+import type { WasmInput } from './types/source.js';
 
 /** One of the package's three files. */
 interface PackageFile {

@@ -7,7 +7,8 @@
 import { invalidArgument } from '../errors.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import { show } from '../options.js';
-import type { LoadOptions, PromptProgress } from '../types.js';
+import type { PromptProgress } from '../types/generate.js';
+import type { LoadOptions } from '../types/load.js';
 import { EmbeddingModel } from './embedding-model.js';
 import { noSuchModel } from './errors.js';
 import { LanguageModel } from './language-model.js';

@@ -1,7 +1,7 @@
 /**
  * Prompts of the AI SDK as conversations.
  */
-import type { Message, ToolCall } from '../types.js';
+import type { Message, ToolCall } from '../types/chat.js';
 import { unsupported } from './errors.js';
 import type { FileData, FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
 

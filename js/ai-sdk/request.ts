@@ -8,7 +8,7 @@ import type { ChatRequest } from '../openai/types.js';
 import { jsonSchemaOf, parametersOf } from '../model/schema.js';
 import { schemaGuide } from '../model/schema-guide.js';
 import { SAMPLING } from '../sampling.js';
-import type { Message, Tool } from '../types.js';
+import type { Message, Tool } from '../types/chat.js';
 import { messagesOf } from './prompt.js';
 import type { CallOptions, ToolDefinition, Warning } from './types.js';
 

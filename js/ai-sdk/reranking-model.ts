@@ -3,7 +3,7 @@
  */
 import type { LazyModel } from '../model/lazy-model.js';
 import { knowItself, throughProxies } from '../proxies.js';
-import type { RankOptions } from '../types.js';
+import type { RankOptions } from '../types/read.js';
 import type { RerankCall, SpecificationVersion, WebggufRerankingModel } from './types.js';
 
 /** @internal */

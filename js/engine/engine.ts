@@ -5,7 +5,9 @@
  */
 import type { Input } from '../model/embedding.js';
 import type { GrammarText } from './grammar.js';
-import type { Evaluation, GenerationResult, ModelInfo, Piece, PromptProgress } from '../types.js';
+import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
+import type { ModelInfo } from '../types/info.js';
+import type { Evaluation } from '../types/read.js';
 import type { Conversation, Medium } from '../templates/types.js';
 import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
 

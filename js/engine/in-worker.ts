@@ -19,7 +19,11 @@ import {
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
 import { SourceHost } from './remote-sources.js';
-import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Progress, Source } from '../types.js';
+import type { GenerationResult, Piece } from '../types/generate.js';
+import type { ModelInfo } from '../types/info.js';
+import type { LoadOptions, Progress } from '../types/load.js';
+import type { Evaluation } from '../types/read.js';
+import type { Source } from '../types/source.js';
 import { initForWorker } from '../wasm/instance.js';
 import type { Conversation } from '../templates/types.js';
 import type { TensorHandle } from '../wasm/webgguf.js';

@@ -7,7 +7,11 @@ import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { Conversation } from '../templates/types.js';
-import type { Evaluation, GenerationResult, LoadOptions, ModelInfo, Piece, Source } from '../types.js';
+import type { GenerationResult, Piece } from '../types/generate.js';
+import type { ModelInfo } from '../types/info.js';
+import type { LoadOptions } from '../types/load.js';
+import type { Evaluation } from '../types/read.js';
+import type { Source } from '../types/source.js';
 import { giveRare } from '../wasm/give-rare.js';
 import type { TensorEngine, TensorHandle, WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import {

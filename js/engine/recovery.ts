@@ -5,7 +5,7 @@
 import { asBytes } from '../load/bytes.js';
 import type { LoadWarning } from '../load/cache/warning.js';
 import { WebggufError, fromWasm } from '../errors.js';
-import type { Source, SourcePart } from '../types.js';
+import type { Source, SourcePart } from '../types/source.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Within so many milliseconds a second loss is an error: a third one would follow. */

@@ -10,7 +10,7 @@ import type { Channel, Handler } from './channel.js';
 import { requestFor } from '../load/responses.js';
 import { hubName } from '../load/hub.js';
 import { openPart } from '../load/sources.js';
-import type { RangedSource, Source, SourcePart } from '../types.js';
+import type { RangedSource, Source, SourcePart } from '../types/source.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /** A part as it crosses. @internal */

@@ -8,7 +8,7 @@ import { DownloadControl } from '../load/patience.js';
 import { LocalEngine } from './local.js';
 import { receivedSource } from './remote-sources.js';
 import { threadHandlers } from './thread-side.js';
-import type { ModelInfo } from '../types.js';
+import type { ModelInfo } from '../types/info.js';
 import type { InWorker } from '../training/language/in-worker.js';
 import { type InitOptions, init, wasmClasses } from '../wasm/instance.js';
 

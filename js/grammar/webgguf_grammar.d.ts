@@ -2,7 +2,7 @@
  * What the crate `grammar` exports through wasm-bindgen, as this package uses it. Errors are strings. The code itself
  * is generated: `dist/grammar/webgguf_grammar.js`.
  */
-import type { WasmInput } from '../types.js';
+import type { WasmInput } from '../types/source.js';
 
 export default function init(options: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
 

@@ -7,7 +7,8 @@ import { onDemand } from '../model/on-demand.js';
 import { splitSourceOptions } from '../options.js';
 import { warner } from './cache/warning.js';
 import { withSources } from './sources.js';
-import type { AdapterOptions, Source } from '../types.js';
+import type { AdapterOptions } from '../types/load.js';
+import type { Source } from '../types/source.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /**

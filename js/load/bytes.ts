@@ -4,7 +4,7 @@
 import { abortable } from '../cancel.js';
 import { WebggufError, invalidArgument, isAbort } from '../errors.js';
 import { show } from '../options.js';
-import type { BytesLike } from '../types.js';
+import type { BytesLike } from '../types/source.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /** Largest piece that goes to WebAssembly at once: bounds the memory there, and is large enough to be quick. */

@@ -4,7 +4,8 @@
 import { abortable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
 import { openSources } from './sources.js';
-import type { Inspection, InspectedEncoder, Source, SourceOptions } from '../types.js';
+import type { Inspection, InspectedEncoder } from '../types/info.js';
+import type { Source, SourceOptions } from '../types/source.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { beside } from '../media/encoders.js';
 

@@ -1,7 +1,7 @@
 /**
  * Progress of loading: the many small reports from Rust become a few useful ones.
  */
-import type { Progress } from '../types.js';
+import type { Progress } from '../types/load.js';
 
 /** Minimum time between two reports of one stage, in milliseconds: short enough for a smooth progress bar. */
 const INTERVAL = 50;

@@ -14,7 +14,7 @@ import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
 import { aliasOf, chooseFile, fileRequest, type HubName, hubName, storedRequest } from './hub.js';
 import { show } from '../options.js';
 import { type Patience, patienceOf } from './patience.js';
-import type { RangedSource, Source, SourceOptions, SourcePart } from '../types.js';
+import type { RangedSource, Source, SourceOptions, SourcePart } from '../types/source.js';
 import { type LoadSource, verified } from './verified.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 

@@ -4,7 +4,8 @@
 import { WebggufError, invalidArgument } from '../errors.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import { FIRST_ROW } from '../model/prompt.js';
-import type { ModelInfo, Source, SourceOptions } from '../types.js';
+import type { ModelInfo } from '../types/info.js';
+import type { Source, SourceOptions } from '../types/source.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, RowsOfPrompt, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';

@@ -5,7 +5,7 @@ import { invalidArgument } from '../errors.js';
 import { exactJson, isExact } from './exact-json.js';
 import { show, templateOptions } from '../options.js';
 import { withParameters } from './schema.js';
-import type { ChatTemplateOptions, Message } from '../types.js';
+import type { ChatTemplateOptions, Message } from '../types/chat.js';
 import type { Conversation, Medium, TemplateMessage } from '../templates/types.js';
 
 /** Values nested deeper than this are refused. */

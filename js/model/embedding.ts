@@ -4,7 +4,7 @@
 import { stoppable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
 import { checkIds, show } from '../options.js';
-import type { TokenIds } from '../types.js';
+import type { TokenIds } from '../types/read.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Inputs of one call into WebAssembly: their results are read at once. */

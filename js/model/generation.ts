@@ -5,7 +5,7 @@ import { now, type TextEngine } from '../engine/engine.js';
 import { fromWasm } from '../errors.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import type { Queue } from './queue.js';
-import type { ChosenToken, GenerationResult, Piece } from '../types.js';
+import type { ChosenToken, GenerationResult, Piece } from '../types/generate.js';
 
 /** The model is a generation's. @internal */
 export interface Turn {

@@ -3,7 +3,8 @@
  */
 import { abortable } from '../cancel.js';
 import { WasmModel } from './model.js';
-import type { LoadOptions, Progress, Source } from '../types.js';
+import type { LoadOptions, Progress } from '../types/load.js';
+import type { Source } from '../types/source.js';
 
 /** Where a model comes from: what {@link WasmModel.load} takes, or a model that is loaded or being loaded. */
 export type ModelSource = Source | WasmModel | Promise<WasmModel>;

@@ -3,7 +3,8 @@
  */
 import { invalidArgument } from '../errors.js';
 import { asItIs, isCopy, mediumOf } from './conversation.js';
-import type { AudioPart, ImagePart, Message, TextPart } from '../types.js';
+import type { Message, TextPart } from '../types/chat.js';
+import type { AudioPart, ImagePart } from '../types/media.js';
 import { download } from '../load/media-file.js';
 import { isPixels, type Pixels, pixelsOf } from '../media/pixels.js';
 import { samplesOf, waveOf } from '../media/samples.js';

@@ -37,25 +37,20 @@ import { Queue, type Request } from './queue.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import { Session, type SessionHost } from './session.js';
 import { Tensor } from '../tensor/tensor.js';
+import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
+import type { GenerateOptions } from '../types/generate.js';
+import type { InspectOptions, Inspection, ModelInfo } from '../types/info.js';
+import type { AdapterOptions, LoadOptions } from '../types/load.js';
 import type {
-  AdapterOptions,
-  ChatTemplateOptions,
   DetokenizeOptions,
   EmbedOptions,
   EvaluateOptions,
   Evaluation,
-  GenerateOptions,
-  InspectOptions,
-  Inspection,
-  LoadOptions,
-  Message,
-  ModelInfo,
   RankOptions,
-  SessionOptions,
-  Source,
   TokenIds,
   TokenizeOptions,
-} from '../types.js';
+} from '../types/read.js';
+import type { Source } from '../types/source.js';
 
 later.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
 later.preload = async () => (await onDemand.preload()).preload();

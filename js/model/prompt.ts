@@ -8,7 +8,9 @@ import { grammarText } from '../engine/grammar.js';
 import type { Turn } from './generation.js';
 import { checkIds, checkPrompt, generateOptions } from '../options.js';
 import type { Medium } from '../templates/types.js';
-import type { AdapterUse, ChatTemplateOptions, GenerateOptions, Message, TokenIds } from '../types.js';
+import type { ChatTemplateOptions, Message } from '../types/chat.js';
+import type { AdapterUse, GenerateOptions } from '../types/generate.js';
+import type { TokenIds } from '../types/read.js';
 
 /** What a template made of messages: a text with a mark for each image and each sound, and these. @internal */
 export interface TextWithMedia {

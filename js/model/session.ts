@@ -11,7 +11,9 @@ import { sessionOptions, show } from '../options.js';
 import { checkedGenerate, started, type TextWithMedia, textPrompt } from './prompt.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import type { Queue } from './queue.js';
-import type { GenerateOptions, GenerationResult, Message, ModelInfo, SessionOptions } from '../types.js';
+import type { Message, SessionOptions } from '../types/chat.js';
+import type { GenerateOptions, GenerationResult } from '../types/generate.js';
+import type { ModelInfo } from '../types/info.js';
 import type { Conversation } from '../templates/types.js';
 
 /** What a session needs of its model. @internal */

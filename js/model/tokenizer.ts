@@ -8,15 +8,10 @@ import { guarded, invalidArgument } from '../errors.js';
 import { onDemand } from './on-demand.js';
 import { checkIds, checkText, flagOptions, tokenizerOptions } from '../options.js';
 import { openSources } from '../load/sources.js';
-import type {
-  ChatTemplateOptions,
-  DetokenizeOptions,
-  Message,
-  Source,
-  TokenIds,
-  TokenizeOptions,
-  TokenizerOptions,
-} from '../types.js';
+import type { ChatTemplateOptions, Message } from '../types/chat.js';
+import type { TokenizerOptions } from '../types/load.js';
+import type { DetokenizeOptions, TokenIds, TokenizeOptions } from '../types/read.js';
+import type { Source } from '../types/source.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { VocabularyHandle } from '../wasm/webgguf.js';

@@ -1,7 +1,7 @@
 /**
  * What a tool of the page gave, as a message for the model.
  */
-import type { ToolCall } from '../types.js';
+import type { ToolCall } from '../types/chat.js';
 
 /** @internal */
 export interface ToolResult {

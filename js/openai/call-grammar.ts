@@ -5,7 +5,8 @@
  * ends where it first matches, `<[5]>` is the token 5, and `<[^5]>` is any other.
  */
 import type { WasmModel } from '../model/model.js';
-import type { Grammar, Tool } from '../types.js';
+import type { Tool } from '../types/chat.js';
+import type { Grammar } from '../types/generate.js';
 import { type Family, isInThoughts, specialOf } from './families.js';
 import type { CallRule, Format, ObjectKeys, ParameterTags } from './formats/format.js';
 import { mayBeText, wordsOf } from './formats/values.js';

@@ -3,7 +3,7 @@
  */
 import type { WasmModel } from '../model/model.js';
 import { signalOption } from '../options.js';
-import type { ChosenToken, GenerationResult, TokenProbability } from '../types.js';
+import type { ChosenToken, GenerationResult, TokenProbability } from '../types/generate.js';
 import { type Prepared, prepare } from './prepare.js';
 import type { Delta, Reader } from './reader.js';
 import { Stops } from './stops.js';

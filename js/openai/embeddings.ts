@@ -3,7 +3,7 @@
  */
 import type { WasmModel } from '../model/model.js';
 import { signalOption } from '../options.js';
-import type { TokenIds } from '../types.js';
+import type { TokenIds } from '../types/read.js';
 import { nameOf } from './completions.js';
 import { checkEmbedding } from './request.js';
 import type { EmbeddingRequest, EmbeddingResponse, RequestOptions } from './types.js';

@@ -2,7 +2,7 @@
  * Conversations in the form that a model's template takes.
  */
 import { textOfPart } from '../model/conversation.js';
-import type { Message, TextPart, Tool } from '../types.js';
+import type { Message, TextPart, Tool } from '../types/chat.js';
 import type { Family } from './families.js';
 import type { Format } from './formats/format.js';
 import { FORMATS } from './formats/table.js';

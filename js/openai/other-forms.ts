@@ -2,7 +2,7 @@
  * Messages that say the same in other words, for templates that refuse them.
  */
 import { textOfPart } from '../model/conversation.js';
-import type { Message, ToolCall } from '../types.js';
+import type { Message, ToolCall } from '../types/chat.js';
 
 /**
  * The messages; with each call in a message of its own, which its result follows; with the system messages as one,

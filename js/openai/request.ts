@@ -6,7 +6,7 @@ import { jsonSchemaOf, withParameters } from '../model/schema.js';
 import { show } from '../options.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import { choiceMistake, toolChoiceShape } from './tool-choice.js';
-import type { Message, Tool } from '../types.js';
+import type { Message, Tool } from '../types/chat.js';
 import type { ChatRequest, EmbeddingRequest, ResponseFormat } from './types.js';
 
 type Check = (value: unknown) => string | undefined;

@@ -6,7 +6,7 @@ import { invalidArgument, WebggufError } from '../errors.js';
 import { parametersOf } from '../model/schema.js';
 import { resultOf } from '../model/tool-result.js';
 import { show, signalOption } from '../options.js';
-import type { Message, Tool } from '../types.js';
+import type { Message, Tool } from '../types/chat.js';
 import type { Completions } from './completions.js';
 import { afterCall } from './tool-choice.js';
 import type { ChatRequest, FinishReason } from './types.js';

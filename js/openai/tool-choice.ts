@@ -1,7 +1,7 @@
 /**
  * What `tool_choice` says: whether the model may or must call tools, and which.
  */
-import type { Tool } from '../types.js';
+import type { Tool } from '../types/chat.js';
 import type { ToolChoice } from './types.js';
 
 /** @internal */

@@ -6,7 +6,8 @@ import { MEDIA_MARK } from '../model/conversation.js';
 import type { WasmModel } from '../model/model.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { show, signalOption } from '../options.js';
-import type { AudioSource, GenerateOptions } from '../types.js';
+import type { GenerateOptions } from '../types/generate.js';
+import type { AudioSource } from '../types/media.js';
 import type { RequestOptions } from './types.js';
 
 /** A sound whose words are wanted. */

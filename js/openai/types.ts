@@ -4,7 +4,9 @@
  */
 import type { ErrorCode } from '../errors.js';
 import type { OpenAiSamplingOptions } from '../sampling.js';
-import type { AdapterUse, AudioPart, ImagePart, Message, PromptProgress, TextPart, Tool, ToolCall } from '../types.js';
+import type { Message, TextPart, Tool, ToolCall } from '../types/chat.js';
+import type { AdapterUse, PromptProgress } from '../types/generate.js';
+import type { AudioPart, ImagePart } from '../types/media.js';
 
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.

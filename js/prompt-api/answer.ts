@@ -7,7 +7,8 @@ import { type Prepared, prepare } from '../openai/prepare.js';
 import type { Delta, Reader } from '../openai/reader.js';
 import type { Session } from '../model/session.js';
 import { resultOf } from '../model/tool-result.js';
-import type { GenerateOptions, Grammar, Message, ToolCall } from '../types.js';
+import type { Message, ToolCall } from '../types/chat.js';
+import type { GenerateOptions, Grammar } from '../types/generate.js';
 import type { CallableTool } from './input.js';
 import type { Sampling } from './sampling.js';
 

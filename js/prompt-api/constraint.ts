@@ -3,7 +3,8 @@
  */
 import { schemaGuide } from '../model/schema-guide.js';
 import { jsonSchemaOf } from '../model/schema.js';
-import type { Grammar, Message } from '../types.js';
+import type { Message } from '../types/chat.js';
+import type { Grammar } from '../types/generate.js';
 import { notSupported } from './errors.js';
 import { regexText } from './regex.js';
 import type { LanguageModelPromptOptions } from './types.js';

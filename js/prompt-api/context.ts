@@ -6,7 +6,7 @@ import type { WasmModel } from '../model/model.js';
 import { conversationText } from '../openai/prepare.js';
 import type { Session } from '../model/session.js';
 import type { TextWithMedia } from '../model/prompt.js';
-import type { Message } from '../types.js';
+import type { Message } from '../types/chat.js';
 import { quotaExceeded } from './errors.js';
 import type { CallableTool } from './input.js';
 

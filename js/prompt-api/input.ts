@@ -6,7 +6,8 @@ import { WebggufError } from '../errors.js';
 import { parametersOf } from '../model/schema.js';
 import { asItIs } from '../model/conversation.js';
 import { show } from '../options.js';
-import type { AudioPart, ImagePart, Message, Tool } from '../types.js';
+import type { Message, Tool } from '../types/chat.js';
+import type { AudioPart, ImagePart } from '../types/media.js';
 import { notSupported } from './errors.js';
 import { type Sampling, samplingOf } from './sampling.js';
 import type {

@@ -2,7 +2,7 @@
  * `downloadprogress` events.
  */
 import { knowItself, throughProxies } from '../proxies.js';
-import type { Progress } from '../types.js';
+import type { Progress } from '../types/load.js';
 import { Handlers } from './handlers.js';
 import type { CreateMonitor } from './types.js';
 

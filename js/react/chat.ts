@@ -12,7 +12,9 @@ import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '.
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
 import { resultOf } from '../model/tool-result.js';
-import type { AudioPart, ImagePart, Message, PromptProgress, Tool, ToolCall } from '../types.js';
+import type { Message, Tool, ToolCall } from '../types/chat.js';
+import type { PromptProgress } from '../types/generate.js';
+import type { AudioPart, ImagePart } from '../types/media.js';
 
 /** A tool that the model may call, in the shape of the Prompt API. */
 export interface ChatTool {

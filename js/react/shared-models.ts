@@ -4,7 +4,8 @@
  */
 import { WasmModel } from '../model/model.js';
 import { original } from '../proxies.js';
-import type { LoadOptions, Progress, Source } from '../types.js';
+import type { LoadOptions, Progress } from '../types/load.js';
+import type { Source } from '../types/source.js';
 
 /** How far a model is. */
 export interface LoadState {

@@ -1,6 +1,7 @@
 'use client';
 import { useCallback, useState, useSyncExternalStore } from 'react';
-import type { LoadOptions, Source } from '../types.js';
+import type { LoadOptions } from '../types/load.js';
+import type { Source } from '../types/source.js';
 import { IDLE, joinModel, keyOf, LOADING, type LoadState, reloadModel, shapeOf, stateOf } from './shared-models.js';
 
 /** Options of {@link useModel}: those of `WasmModel.load`, but what the hook does by itself. */

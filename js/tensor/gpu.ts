@@ -11,7 +11,7 @@ import { show } from '../options.js';
 import { throughProxies } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';
-import type { Tuning } from '../types.js';
+import type { Tuning } from '../types/info.js';
 import { giveRare } from '../wasm/give-rare.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { DeviceFacts, TensorEngine } from '../wasm/webgguf.js';

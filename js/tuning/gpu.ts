@@ -10,7 +10,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import { type Clock, type Runner, race } from './race.js';
 import { clockOf } from './clock.js';
 import { type Problem, keptTuning, linesOf, problemsOf } from './index.js';
-import type { TunedChoice, Tuning } from '../types.js';
+import type { TunedChoice, Tuning } from '../types/info.js';
 import { keepVerdict, keptVerdicts } from './verdicts.js';
 import type { DeviceHandle } from '../wasm/webgguf.js';
 

@@ -4,7 +4,7 @@
  */
 import { type Clock, type Runner, race } from './race.js';
 import { clockOf } from './clock.js';
-import type { ModelInfo, TunedChoice, Tuning } from '../types.js';
+import type { ModelInfo, TunedChoice, Tuning } from '../types/info.js';
 import type { DeviceHandle } from '../wasm/webgguf.js';
 
 type Report = (stage: string, loaded: number, total: number) => void;

@@ -4,7 +4,7 @@
  */
 import type { LoadWarning } from '../load/cache/warning.js';
 import { openRoot, openWritable } from '../load/cache/folder.js';
-import type { ModelInfo, Tuning } from '../types.js';
+import type { ModelInfo, Tuning } from '../types/info.js';
 
 const FILE = 'verdicts.json';
 /** Verdicts that are kept: of that many devices and sets of kernels. */

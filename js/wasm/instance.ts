@@ -4,7 +4,7 @@
 import { later } from '../engine/later.js';
 import { WebggufError, fromWasm } from '../errors.js';
 import { show } from '../options.js';
-import type { WasmInput } from '../types.js';
+import type { WasmInput } from '../types/source.js';
 import {
   givenGrammarFile,
   givenMediaFile,

@@ -5,16 +5,10 @@
 import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { SamplingOptions } from '../sampling.js';
-import type {
-  Evaluation,
-  GenerationResult,
-  Inspection,
-  ModelInfo,
-  Piece,
-  SelfCheck,
-  Usage,
-  WasmInput,
-} from '../types.js';
+import type { GenerationResult, Piece, Usage } from '../types/generate.js';
+import type { Inspection, ModelInfo, SelfCheck } from '../types/info.js';
+import type { Evaluation } from '../types/read.js';
+import type { WasmInput } from '../types/source.js';
 
 /** One part of a file, pulled piece by piece in file order. */
 export interface ByteSource {

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { CACHE, ROOT } from '../../tools/common.mjs';
+import { CACHE, filesUnder, ROOT } from '../../tools/common.mjs';
 
 const GUIDES = 'docs/guides';
 const RECORDS = 'docs/records';
@@ -244,9 +244,10 @@ test('the page of errors has every code, and no other', () => {
   assert.deepEqual(rows.toSorted(), codes.toSorted());
 });
 
-/** Names of the fields of an interface of js/types.ts. */
+/** Names of the fields of an interface of js/types/. */
 function fieldsOf(name) {
-  const [, body] = new RegExp(`^export interface ${name} [^{]*\\{\\n([^]*?)^\\}`, 'm').exec(read('js/types.ts'));
+  const types = filesUnder('js/types').map(read).join('\n');
+  const [, body] = new RegExp(`^export interface ${name} [^{]*\\{\\n([^]*?)^\\}`, 'm').exec(types);
   return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, field]) => field);
 }
 

@@ -6,7 +6,7 @@ import { invalidArgument, WebggufError } from '../../errors.js';
 import { mediaOf } from '../../model/conversation.js';
 import type { WasmModel } from '../../model/model.js';
 import { show } from '../../options.js';
-import type { Message, Tool } from '../../types.js';
+import type { Message, Tool } from '../../types/chat.js';
 import { completionOf } from './records.js';
 import { type Answer, answersOf, type Chat } from './turns.js';
 

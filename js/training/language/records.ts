@@ -4,7 +4,7 @@
 import { invalidArgument } from '../../errors.js';
 import { conversationOf } from '../../model/conversation.js';
 import { show } from '../../options.js';
-import type { Tool } from '../../types.js';
+import type { Tool } from '../../types/chat.js';
 import type { Example, ExampleMessage, PreferenceExample } from './examples.js';
 
 type RecordOf = Readonly<Record<string, unknown>>;

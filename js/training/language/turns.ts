@@ -7,7 +7,7 @@
  * the two is that message.
  */
 import { invalidArgument, WebggufError } from '../../errors.js';
-import type { Message, Tool, ToolCall } from '../../types.js';
+import type { Message, Tool, ToolCall } from '../../types/chat.js';
 
 /** A conversation, and which of its messages are learned. @internal */
 export interface Chat {

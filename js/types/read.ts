@@ -1,0 +1,61 @@
+/**
+ * What a model computes of texts without writing any: token ids, probabilities, vectors and scores. No code here.
+ */
+import type { AdapterUse } from './generate.js';
+
+/** What {@link WasmModel.evaluate} finds, for n ids and a vocabulary of v. */
+export interface Evaluation {
+  /** Shape [n]: the most likely token after `ids[0..i]`. */
+  readonly top1: Uint32Array;
+  /** Shape [n - 1]: natural log-probability of `ids[i + 1]` after `ids[0..i]`. */
+  readonly logprobs: Float32Array;
+  /** Shape [n, v], row-major, on request: the logits after `ids[0..i]`. */
+  readonly logits?: Float32Array;
+}
+
+/** Options of {@link WasmModel.evaluate}. */
+export interface EvaluateOptions {
+  /** Also return all logits, n × `info.vocabularySize` floats. Default false. */
+  logits?: boolean | undefined;
+  /** As those of `generate`. */
+  adapters?: readonly AdapterUse[] | undefined;
+  /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of {@link WasmModel.embed}. */
+export interface EmbedOptions {
+  /** Divide each vector by its length, so that the dot product of two is their cosine. Default true. */
+  normalize?: boolean | undefined;
+  /** Keep the first so many values of each vector, before that: for models trained so (Matryoshka). Default: all. */
+  dimensions?: number | undefined;
+  /** Cut texts that are longer than the context. Default false: they are an error. */
+  truncate?: boolean | undefined;
+  /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of {@link WasmModel.rank}. */
+export interface RankOptions {
+  /** Cut documents that do not fit the context with the query. Default false: they are an error. */
+  truncate?: boolean | undefined;
+  /** Ends the call early, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of `tokenize`. */
+export interface TokenizeOptions {
+  /** Add the BOS and EOS tokens that the model's file asks for. Default false. */
+  addSpecial?: boolean | undefined;
+  /** Read text such as `<|im_end|>` as the special token of that name. Default false: it is plain text. */
+  parseSpecial?: boolean | undefined;
+}
+
+/** Options of `detokenize`. */
+export interface DetokenizeOptions {
+  /** Write special tokens by their names. Default false: they are left out. */
+  showSpecial?: boolean | undefined;
+}
+
+/** Anything that lists token ids. */
+export type TokenIds = Uint32Array | readonly number[];
