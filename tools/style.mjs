@@ -1,19 +1,14 @@
-// The suite `style` of `npm test`: formatters and linters find nothing, and no line is too wide. By itself:
-// `node tools/style.mjs`.
+// The suite `style` of `npm test`: formatters and linters find nothing, and the texts keep to their budgets and words
+// (`tools/style/`). By itself: `node tools/style.mjs`; `--texts` leaves the programs of others out and takes seconds,
+// `--shrink` lowers the exceptions from the checks of texts to what is left of them.
 
-import fs from 'node:fs';
 import path from 'node:path';
-import { ask, filesUnder, isMain, programIn, ROOT, run, runMain } from './common.mjs';
+import { filesUnder, isMain, programIn, ROOT, run, runMain } from './common.mjs';
+import { checkTexts, shrinkExceptions } from './style/texts.mjs';
 import { findToolchain, hasCargoCommand, rustEnv, TARGET } from './toolchain.mjs';
-
-const WIDTH = 120;
-const MEASURED = /\.(rs|wgsl|js|mjs|ts|css|html|md|toml)$/;
-/** Written by programs. */
-const FOREIGN = /(^|\/)fixtures\//;
 
 const CLIPPY = ['clippy', '--quiet', '--all-targets', '--features', 'harness,tensors'];
 const CHECKS = [
-  { name: 'width', work: width },
   { name: 'biome ci', work: biome },
   { name: 'cargo fmt', work: rustfmt },
   { name: 'clippy', work: () => cargo('clippy', [...CLIPPY, '--', '-D', 'warnings']) },
@@ -23,15 +18,26 @@ const CHECKS = [
   },
 ];
 
-/** Runs all checks; each counts as one test. */
-export async function style() {
+/** Runs all checks, or those of texts alone; each counts as one test. */
+export async function style({ textsOnly = false } = {}) {
   const counts = { passed: 0, failed: 0, skipped: 0 };
-  for (const { name, work } of CHECKS) {
-    const { outcome, why } = await work();
+  const tell = (name, { outcome, why }) => {
     counts[outcome] += 1;
     console.log(`${outcome} ${name}${why ? `: ${why}` : ''}`);
-  }
+  };
+  for (const { name, ...found } of texts()) tell(name, found);
+  for (const { name, work } of textsOnly ? [] : CHECKS) tell(name, await work());
   return counts;
+}
+
+/** The checks of texts, whose faults are printed. */
+function texts() {
+  const checks = checkTexts();
+  if (!checks) return [{ name: 'texts', outcome: 'skipped', why: 'git does not list the files here' }];
+  return checks.map(({ name, faults, files }) => {
+    for (const line of faults) console.log(line);
+    return { name, ...result(faults.length === 0, faults.length === 0 ? `${files} files` : undefined) };
+  });
 }
 
 const result = (passed, why) => ({ outcome: passed ? 'passed' : 'failed', why });
@@ -63,31 +69,10 @@ async function biome() {
   return result(code === 0);
 }
 
-function width() {
-  const listed = ask('git', ['ls-files', '--cached', '--others', '--exclude-standard']);
-  if (listed === null) return { outcome: 'skipped', why: 'git does not list the files here' };
-  const files = listed
-    .split('\n')
-    .filter((file) => MEASURED.test(file) && !FOREIGN.test(file) && fs.existsSync(path.join(ROOT, file)));
-  const wide = files.flatMap((file) => wideLines(file));
-  for (const line of wide) console.log(line);
-  return result(wide.length === 0, `${wide.length} lines of ${files.length} files have more than ${WIDTH} characters`);
-}
-
-/** What cannot be broken: rows of tables in Markdown, and addresses. */
-const UNBREAKABLE = /^\||\]\(http|data:image|https?:\S{80}/;
-
-/** Lines wider than WIDTH that can be broken. */
-function wideLines(file) {
-  const text = fs.readFileSync(path.join(ROOT, file), 'utf8');
-  return text.split('\n').flatMap((line, i) => {
-    const length = [...line].length;
-    return length > WIDTH && !UNBREAKABLE.test(line) ? [`${file}:${i + 1}: ${length} characters`] : [];
-  });
-}
-
 if (isMain(import.meta.url)) {
   await runMain(async () => {
-    if ((await style()).failed > 0) process.exitCode = 1;
+    if (process.argv.includes('--shrink')) shrinkExceptions();
+    const counts = await style({ textsOnly: process.argv.some((name) => name === '--texts' || name === '--shrink') });
+    if (counts.failed > 0) process.exitCode = 1;
   });
 }

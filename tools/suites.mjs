@@ -35,7 +35,7 @@ import { watch } from './watch.mjs';
  * `needsBuild` are failed without a run when the package does not build.
  */
 export const SUITES = [
-  { name: 'style', about: 'rustfmt, clippy, Biome, width of lines', chains: one(style) },
+  { name: 'style', about: 'rustfmt, clippy, Biome; budgets, words, paths in documents', chains: one(style) },
   { name: 'host', about: 'cargo test: everything that needs no browser', chains: one(host) },
   { name: 'tools', about: 'the scripts themselves', chains: one(() => nodeTests('tests/tools')) },
   { name: 'browser', about: 'wasm-pack test: kernels and models on a WebGPU device in Chromium', chains: one(browser) },
