@@ -124,17 +124,17 @@ test('budgets hold for the product, not for its tests', () => {
 
 test('words are found by folder, also where a line ends between them', () => {
   const found = words([
-    { file: 'src/cpu/a.rs', text: '// With so many rows, those of a chunk.\n' },
+    { file: 'src/web/a.rs', text: '// With so many rows, those of a chunk.\n' },
     { file: 'src/cpu/b.rs', text: 'f(); // SO MANY\n' },
     { file: 'docs/records/2026-11-21-a.md', text: 'so many' },
   ]);
-  const { count, where } = found['"so many": name the number'].get('src/cpu');
+  const { count, where } = found['"so many": name the number'].get('src');
   assert.equal(count, 2);
   assert.deepEqual(where, [
-    'src/cpu/a.rs:1: // With so many rows, those of a chunk.',
+    'src/web/a.rs:1: // With so many rows, those of a chunk.',
     'src/cpu/b.rs:1: f(); // SO MANY',
   ]);
-  assert.equal(found['"those of": name the thing'].get('src/cpu').count, 1);
+  assert.equal(found['"those of": name the thing'].get('src').count, 1);
 });
 
 test('comments that begin with Of, That, Those or Its', () => {

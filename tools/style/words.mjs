@@ -19,8 +19,8 @@ const OPENS = /^(?:\/\/[/!]?|\/\*\*?)\s*(?:\*\s*)?(?:Of|That|Those|Its)\b/;
 /** Records stay as they were written; the checks themselves name the words. */
 const UNREAD = /^docs\/records\/|^CONTRIBUTING|^tools\/style\/|^tests\/tools\/style|\.toml$/;
 
-/** The folder that counts for a file: its first two names. */
-export const folderOf = (file) => file.split('/').slice(0, -1).slice(0, 2).join('/') || '.';
+/** The folder that counts for a file, so that files may move inside of it. */
+const folderOf = (file) => (file.includes('/') ? file.split('/')[0] : '.');
 
 /** Hits of the words, by word and folder. */
 export function words(sources) {
