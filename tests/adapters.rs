@@ -222,7 +222,7 @@ fn dispatches(name: &str, adapter: &str) -> [[usize; 2]; 2] {
 #[test]
 fn an_adapter_adds_few_dispatches() {
     assert_eq!(dispatches("llama-f32", "llama-f32.all.gguf"), [[8, 10], [8 + 4, 10 + 8]]);
-    // Of experts one more for each of gate, up and down.
+    // Experts take one more for each of gate, up and down.
     assert_eq!(dispatches("olmoe-f16", "olmoe-f16.all.gguf"), [[13, 15], [13 + 9, 15 + 11]]);
 }
 

@@ -802,7 +802,7 @@ fn keys_that_change_results_are_refused_by_name() {
             refused(with(key, value), UnsupportedArchitecture, &[key, "not supported"]);
         }
         refused(with(key, Value::Array(Array::I32(vec![0, 3]))), UnsupportedArchitecture, &[key]);
-        // That there is none of it changes nothing.
+        // A value that switches the feature off changes nothing.
         for value in [Value::U32(0), Value::Bool(false), Value::F32(0.0), Value::Array(Array::I32(vec![0, 0]))] {
             assert!(with(key, value).is_ok(), "{key}");
         }

@@ -52,7 +52,7 @@ async fn check(name: &str, file: &[u8], json: &str) {
     let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).expect("ids");
     let expected: Vec<Vec<f32>> = serde_json::from_value(json["pooled"].clone()).expect("numbers");
     let mut embedder = on_gpu(file).await;
-    // Of one model more than a batch has rows, so that there are several batches.
+    // One model gets more rows than a batch has, so that there are several batches.
     let times = if name == "bert-f16" { 9 } else { 1 };
     let all: Vec<&[u32]> = (0..times).flat_map(|_| inputs.iter().map(Vec::as_slice)).collect();
     let found = embedder.embed(&all, &Default::default()).await.expect("results").expect("nobody stops it");

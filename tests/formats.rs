@@ -31,7 +31,7 @@ fn a_block_is_whole_in_its_sections() {
     for format in GgmlType::ALL.map(GgmlType::format).into_iter().filter(|format| format.is_quantised()) {
         let of_blocks = format.sections.iter().filter(|s| s.weights != 0);
         let units = of_blocks.map(|s| s.bytes as usize * format.block_len / s.weights as usize);
-        // Its base-3 digits become bit pairs.
+        // The base-3 digits of TQ1_0 become bit pairs.
         let grown = if format.name == "TQ1_0" { 64 - 52 } else { 0 };
         assert_eq!(units.sum::<usize>(), format.block_bytes + grown, "{}", format.name);
         assert!(format.twin.is_some(), "{}", format.name);

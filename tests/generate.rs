@@ -278,10 +278,11 @@ fn logits_that_are_all_nan_are_the_files_fault_on_either_device() {
 struct Numbers {
     text: Vec<u32>,
     vocab: u32,
-    /// One in so many texts has a mask of few ids, and one in so many forces tokens.
+    /// One in this many texts has a mask of few ids ...
     strict: u32,
+    /// ... and one in this many forces tokens.
     forces: u32,
-    /// It ends after so many tokens.
+    /// Tokens after which the grammar ends.
     length: usize,
 }
 
@@ -327,7 +328,7 @@ struct Ranges {
     vocab: u32,
     taken: u32,
     length: u32,
-    /// Ids of a range, at most; it loses one id in so many tokens, and begins anew after eight times as many.
+    /// Most ids of a range; it loses an id every `stays` tokens, and begins anew after eight times as many.
     ids: u32,
     stays: u32,
 }
@@ -595,7 +596,7 @@ impl<S: Session> Session for Lossy<S> {
 /// Pieces put together, the outcome's own ids and text, and what a run that starts from its cache writes.
 type Whole = (Piece, Vec<u32>, String, Vec<u32>);
 
-/// A run whose device is lost after so many calls, and that goes on with another.
+/// A run whose device is lost after `left` calls, and that goes on with another.
 fn interrupted<S: Session>(
     make: impl Fn() -> S,
     begin: impl Fn(&mut Engine<Lossy<S>>),

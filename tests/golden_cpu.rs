@@ -170,7 +170,7 @@ fn every_model_has_expectations_and_stands_in_the_lists() {
     let mut files: Vec<String> = folder.map(|name| name.into_string().expect("UTF-8")).collect();
     files.sort();
     let mut models = stems(".gguf", &files);
-    // Of a split file, the first part stands for all.
+    // The first part of a split file stands for all.
     models.retain(|name| !name.contains("-of-") || name.contains("-00001-of-"));
     models.iter_mut().for_each(|name| name.truncate(name.find("-00001-of-").unwrap_or(name.len())));
     let mut expected = stems(".json", &files);

@@ -120,7 +120,7 @@ fn a_cache_takes_what_its_type_and_the_text_need() {
     let rows = 2 * 8 * 16 * 4096;
     assert_eq!(of(KvType::F16) - of(KvType::Q8_0), (128 - 72) * rows);
     assert_eq!(of(KvType::Q8_0) - of(KvType::Q4_0), (72 - 36) * rows);
-    // Of 8,192 positions half are there at first.
+    // At first there is room for half of 8,192 positions.
     let (buffers, bytes) = session(Room::one(8192));
     let (whole, all) = session(Room::one(8192).whole());
     assert_eq!(all - bytes, 128 * rows);

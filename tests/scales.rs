@@ -75,7 +75,7 @@ fn scaled(file: &[u8], gguf: &Gguf) -> (Vec<u8>, usize) {
         if let Some(stem) = stem.filter(|_| is_scaled) {
             let factor = FACTOR.recip().to_le_bytes().to_vec();
             made = made.tensor(&format!("{stem}.scale"), GgmlType::F32, &[1], factor);
-            // That of its activations, which is for other kernels.
+            // The scale of activations, which is for other kernels.
             made = made.tensor(&format!("{stem}.input_scale"), GgmlType::F32, &[1], vec![0; 4]);
             count += 1;
         }

@@ -879,7 +879,7 @@ fn a_file_may_have_a_prompt_for_pairs() {
     // Control tokens that a document or a query has are text; those of the prompt are tokens.
     assert_eq!(tokenizer.encode_pair("a", "b [SEP]").ids, [6, 1, 1, 1, 6, 4, 3]);
     assert_eq!(tokenizer.encode_pair("[SEP]", "b").ids, [6, 6, 1, 1, 1, 3]);
-    // Of a document that is too long the end goes; what follows it in the prompt stays.
+    // The end of a document that is too long is cut; what follows it in the prompt stays.
     assert_eq!(tokenizer.encode_pair("a", "b b b b").ids, [6, 6, 6, 6, 6, 4, 3]);
     assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 7), [6, 6, 6, 6, 6, 4, 3]);
     assert_eq!(tokenizer.encode_pair_within("a", "b b b b", 5), [6, 6, 6, 4, 3]);

@@ -8,7 +8,7 @@ export function countCargo({ code, output }) {
     counts.failed += Number(failed);
     counts.skipped += Number(ignored);
   }
-  // Of each program of tests, what is between the list of its failures and its result.
+  // The lines between the list of failures and the result of each program of tests.
   for (const [text] of output.matchAll(/^failures:\n\n[^]*?(?=^test result)/gm)) counts.told += text;
   return withExitCode(counts, { code, output });
 }
@@ -32,7 +32,7 @@ export function countNode({ code, output }) {
 /** Whether node's test runner has said by now that a test failed. */
 export const hasFailedTest = (output) => /^ *✖ /m.test(output);
 
-/** Of what a program said that did not get as far as its tests, the last of it is told. */
+/** The last lines are told of a program that did not get as far as its tests. */
 const LAST_LINES = 30;
 
 /** A run that failed without a failed test did not get as far as its tests, or not to their end: one failure. */

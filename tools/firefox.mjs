@@ -18,7 +18,7 @@ export const MANIFEST = path.join(DRIVER, 'driver.json');
 const START_MS = PATIENCE_MS;
 const PREFERENCES = {
   'dom.webgpu.enabled': true,
-  // A driver without a GPU is on the list of those that are not trusted.
+  // A driver without a GPU is on the list of untrusted ones.
   'gfx.webgpu.ignore-blocklist': true,
   'dom.max_script_run_time': 0,
   'marionette.port': 0,

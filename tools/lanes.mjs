@@ -26,7 +26,7 @@ function divert(stream) {
 }
 
 /**
- * Runs jobs in so many lanes: each lane takes the next job when it has done one. A block is printed when its job is
+ * Runs jobs in several lanes: each lane takes the next job when it has done one. A block is printed when its job is
  * over, or at the latest when this process ends. With one lane everything is printed at once.
  *
  * @param {number} lanes

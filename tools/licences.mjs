@@ -1,7 +1,7 @@
 // THIRD-PARTY.txt: the code of others that the package has, with its licences. The build writes it.
 //
-// That are the crates in the two WebAssembly modules (normal dependencies for wasm32; macros run at build time), the
-// standard library of Rust, and tables. No npm package is in dist/.
+// The code of others is the crates in the WebAssembly modules (normal dependencies for wasm32; macros run at build
+// time), the standard library of Rust, and tables. No npm package is in dist/.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -87,7 +87,7 @@ async function cratesOf(bin, cwd) {
     });
 }
 
-/** Of several licences the MIT licence is taken; where a crate has no text, the Apache licence, which names no one. */
+/** Takes the MIT licence of several; where a crate has no text, the Apache licence, which names no one. */
 function textsOf({ name, licence, folder }) {
   const files = fs.readdirSync(folder).filter((file) => LICENCE_FILE.test(file));
   const hasMit = files.some((file) => /mit/i.test(file));

@@ -4,9 +4,9 @@
 import { seconds } from './common.mjs';
 import { added } from './counting.mjs';
 
-/** So many programs may pass only when they are run again, else the run fails. */
+/** The most programs that may pass only when they are run again, else the run fails. */
 export const FLAKY = 3;
-/** Of more failures than these none is run again: something is broken. */
+/** With more failures than these none is run again: something is broken. */
 const AGAIN = 12;
 
 /**

@@ -13,7 +13,7 @@ export const isUpToDate = (stamp, inputs, outputs) =>
 
 /** Stages whose stamps are kept in a file. Several may run at the same time. */
 export function openStages(file, { quiet = false } = {}) {
-  // `npm pack` prints what it has packed to standard output; that a build takes minutes is said in any case.
+  // `npm pack` prints the packed files to standard output; that a build takes minutes is said in any case.
   const say = quiet ? console.error : console.log;
   const stamps = readJson(file, {});
   const start = performance.now();

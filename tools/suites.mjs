@@ -152,7 +152,7 @@ async function types() {
 
 // ---- cargo ----------------------------------------------------------------------------------------------------------
 
-/** How cargo is asked for one program of those that it has built. */
+/** How cargo is asked for one of the programs that it has built. */
 const SELECTORS = { lib: '--lib', cdylib: '--lib', rlib: '--lib', bin: '--bin', example: '--example', test: '--test' };
 
 /** The programs of tests among what `cargo test --no-run --message-format=json` prints: arguments that select each. */

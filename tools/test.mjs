@@ -23,7 +23,7 @@ const LONGEST = ['browser', 'host', 'package', 'style', 'firefox', 'real', 'soak
 /** Many files that may run beside each other: last, so that both lanes have work to the end. */
 const LAST = ['page'];
 const BUILD = { name: 'build' };
-/** Of a suite's failures at most twice as much is printed again at the end. */
+/** At most twice as much of a suite's failures is printed again at the end. */
 const TOLD_CHARS = 6000;
 
 /** Runs one of the chains of a suite; its counts. */

@@ -1,4 +1,4 @@
-// The functions of a WebAssembly module in an order that compresses well. gzip finds what it has seen among the last 32
+// The functions of a WebAssembly module in an order that compresses well. gzip finds repetitions within the last 32
 // KiB, and functions that are alike (instances of one generic function, methods of similar types) lie megabytes apart
 // where the linker put them.
 
@@ -16,7 +16,7 @@ import {
 const WINDOW = 32_000;
 /** Bytes of a sequence that functions are compared by. */
 const SEQUENCE = 6;
-/** A sequence in so many is looked at, chosen by its hash. */
+/** One in this many sequences is looked at, chosen by its hash. */
 const SAMPLED = 4;
 /** What more functions have says nothing about any of them. */
 const COMMON = 400;
@@ -66,7 +66,7 @@ function best(left, shared, sequences) {
 
 /** What lies within gzip's reach, and how much of it each function has, too. */
 class Window {
-  /** Of each function: how many of its sequences are in the window. */
+  /** How many sequences of each function are in the window. */
   shared;
   #sequences;
   /** Functions by sequence. */

@@ -4,16 +4,16 @@
 import os from 'node:os';
 
 const EVERY_MS = 5000;
-/** So many looks on an idle machine a program may stand still: ten minutes. */
+/** How many looks a program may stand still on an idle machine: ten minutes. */
 const STILL = 120;
-/** So many after a test has failed: what should have ended its server or its browser has not run then. */
+/** The same after a failed test: what should have ended its server or its browser has not run then. */
 const STILL_FAILED = 12;
-/** So many a program may take at all, 40 minutes: four times what the longest takes. */
+/** How many looks a program may take at all, 40 minutes: four times what the longest takes. */
 const ALL = 480;
 /** Less than this share of a core is standing still: a browser that waits still paints and counts. */
 const SHARE = 0.01;
 
-/** Of a core's time a program gets this share at least, by what the machine has had to do in the last minute. */
+/** The least share of a core that a program gets, by the load of the machine in the last minute. */
 export function pace() {
   const [load] = os.loadavg();
   return Math.min(1, os.availableParallelism() / Math.max(load, 1));

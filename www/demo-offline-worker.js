@@ -89,7 +89,7 @@ async function keepAll() {
   else await dropOld();
 }
 
-/** Names of the caches, the newest first; with `isWhole` of those that are whole. */
+/** Names of the caches, the newest first; with `isWhole` only complete ones. */
 async function names({ isWhole = true } = {}) {
   const all = (await caches.keys())
     .filter((name) => name.startsWith(`${FILES} `))

@@ -10,7 +10,7 @@ const USUAL = {
 };
 const [{ source: MODEL, words }] = modelsFor(USUAL, { isSmallEnough: false });
 const ENCODER = address.get('mmproj') ?? true;
-/** Seconds of a recording, at most: the encoder reads so many at once. */
+/** The longest recording in seconds: the encoder reads this much at once. */
 const LONGEST = 30;
 
 const [recording, open, stop, level, file, ask, status, error, texts] = [

@@ -3,7 +3,7 @@
 
 const CACHE = 'offline-assistant';
 const MOST_FILES = 200;
-/** Of a file, in bytes: nothing that a page is made of is larger. */
+/** The largest file in bytes: nothing that a page is made of is larger. */
 const LARGEST = 32 << 20;
 
 self.addEventListener('install', () => self.skipWaiting());

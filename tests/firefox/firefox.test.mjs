@@ -67,7 +67,7 @@ test('kernels compute right values', async (t) => {
   const lineOf = (kernel) => `${kernel} ${digests.get(kernel)}`;
   const changed = [...digests.keys()].filter((kernel) => RECORD === 'all' || !known.has(lineOf(kernel)));
   const only = [...new Set([...ALWAYS, ...changed])];
-  // Of all kernels the references of the package's operations run, too.
+  // With all kernels, the references of the package's operations run, too.
   const asked = changed.length === digests.size ? {} : { only: only.join() };
   const { cases, passed, skipped } = await reported('kernels.html', { ...asked, each: EACH, seed: 1 }, 4 * PATIENCE_MS);
   t.diagnostic(`${changed.length} of ${digests.size} kernels have changed: ${passed} cases passed, ${skipped} skipped`);
@@ -79,7 +79,7 @@ test('kernels compute right values', async (t) => {
   }
   assert.deepEqual(wrong.slice(0, 5), [], `${wrong.length} failed`);
   const ran = new Set(cases.filter(({ status }) => status === 'passed').map(({ kernel }) => kernel));
-  // Its matrices are an experiment of Chromium's.
+  // Subgroup matrices are an experiment of Chromium.
   const without = only.filter((kernel) => !ran.has(kernel) && kernel !== 'mat_mul_subgroup_matrix');
   assert.deepEqual(without, []);
 });

@@ -30,7 +30,7 @@ fn dispatches(caps: &Caps, file: &[u8]) -> Vec<Dispatch> {
     forward.lists().all().cloned().chain(forward.head_of_all(buffers.logits)).collect()
 }
 
-/// Of the file and of the dispatches.
+/// The digest of a file and of its dispatches.
 fn digest(device: &Device, dispatches: &[Dispatch], file: &[u8]) -> Digest {
     let mut digest = Digest::new(device);
     digest.write(file);

@@ -1,5 +1,5 @@
 // JSON that a small model writes under every schema of JSON Schema's own test suite: what is accepted is followed.
-// WEBGGUF_GENERATIONS=1000 writes so many texts; the usual number keeps `npm test` short.
+// WEBGGUF_GENERATIONS=1000 writes 1,000 texts; the usual number keeps `npm test` short.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -75,7 +75,7 @@ async function refusedAt(template, isControl, prompt, text, answer) {
   const taken = [];
   for (const id of [...(await tokens.tokenize(text)), tokens.end]) {
     const mask = matcher.mask();
-    // Of tokens that spell what must come, the mask has one.
+    // The mask has one of the tokens that spell what must come.
     const isInMask = Boolean((mask[id >> 5] >>> (id & 31)) & 1);
     // A grammar that has ended takes no end either.
     const isAllowed = matcher.commit(id) || (id === tokens.end && isInMask);

@@ -46,7 +46,7 @@ declare const bar: HTMLProgressElement;
 declare const button: HTMLButtonElement;
 declare function show(message: string): void;
 declare const chrome: any;
-/** A page knows what it has. */
+/** A page knows the types of its elements. */
 interface ParentNode { querySelector(selectors: string): any }
 declare namespace JSX {
   interface IntrinsicElements {

@@ -46,7 +46,7 @@ export function readPng(file) {
   return { width, height, data };
 }
 
-/** Of each line the first byte says what was subtracted from the others. */
+/** The first byte of each line says what was subtracted from the others. */
 function unfiltered(bytes, width, height, channels) {
   const out = new Uint8Array(width * height);
   for (let y = 0; y < height; y++) {

@@ -21,7 +21,7 @@ const said = (image) => [
     ],
   },
 ];
-/** Lets so many turns of the page pass. */
+/** Lets `count` turns of the page pass. */
 async function turns(count) {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setTimeout(resolve));
 }

@@ -189,7 +189,7 @@ export class WasmModel {
     return truncate ? ids.slice(0, 64) : ids;
   }
 
-  /** Of each input its number of ids and their sum. */
+  /** Gives the number of ids of each input, and their sum. */
   async embed(ids, lengths, normalize, dimensions = 2) {
     return this.#alone(async () => {
       loseDevice();

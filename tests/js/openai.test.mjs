@@ -235,7 +235,7 @@ test('a call that is required is begun for the model, and its arguments follow t
     assert.ok(prompt.endsWith('<user>Hi<tool_call>\n{"name": "get_weather", "arguments": '), prompt);
     assert.deepEqual(grammars.at(-1), { jsonSchema: WEATHER.function.parameters });
   }
-  // Of several tools, the name is part of what is written.
+  // With several tools, the name is part of what is written.
   plan.writes = '{"name": "ping", "arguments": {}}';
   const ping = { type: 'function', function: { name: 'ping' } };
   const { choices } = await model.chat.completions.create({

@@ -45,7 +45,7 @@ function membersOf({ prototype }) {
 /** Calls each member of `target` behind a proxy without arguments: what fails must be a complaint of ours. */
 async function callsAll(target, Class = target.constructor) {
   const wrong = [];
-  // Those that end it come last.
+  // Members that end the object come last.
   const names = [...membersOf(Class)].sort(
     (a, b) => Number(/free|destroy|ispose/.test(String(a))) - Number(/free|destroy|ispose/.test(String(b))),
   );

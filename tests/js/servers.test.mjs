@@ -82,7 +82,7 @@ async function behindServiceWorker(work, change = {}) {
   const { fetch: real } = globalThis;
   globalThis.fetch = async (...args) => {
     const request = new Request(...args);
-    // Of another origin: the header would need a preflight, which the server refuses.
+    // Another origin: the header would need a preflight, which the server refuses.
     if (request.headers.has('if-range')) throw new TypeError('Failed to fetch');
     const answer = await real(request);
     const { status, headers } = answer;

@@ -201,7 +201,7 @@ for (const worker of [false, true]) {
     const model = await load();
     const session = model.session({ system: 'S', overflow: 'truncate' });
     for (const text of ['one', 'two', 'three']) await session.send(text, { maxTokens: 4 });
-    // Of 64 tokens, all three turns with room for the answer would take 73.
+    // All three turns with room for the answer would take 73 of 64 tokens.
     assert.deepEqual(roles(session).slice(0, 3), ['system: S', 'user: two', 'assistant: abcd']);
     assert.equal(textOf(seen.started.at(-1).ids), '<system>S<user>two<assistant>abcd<user>three');
     assert.ok(seen.started.every(({ ids }) => ids.length + 4 <= 64));

@@ -4,7 +4,7 @@
 export const parametersOf = (gpu, { parameters, shapes }) =>
   Object.fromEntries(Object.entries(parameters).map(([name, values]) => [name, gpu.tensor(values, shapes[name])]));
 
-/** Its loss. */
+/** The loss of the model. */
 export function lossOf(gpu, p, { ids, targets }) {
   const heads = (y) => gpu.reshape(y, [ids.length, -1, 4]);
   const block = (x) => {
@@ -20,7 +20,7 @@ export function lossOf(gpu, p, { ids, targets }) {
   return gpu.crossEntropy(states, gpu.tensor(Int32Array.from(targets)), { weights: p.embedding, rows: 3 });
 }
 
-/** Its parameters after some steps, and what the loss and the norm of the gradients were before each. */
+/** The parameters after some steps, and the loss and the norm of the gradients before each. */
 export async function trained(gpu, fixture, makeOptimizer, steps = 3) {
   const p = parametersOf(gpu, fixture);
   const optimizer = makeOptimizer(p);

@@ -64,7 +64,7 @@ test('the file of an adapter has the names, shapes and order of llama.cpp', asyn
     'adapter.type': 'lora',
     'adapter.lora.alpha': 3,
   });
-  // Of a GGUF the length of a row is first.
+  // In a GGUF the length of a row is first.
   assert.deepEqual(
     tensors.map(({ name, shape, type }) => [name, shape, type]),
     [
@@ -286,7 +286,7 @@ test('a pair becomes one sequence, whose sides are cut and trimmed by themselves
   const pairs = [
     { prompt: 'ab', chosen: 'cde', rejected: 'fg' },
     { prompt: 'ab', chosen: 'cdefghijkl', rejected: 'f' },
-    // Of one side nothing is left to learn.
+    // One side has nothing left to learn.
     { prompt: 'abcdefgh', chosen: 'i', rejected: 'j' },
   ];
   const { sequences } = await dataOf(tinyModel(), pairs, { loss: 'dpo' }, options);

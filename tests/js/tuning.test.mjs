@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { race } from '../../dist/tuning/race.js';
 import { keptTuning, problemsOf } from '../../dist/tuning/index.js';
 
-/** Runners that take so many milliseconds for a dispatch, and a clock that adds `noise(run)` to each run. */
+/** Runners that take `costs` milliseconds for a dispatch, and a clock that adds `noise(run)` to each run. */
 function field(costs, { length = 10, noise = () => 0 } = {}) {
   let ms = 0;
   let runs = 0;

@@ -103,7 +103,7 @@ test('webpack 5: without configuration', async () => {
 });
 
 test('Parcel 2: with what a worker needs', async () => {
-  // Its entry is a page, whose script it finds beside it; what the guide says of workers is in its package.json.
+  // Parcel's entry is a page, whose script it finds beside it; the package.json has the guide's line for workers.
   const app = path.join(APPS, 'parcel');
   fs.mkdirSync(app);
   for (const name of ['main.js', 'story.js']) fs.copyFileSync(path.join(APPS, name), path.join(app, name));

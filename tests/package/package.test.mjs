@@ -100,7 +100,7 @@ test('attw (are the types wrong?) finds nothing, as far as an ES module can plea
 // ---- pages ----------------------------------------------------------------------------------------------------------
 
 const PAGE = path.join(APPS, 'pages', 'unbundled.html');
-/** Where Vite's development server keeps what it has bundled of dependencies. */
+/** Where Vite's development server keeps bundled dependencies. */
 const VITE_DEPS = '/node_modules/.vite/deps/';
 
 const vitePage = () => fs.readFileSync(PAGE, 'utf8').replace('/webgguf/', VITE_DEPS);

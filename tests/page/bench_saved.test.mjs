@@ -15,7 +15,7 @@ const RUNS = [0.97, 1, 1.02];
 const runsOf = (tg, prompt_n) => RUNS.map((share) => ({ prompt_n, n: 16, tg: tg * share, pp: 20 * tg, ttft_ms: 9 }));
 const point = (tg, over) => ({ ...over, runs: runsOf(tg), median: { tg, pp: 20 * tg, ttft_ms: 9 } });
 
-/** A result as the page keeps it, of a machine that decodes so many tokens a second. */
+/** A result as the page keeps it, of a machine that decodes `tg` tokens a second. */
 function result(tg, { name = 'small model', date = '2026-11-20T08:00:00.000Z', ...more } = {}) {
   return {
     date,

@@ -47,7 +47,7 @@ function served(bytes) {
 
 const small = served(fs.readFileSync(path.join(MODELS, 'llama-q8_0.gguf')));
 const splits = [1, 2].map((n) => served(fs.readFileSync(path.join(MODELS, `llama-q4_1-split-0000${n}-of-00002.gguf`))));
-/** Of the size of Llama 3.2 1B in 4 bits. */
+/** A model of the size of Llama 3.2 1B in 4 bits. */
 const large = largeModel({ ...WIDE, layers: 17 });
 const largeServed = { requests: [], stopAt: Infinity };
 

@@ -120,7 +120,7 @@ const TONES = [
   },
 ];
 
-/** Neighbours of these points: distances of the k nearest, and of those that were named. */
+/** Neighbours of these points: distances of the k nearest, and of the named ones. */
 function neighbours({ shape, values }, options, isSame = false) {
   return [
     'knn',

@@ -128,7 +128,7 @@ test('the built-in model tells the story it is asked for', async () => {
   }, '?backend=webgpu');
 });
 
-/** Waits until a page has been painted so many times. */
+/** Waits until a page has been painted `count` times. */
 const frames = (page, count) =>
   page.evaluate(async (left) => {
     for (let frame = 0; frame < left; frame += 1) await new Promise(requestAnimationFrame);
@@ -176,7 +176,7 @@ test('on the CPU the text comes in pieces too, and stop stops', async () => {
 async function testOtherModel(load) {
   await withDemo(async (page) => {
     await load(page);
-    // Its name on the page tells that it is this model which writes now.
+    // The name on the page tells that this model writes now.
     await page.waitForFunction(
       (name) => document.documentElement.dataset.state === 'ready' && document.body.innerText.includes(name),
       path.basename(SMALL),

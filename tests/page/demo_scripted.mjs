@@ -37,7 +37,7 @@ export const script = (page, values) =>
 
 const CHAT = 'webgguf.demo.chat.';
 
-/** Stores a conversation as the page does, `chat` instead of what it has; it is the one that was open last. */
+/** Stores the conversation `chat` as the page does, as the one that was open last. */
 export const plant = (page, chat) =>
   page.evaluate(
     ([prefix, given]) => {

@@ -83,7 +83,7 @@ test('a model that drafts for itself is right, greedily', async (t) => {
   t.diagnostic(`${without.reads} reads without drafts, ${drafted.reads} with`);
   assert.ok(without.reads >= 40 && drafted.reads <= 24, 'what is drafted is not read back');
   const [, { usage }] = pairs.prompt;
-  assert.ok(usage.acceptedDraftTokens > 20, 'the text foretells itself, too');
+  assert.ok(usage.acceptedDraftTokens > 20, 'drafts come from the text itself, too');
   const [, { usage: late }] = pairs.automatic;
   const count = late.acceptedDraftTokens + late.rejectedDraftTokens;
   assert.ok(count > 0 && count < 30, `${count} drafts once it is known what a token takes`);

@@ -70,7 +70,7 @@ for (const backend of ['webgpu', 'cpu']) {
   }
 }
 
-/** Of an adapter of the fixtures. */
+/** The address of an adapter of the fixtures. */
 const adapterUrl = (name) => `/fixtures/adapters/${name}`;
 
 for (const backend of ['webgpu', 'cpu']) {

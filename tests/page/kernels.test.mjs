@@ -292,7 +292,7 @@ longTest('products of small matrices can be timed on any adapter, and leave no b
       const { default: init, Harness } = await import('/harness/webgguf.js');
       await init();
       const harness = await Harness.open();
-      // Those made from here on: what the device itself made may go meanwhile.
+      // Buffers made from here on: the device may free its own meanwhile.
       const made = new Set();
       const { createBuffer } = GPUDevice.prototype;
       GPUDevice.prototype.createBuffer = function (descriptor) {

@@ -123,7 +123,7 @@ test('on the CPU, with layers as wide as those of a 1B model: a page that answer
     return { tokens: generated.length, wasmBytes: await model.wasmMemoryBytes() };
   }, '/wide.gguf');
   assert.equal(result.tokens, 3);
-  // Its memory never shrinks, so a second copy of the embeddings would be in it.
+  // WebAssembly's memory never shrinks, so a second copy of the embeddings would be in it.
   const mostWasm = wide.headerBytes + wide.tensorBytes + 64 * MB;
   t.diagnostic(`${(result.wasmBytes / MB).toFixed(1)} MB of WebAssembly memory, at most ${(mostWasm / MB).toFixed(1)}`);
   assert.ok(result.wasmBytes <= mostWasm, `${result.wasmBytes} bytes of WebAssembly memory, more than ${mostWasm}`);

@@ -46,7 +46,7 @@ const ON_GPU = [
   'falcon-h1-q8_0',
   'qwen2vl-f16',
 ];
-/** Those of them that `npm test` tries. */
+/** The models that `npm test` tries. */
 const QUICK = ['llama-q4_1-split', 'gpt-oss-mxfp4'];
 const onGpu = models.filter(({ name }) => ON_GPU.includes(name));
 assert.equal(onGpu.length, ON_GPU.length);

@@ -17,7 +17,7 @@ const MOST_GROWTH = 0.05;
 const CYCLES = Number(process.env.WEBGGUF_CYCLES ?? 20);
 const TOKENS = Number(process.env.WEBGGUF_TOKENS ?? 1000);
 
-/** A conversation of so many tokens is long: nothing may be said to settle any more. */
+/** A conversation with this many tokens is long: memory must have settled. */
 const LONG = 100_000;
 /** The same of models. */
 const MANY = 200;
@@ -101,8 +101,8 @@ longTest(`${CYCLES} models leave no memory behind`, async (t) => {
 });
 
 /**
- * A session that drops its oldest turns, on a model that stays loaded: goes on until it has read and written so many
- * tokens more. What is on the GPU then, and WebAssembly's memory.
+ * A session that drops its oldest turns, on a model that stays loaded: goes on until it has read and written `tokens`
+ * more tokens. Gives the bytes on the GPU then, and WebAssembly's memory.
  */
 const TALK = async ({ url, backend, tokens }) => {
   const { WasmModel } = await import('/dist/index.js');

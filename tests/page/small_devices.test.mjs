@@ -12,11 +12,11 @@ import { expectations, openSite, reportOf, SMALL } from './site.mjs';
 import { cutDown } from './small_device.js';
 
 /**
- * Of each kind of layer and of weights one: blocks of 4 bits, grids, f16, experts, windows, recurrent scans and
+ * One model for each kind of layer and of weights: blocks of 4 bits, grids, f16, experts, windows, recurrent scans and
  * convolutions. With the argument `all` every fixture.
  */
 const SOME = ['llama-q4_k_m', 'llama-iq3_s', 'gemma3-f16', 'qwen3moe-q8_0', 'qwen35-q8_0', 'lfm2-q8_0', 'mamba2-q8_0'];
-/** Those that `npm test` tries; with `--all` the others, too. */
+/** The models that `npm test` tries; with `--all` the others, too. */
 const QUICK = ['llama-iq3_s', 'qwen35-q8_0'];
 const isAsked = process.argv.includes('all');
 const names = isAsked ? expectations().map(({ name }) => name) : SOME;
@@ -57,7 +57,7 @@ async function changedPage({ browser }, ...change) {
   return page;
 }
 
-/** That a model answers there like llama.cpp. */
+/** Asserts that a model answers there like llama.cpp. */
 async function answers(name, { url }, page) {
   const arrived = new Promise((resolve) => {
     deliver = resolve;

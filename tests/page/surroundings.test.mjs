@@ -122,7 +122,7 @@ for (const [at, how, says] of [
 }
 
 test('a sandboxed frame has models, in a worker too, and a cache without anything', async () => {
-  // Its origin is none, so that even its own server has to allow it: CORS.
+  // The frame's origin is `null`, so that even its own server has to allow it: CORS.
   const open = http.createServer(async ({ url }, response) => {
     const found = await fetch(site.url + url);
     const type = found.headers.get('content-type') ?? 'application/octet-stream';

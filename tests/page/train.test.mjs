@@ -325,7 +325,7 @@ test('the time that is left is short in words, and the smooth line follows short
       };
       return [await end(10), await end(200)];
     });
-    // Of a scale to 8 the last loss is at three quarters.
+    // On a scale to 8 the last loss is at three quarters.
     for (const end of ends) assert.ok(end > 0.69 && end < 0.75, String(ends));
   }));
 

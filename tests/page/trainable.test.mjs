@@ -30,7 +30,7 @@ async function inPage(work, name, more = {}) {
   return result;
 }
 
-/** Of each kind of operation one: fused and stacked weights, positions, caps, windows, activations, temperatures. */
+/** One model per kind of operation: fused and stacked weights, positions, caps, windows, activations, temperatures. */
 const HERE = ['gemma2-q4_0', 'phi3-f16', 'gptneox-f16', 'mistral3-q8_0', 'apertus-f16'];
 
 /** What has no gradients, each with a model that has it. */

@@ -352,7 +352,7 @@ test('wrong sets, aborts, and ends', async () => {
   assert.deepEqual(found.kept, { step: 1, steps: 2 }, 'what was learned is kept');
 });
 
-/** Of a step: what each costs is the same for any number of tokens, and most of the time of a small model. */
+/** Most dispatches of a step: each costs the same for any number of tokens, and most of the time of a small model. */
 const MOST_DISPATCHES = 300;
 
 const sentences = ['the cat sat on the mat', 'a dog barks', 'birds sing in trees', 'rain falls', 'the sun is warm'];
@@ -422,7 +422,7 @@ for (const worker of [false, true]) {
     assert.ok(losses.at(-1) < losses[0] - 0.5, String(losses));
     assert.notEqual(after, before);
     assert.equal(alone, before, 'the model itself is as it was');
-    // Of one layer, with 14 matrices that are learned.
+    // A step of one layer, with 14 matrices that are learned.
     if (!worker) assert.ok(Math.max(...found.counts.slice(1)) <= MOST_DISPATCHES, `${found.counts} dispatches`);
     assert.ok(ids.length === 2 && ids[1] > ids[0], String(ids));
     assert.ok(scores[1] > scores[0] + 1, String(scores));

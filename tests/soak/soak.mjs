@@ -32,7 +32,7 @@ const shaOf = (name) =>
     .digest('hex');
 
 /**
- * Runs so many rounds, a request in each tab. Throws where something is wrong; the seed repeats it, but for what the
+ * Runs `rounds` rounds, a request in each tab. Throws where something is wrong; the seed repeats it, but for what the
  * timing changes.
  * @param {{rounds: number, seed: number, say?: (line: string) => void, isOver?: () => boolean}} options
  * @returns {Promise<Record<'ends' | 'answers' | 'faults', Record<string, number>>>} how requests ended, what the server

@@ -16,11 +16,11 @@ use crate::shapes;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct Question {
-    /// Of `devices.json`, or a file.
+    /// A device of `devices.json`, or a file.
     pub device: String,
-    /// Of `shapes.json`, or a file.
+    /// A model of `shapes.json`, or a file.
     pub model: String,
-    /// Of a shape's matrices.
+    /// The tensor type of a shape's matrices.
     #[serde(rename = "type")]
     pub ty: String,
     /// `precision` of `load`.

@@ -64,7 +64,7 @@ fn short(number: f64) -> String {
     format!("{number:.digits$}{unit}")
 }
 
-/// The table of a pass of so many tokens, after which a page waits.
+/// The table of a pass of `tokens` tokens, after which a page waits.
 pub fn table(title: &str, tokens: u64, wait_us: f64, groups: &[Group]) -> String {
     let total = sum(groups, |group| group.time.total()) + wait_us;
     let head = [

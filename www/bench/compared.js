@@ -35,7 +35,7 @@ function redraw() {
   );
 }
 
-/** Of results of the same model the newest that is kept is compared, where none is yet. */
+/** Compares the newest kept result of the same model, where none is compared yet. */
 function tickSame(result) {
   const isKept = ([key, other]) => isSameModel(other, result) && other.date !== result.date && key;
   if (saved().some(([key]) => shown.ticked.has(key))) return;

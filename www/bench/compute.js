@@ -178,7 +178,7 @@ function attentions(heads, n, dim, causal) {
     some.free();
     return made;
   };
-  // Of all scores, or of all that are seen.
+  // The share of all scores, or of all visible ones.
   const share = ((own.head_count * own.row_count) / heads / n) * (causal ? 2 - own.row_count / n : 1);
   return [
     part('attention', 2, (gpu, q, k, v) => () => gpu.attention(q, k, v, { causal })),

@@ -5,7 +5,7 @@ import { medians } from './runs.js';
 
 /** Lengths that `auto` measures where the context has room for them. */
 const LENGTHS = [32, 128, 512, 2048, 8192, 32_768];
-/** Of a length this near to the whole context the whole is measured in its place. */
+/** The whole context is measured in the place of a length that is this near to it. */
 const NEAR = 0.75;
 /** Tokens of the run that compiles what several sequences need. */
 const WARM_UP = 8;

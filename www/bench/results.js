@@ -15,7 +15,7 @@ const isObject = (value) => typeof value === 'object' && value !== null && !Arra
 const number = (value) => (Number.isFinite(value) ? value : null);
 const text = (value) => (typeof value === 'string' ? value.slice(0, MOST_CHARACTERS) : '');
 
-/** Of an object the numbers of these names. */
+/** The numbers of an object with these names. */
 function numbers(value, names) {
   const given = names.filter((name) => value?.[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, number(value[name])]));
@@ -145,7 +145,7 @@ export function titleOf({ info, adapter }) {
   return `${nameOf(info)} ${info.quantization}, ${adapter || 'CPU'}`;
 }
 
-/** Its speed, date and browser in a line. */
+/** Speed, date and browser of a result in a line. */
 export function speedOf({ info, median, date, user_agent }) {
   const speed = info.pooling
     ? `${figure(median.texts_per_second)} texts/s`

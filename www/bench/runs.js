@@ -38,7 +38,7 @@ export class Bench {
     return Uint32Array.from({ length }, (_, at) => ids[at % once]);
   }
 
-  /** Of `generate`. */
+  /** The options of `generate`. */
   options(maxTokens) {
     const { temperature, schema } = this.settings;
     const draft = { auto: undefined, prompt: 'prompt', model: 'model', 0: false }[this.settings.draft];

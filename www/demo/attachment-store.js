@@ -5,7 +5,7 @@ import { settled, storeOf } from '../shared/store.js';
 
 const NAME = 'webgguf.demo';
 const STORE = 'pictures';
-/** Files that no conversation has are kept for so many milliseconds: one that was deleted may come back. */
+/** Milliseconds for which files without a conversation are kept: a deleted conversation may come back. */
 const GRACE = 24 * 60 * 60 * 1000;
 
 const using = storeOf(NAME, STORE, { keyPath: 'id' });

@@ -119,7 +119,7 @@ export class Turn {
     if (this.json) this.#stream.append(`${FENCE}json\n`);
   }
 
-  /** Further text, of so many tokens. */
+  /** Appends text that consists of `tokens` tokens. */
   write(text, tokens) {
     this.#written += text;
     const { thoughts, answer, isThinking } = this.#split(this.#written);

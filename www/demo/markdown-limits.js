@@ -4,12 +4,12 @@
 
 /** How deep quotes, lists, emphasis and links may lie within each other; deeper marks are text. */
 const DEEPEST = 16;
-/** Characters that the parser may read: so many for each text, and for each of its characters. */
+/** Characters that the parser may read for each text, and more for each character of it. */
 const FOR_TEXT = 1_500_000;
 const FOR_CHARACTER = 120;
 /** Reading on costs no time that anybody notices, where it takes fewer milliseconds than this all in all. */
 const UNNOTICED = 150;
-/** A call of a rule costs as much as reading so many characters, whatever it reads. */
+/** A call of a rule counts as this many characters, whatever it reads. */
 const CALL = 40;
 /** Longer texts are no Markdown. */
 const LONGEST = 400_000;

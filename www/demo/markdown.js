@@ -12,7 +12,7 @@ const ALLOWED = {
     ...['a', 'table', 'thead', 'tbody', 'tr', 'th', 'td'],
   ],
   ALLOWED_ATTR: ['href', 'start', 'align', 'data-language'],
-  // Of these values none is an address.
+  // None of these values is an address.
   ADD_URI_SAFE_ATTR: ['start', 'align', 'data-language'],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
   ALLOW_DATA_ATTR: false,

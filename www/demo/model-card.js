@@ -40,7 +40,7 @@ const USES = {
   },
 };
 
-/** Of a model that sees, in place of some words of `chat`. */
+/** Words for a model that sees, in place of some of `chat`. */
 const SEEING = {
   title: 'What would you like to show?',
   about: (name) =>

@@ -12,7 +12,7 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u20
  */
 export function told(text, most = LONGEST) {
   if (typeof text !== 'string') return '';
-  // Of a text of megabytes no more is looked at than may be shown.
+  // No more of a text of megabytes is looked at than may be shown.
   const near = text.length > 8 * most ? `${text.slice(0, 4 * most)}${text.slice(-4 * most)}` : text;
   const line = near.replace(CONTROLS, ' ').replace(/\s+/g, ' ').trim();
   const characters = [...line];

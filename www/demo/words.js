@@ -130,7 +130,7 @@ export function encodingWords({ stage, loaded, total, fraction }, attachments) {
 const ENDINGS = { stop: '', length: 'ended at the token limit', abort: 'stopped' };
 
 /**
- * The line below an answer. `json`: it should be JSON; `forgotten`: so many of the oldest messages were not read any
+ * The line below an answer. `json`: it should be JSON; `forgotten`: how many of the oldest messages were not read any
  * more, because they do not fit the context; `missed`: pictures and sounds that the model did not get.
  */
 export function resultWords({ text, finishReason, usage, timings }, { json, forgotten, missed = [] }) {
@@ -170,7 +170,7 @@ const WARNINGS = {
 export const warningWords = ({ code, message }) => WARNINGS[code] ?? told(message, 300);
 
 const LONGEST_TITLE = 60;
-/** Of a text of any length, what a title is made from. */
+/** How much of the beginning of a text a title is made from. */
 const BEGINNING = 300;
 
 /** The first words of a conversation as its title, without those that all stories begin with. */

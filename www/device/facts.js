@@ -66,7 +66,7 @@ export const CHECKED = {
  */
 export function markdown({ agent, answer, adapter, features, limits, model }) {
   const lines = [`**${answer.words}** ${answer.advice}`, '', `- browser: ${agent}`, `- adapter: ${adapter}`];
-  lines.push(`- features: ${features.join(', ') || 'none of those that matter'}`);
+  lines.push(`- features: ${features.join(', ') || 'none that matters'}`);
   if (model) {
     lines.push(`- storyteller: on the ${model.backend}, ${model.rate}; ${CHECKED[model.verdict]}`);
     if (model.wrong.length > 0) lines.push(`- wrong: ${model.wrong.join(', ')}`);

@@ -14,7 +14,7 @@ function partsOf(example) {
   ];
 }
 
-/** Of a pair: what of it is text, one message or several, whose last one counts. */
+/** The texts of a pair: each side is a text or messages, whose last one counts. */
 function sidesOf({ prompt, chosen, rejected }) {
   return [
     ['Prompt', lastText(prompt)],

@@ -22,7 +22,7 @@ let shown = PAGE;
 let edited;
 /** Whether nobody has changed the examples that come with the page. */
 let isSample = false;
-/** Of the newest pass over the rows. */
+/** The number of the newest pass over the rows. */
 let pass = 0;
 let passing = Promise.resolve();
 

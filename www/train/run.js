@@ -14,7 +14,7 @@ import { suggested } from './suggested.js';
 
 /** With fewer examples none is held out. */
 const FEWEST_HELD_OUT = 10;
-/** Between two answers on the way, so many times as long as an answer takes, and at least so long. */
+/** The wait between two answers on the way: a multiple of the time of an answer, and at least this long. */
 const PATIENCE = { factor: 6, milliseconds: 4000 };
 /**
  * Bytes on the GPU for each number that is learned: itself, as it is used and as it was before the step, its gradient
@@ -166,7 +166,7 @@ function isTime({ answered, took }) {
   return performance.now() - answered > wait;
 }
 
-/** What the model says with what it has learned so far. */
+/** The model's answer with what was learned so far. */
 async function answer(run, { step, steps }) {
   await timed(run, async () => writeAfter(await run.trainer.use(), `step ${step} of ${steps}`));
 }

@@ -24,7 +24,7 @@ export async function writeStory(wasm) {
   }
 }
 
-/** Its shaders are a module that bundlers make a file of. */
+/** The shaders of `Gpu` are a module that bundlers make a file of. */
 async function addUp() {
   const gpu = await Gpu.create();
   const [sum] = await gpu.sum(gpu.tensor([1, 2, 3, 4])).data();
