@@ -1,6 +1,7 @@
-//! Low-rank adapters (Hu et al. 2021, <https://arxiv.org/abs/2106.09685>): what is added to products of a model,
+//! Low-rank adapters (Hu et al. 2021, <https://arxiv.org/abs/2106.09685>): terms that are added to products of a model,
 //! `y += scale · alpha / rank · B · A · x`; and control vectors (Zou et al. 2023, <https://arxiv.org/abs/2310.01405>):
-//! what is added to what layers give. Read from GGUF files as llama.cpp writes them; such a file is hostile input.
+//! vectors that are added to the outputs of layers. They are read from GGUF files as llama.cpp writes them; such a file
+//! is hostile input.
 
 use std::rc::Rc;
 
@@ -11,15 +12,15 @@ use super::{ModelConfig, WeightSpec, weight_specs};
 use crate::gguf::{GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, dequantize};
 use crate::{Error, ErrorCode, Result};
 
-/// Ranks of a pair, at most.
+/// Upper bound of the rank of a pair.
 const MAX_RANK: u64 = 4096;
 
-/// What an adapter adds to the product with one weight; of a table, to its rows.
+/// The low-rank matrices that change the product with one weight, or the rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// Rows of A.
     pub rank: usize,
-    /// `[experts, rank, length of x]`; of a table `[its rows, rank]`. Weights that are parts of one tensor share it.
+    /// `[experts, rank, length of x]`; for a table `[rows, rank]`. Weights that are parts of one tensor share it.
     pub a: Rc<Vec<f32>>,
     /// `[experts, length of y, rank]`, times alpha / rank.
     pub b: Vec<f32>,
@@ -38,12 +39,12 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// The adapter that a file holds, if it is one of this model.
+    /// Reads an adapter of this model from a file.
     ///
     /// # Errors
-    /// `bad_file` for a file that is no adapter, or one of another model: names what differs and says both;
-    /// `unsupported_quant` for tensors of other types than F32, F16, BF16 and Q8_0; `unsupported_architecture` for a
-    /// change of a table that is the head, too, and for a control vector of a model with several streams.
+    /// `bad_file` for a file that is not an adapter, or an adapter of another model: names the difference, with both
+    /// values; `unsupported_quant` for tensors of other types than F32, F16, BF16 and Q8_0; `unsupported_architecture`
+    /// for a change of a table that is the head, too, and for a control vector of a model with several streams.
     pub fn read(config: &ModelConfig, file: &[u8]) -> Result<Self> {
         let mut reader = HeaderReader::new(Some(file.len() as u64));
         let Some(Gguf { metadata, tensors, .. }) = reader.push(file)? else { return Err(reader.finish()) };
@@ -77,14 +78,14 @@ impl Adapter {
         Ok(Self { pairs, directions: Vec::new(), invocation: invocation.into_iter().map(|id| id as u32).collect() })
     }
 
-    /// What it changes of the product with a weight.
+    /// The pair for the product with a weight.
     pub fn pair(&self, weight: WeightKey) -> Option<&Pair> {
         self.pairs.iter().find(|(key, _)| *key == weight).map(|(_, pair)| pair)
     }
 }
 
-/// What a control vector adds: `direction.N` to what layer N gives, counted from 0. As with llama.cpp there is none for
-/// layer 0.
+/// The directions of a control vector: `direction.N` is added to the output of layer N, counted from 0. As in
+/// llama.cpp, layer 0 has none.
 fn directions(config: &ModelConfig, tensors: &[TensorInfo], file: &[u8]) -> Result<Vec<(usize, Vec<f32>)>> {
     let program = super::program(config);
     let (layers, residual) = (program.layers.len(), program.residual());
@@ -108,7 +109,7 @@ fn directions(config: &ModelConfig, tensors: &[TensorInfo], file: &[u8]) -> Resu
     Ok(found)
 }
 
-/// The key that lists know the direction of a layer by: no tensor has it.
+/// The key of a layer's direction in dispatch lists; no tensor has it.
 pub fn direction_key(layer: usize) -> WeightKey {
     WeightKey { role: Role::TokenEmbedding, layer: Some(layer) }
 }
@@ -149,18 +150,19 @@ fn pair_of<'t>(tensor: &'t TensorInfo, all: &'t [TensorInfo]) -> Result<Option<(
     }
 }
 
-/// The weights of a model that adapters may change, and the file of one.
+/// The weights of a model that adapters may change, and the file of an adapter.
 struct Weights<'a> {
     program: Program,
     specs: Vec<WeightSpec>,
     alpha: f32,
-    /// The rows of q and k are as Transformers has them: the two values of a pair are half a head apart.
+    /// Whether the rows of q and k are in the order of Transformers, where the two values of a pair are half a head
+    /// apart.
     is_half_split: bool,
     file: &'a [u8],
 }
 
 impl Weights<'_> {
-    /// Adds the pairs of all weights that lie in one tensor.
+    /// Adds the pairs of all weights that are parts of one tensor.
     fn add(&self, [a, b]: [&TensorInfo; 2], name: &str, pairs: &mut Vec<(WeightKey, Pair)>) -> Result<()> {
         let mut shared: Option<(usize, Rc<Vec<f32>>, Vec<f32>)> = None;
         for spec in self.specs.iter().filter(|spec| spec.name == name) {
@@ -192,7 +194,7 @@ impl Weights<'_> {
         }
     }
 
-    /// Rows of B for queries and keys in the order of the file of the model, where pairs are neighbours.
+    /// Rows of B for queries and keys in the order of the model's file, where pairs are neighbours.
     fn in_order(&self, spec: &WeightSpec, b: Vec<f32>, rank: usize) -> Vec<f32> {
         let rotated = |op: &Op| if let Op::Rope { head_dim, .. } = op { Some(*head_dim) } else { None };
         let head_dim = spec.layer.and_then(|layer| self.program.layers[layer].iter().find_map(rotated));
@@ -233,7 +235,7 @@ impl Weights<'_> {
     }
 }
 
-/// The rank, where the shapes are those of a pair for a tensor of these dimensions.
+/// The rank, if the shapes fit a tensor of these dimensions.
 fn check_shapes([a, b]: [&TensorInfo; 2], dims: &[u64], is_table: bool) -> Result<usize> {
     let dim = |tensor: &TensorInfo, i: usize| tensor.dims.get(i).copied().unwrap_or(1);
     let rank = dim(b, 0);

@@ -1,4 +1,4 @@
-//! What a program says about attention and the rotation of queries and keys.
+//! The attributes of attention and rotation in a program.
 
 use super::roles::WeightKey;
 use super::{RopeScaling, RopeSections, RopeStyle};
@@ -7,11 +7,11 @@ use super::{RopeScaling, RopeSections, RopeStyle};
 /// (long RoPE, Ding et al. 2024, <https://arxiv.org/abs/2402.13753>), some one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RopeFactors {
-    /// For a context of up to `original_context` tokens.
+    /// Factors for a context of up to `original_context` tokens.
     pub short: WeightKey,
-    /// For a longer one.
+    /// Factors for a longer context.
     pub long: WeightKey,
-    /// In tokens.
+    /// The context of the original training, in tokens.
     pub original_context: usize,
 }
 
@@ -31,24 +31,24 @@ impl RopeFactors {
 /// `position · theta^(−2i / dims) / factors[i]` radians, scaled by `scaling`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RopeTable {
-    /// Which values of a head make a pair.
+    /// Which values of a head form a pair.
     pub style: RopeStyle,
     /// Values of each head that are rotated; even, 0 for none.
     pub dims: usize,
-    /// Values of a head before these.
+    /// Values of a head before the rotated ones.
     pub first: usize,
     /// The base of the frequencies.
     pub theta: f32,
-    /// How contexts beyond the original one are reached.
+    /// The scaling for longer contexts.
     pub scaling: RopeScaling,
     /// Divisors of the frequencies.
     pub factors: Option<RopeFactors>,
-    /// Which axis of a position a pair turns by; `None`: all by the first.
+    /// The axis of a position that each pair turns by; `None`: all turn by the first axis.
     pub sections: Option<RopeSections>,
 }
 
 impl RopeTable {
-    /// Whether a pair turns: those in no section do not.
+    /// Whether a pair is rotated; pairs in no section are not.
     pub fn turns(&self, pair: usize) -> bool {
         self.sections.is_none_or(|sections| sections.axis(pair).is_some())
     }
@@ -58,20 +58,20 @@ impl RopeTable {
 /// temperature, after Nakanishi 2025, <https://arxiv.org/abs/2501.19399>).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Temperature {
-    /// How fast it grows.
+    /// The growth of the temperature.
     pub scale: f32,
-    /// Positions of one temperature.
+    /// The number of positions that share a temperature.
     pub span: usize,
 }
 
 impl Temperature {
-    /// What a query at this position is multiplied by.
+    /// The factor of a query at this position.
     pub fn at(self, position: usize) -> f32 {
         1.0 + self.scale * ((position / self.span + 1) as f32).ln()
     }
 }
 
-/// The shape of one attention layer, and what bounds its scores.
+/// The shape of one attention layer, with its mask and the functions of its scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttentionSpec {
     /// Query heads, a multiple of `kv_heads`.
@@ -80,18 +80,19 @@ pub struct AttentionSpec {
     pub kv_heads: usize,
     /// Values per head; even.
     pub head_dim: usize,
-    /// Values of a head of v that count, from the first, and of a head of the result; even. v is as wide as k.
+    /// Values of a head that are used from v, from the first on, and values of a head of the result; even. v is as wide
+    /// as k.
     pub value_dim: usize,
-    /// What products of queries and keys are multiplied by.
+    /// Factor of attention scores.
     pub scale: f32,
     /// A query sees itself and the `window − 1` tokens before it; `None`: all tokens before it.
     pub window: Option<usize>,
     /// `cap · tanh(score / cap)` replaces each score.
     pub soft_cap: Option<f32>,
-    /// What far queries are multiplied by.
+    /// Temperature of queries at far positions.
     pub temperature: Option<Temperature>,
-    /// Scores fall with the distance of a key, of each head by a slope of its own: the bias that the slopes follow from
-    /// (ALiBi, Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
+    /// ALiBi: scores fall with the distance of a key, with a slope for each head. The slopes follow from this bias
+    /// (Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
     pub alibi: Option<f32>,
     /// `[heads]`: a logit that takes part in the softmax without a value (Xiao et al. 2023,
     /// <https://arxiv.org/abs/2309.17453>).
@@ -99,7 +100,7 @@ pub struct AttentionSpec {
 }
 
 impl AttentionSpec {
-    /// Scores times `scale`, and nothing more; values as wide as keys.
+    /// Attention with scaled scores only, and values as wide as keys.
     pub const fn plain([heads, kv_heads, head_dim]: [usize; 3], scale: f32) -> Self {
         let (window, soft_cap, temperature, alibi, sinks) = (None, None, None, None, None);
         Self { heads, kv_heads, head_dim, value_dim: head_dim, scale, window, soft_cap, temperature, alibi, sinks }
@@ -130,18 +131,18 @@ pub struct NearSpec {
     pub head_dim: usize,
     /// Rows that a row sees, its own included: up to [`MAX_SPAN`](crate::kernels::attention_near::MAX_SPAN) on the GPU.
     pub span: usize,
-    /// What scores are multiplied by.
+    /// Factor of scores.
     pub scale: f32,
-    /// What keys are multiplied by.
+    /// Factor of keys.
     pub k_scale: f32,
     /// `cap · tanh(score / cap)` replaces each score.
     pub soft_cap: f32,
 }
 
-/// Which rows of its input a row sees.
+/// The rows of its input that a row sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sight {
-    /// All.
+    /// All rows.
     All,
     /// Itself and the rows before it.
     Causal,
@@ -149,12 +150,12 @@ pub enum Sight {
     Part,
 }
 
-/// What the queries of an attention see.
+/// The keys of an attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
-    /// The KV cache of this number, to which the operation appends its keys and values; causally.
+    /// Causal attention over the KV cache with this index, to which the operation appends its keys and values.
     Cached(usize),
-    /// The rows of the same input alone, as far as a row sees them. Where it sees those behind it, a window reaches
-    /// `window / 2` rows to either side.
+    /// The rows of the same input that a row sees. If it sees rows behind it, a window reaches `window / 2` rows to
+    /// either side.
     OfInput(Sight),
 }

@@ -1,17 +1,17 @@
-//! What an encoder reads of an image, a tile or a piece of a sound, as plain numbers.
+//! The input of an encoder for an image, a tile or a piece of a sound, as plain numbers.
 
 use super::program::{Op, Program};
 use crate::{Error, Result};
 
-/// Rows of weights that a row is the sum of: indices, and the bits of f32 weights. A tap of weight 0 reads nothing.
+/// The terms of weighted sums of rows: indices, and the bits of f32 weights. A tap with weight 0 reads nothing.
 pub type Taps = [Vec<u32>; 2];
 
-/// The patches of an image or a tile, and the tables of their places.
+/// The patches of an image or a tile, and the tables of their positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EncoderInput {
-    /// How many.
+    /// The number of patches.
     pub rows: usize,
-    /// Rows that become of them.
+    /// The number of output rows.
     pub outputs: usize,
     /// `[rows, 3 · patch size · patch size]`
     pub patches: Vec<f32>,
@@ -19,34 +19,34 @@ pub struct EncoderInput {
     pub places: Taps,
     /// `[outputs, parts, taps]`, see [`Op::Regroup`].
     pub groups: Taps,
-    /// `[rows, pairs, 2]`, see [`Op::Turn`]; or as [`Op::Angles`] has them.
+    /// `[rows, pairs, 2]`, see [`Op::Turn`]; or the values of [`Op::Angles`].
     pub turns: Vec<f32>,
     /// 1 for a row that is marked, else 0, `[rows]` or, where rows are marked behind the encoder, `[outputs]`; see
     /// [`Op::Break`].
     pub breaks: Vec<f32>,
-    /// Rows of each part, see [`Sight::Part`].
+    /// Rows of each window, see [`Sight::Part`].
     pub parts: Vec<u32>,
-    /// For each [`Op::Regroup`] of the embedding.
+    /// A fold for each [`Op::Regroup`] of the embedding.
     pub folds: Vec<Fold>,
 }
 
-/// Rows of the embedding that become others.
+/// The taps of an [`Op::Regroup`] of the embedding.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fold {
-    /// How many there are before.
+    /// The number of rows before it.
     pub rows: usize,
     /// `[rows behind it, parts, taps]`
     pub taps: Taps,
 }
 
-/// Values of the tables of a program for each row.
+/// Widths of the tables of a program: values for each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableWidths {
     /// Values of a patch.
     pub patch: usize,
-    /// Taps of a row of the residual stream, and rows of the table that they name.
+    /// Taps of a row into the position table, and rows of that table.
     pub places: [usize; 2],
-    /// Taps of a row that is regrouped, those of all parts.
+    /// Taps of a regrouped row, over all parts.
     pub groups: usize,
     /// Cosines and sines.
     pub turns: usize,
@@ -73,12 +73,13 @@ impl TableWidths {
 }
 
 impl EncoderInput {
-    /// Rows before each stage of the embedding, and those of the layers.
+    /// Rows before each stage of the embedding, then the rows of the layers.
     pub fn rows_of_stages(&self) -> impl Iterator<Item = usize> {
         self.folds.iter().map(|fold| fold.rows).chain([self.rows])
     }
 
-    /// Whether the numbers are as many as `program` reads, for up to `most` rows, and name rows that are there.
+    /// Checks that the tables have the sizes that `program` reads, for up to `most` rows, and that indices are in
+    /// range.
     ///
     /// # Errors
     /// `invalid_argument`, with both numbers.

@@ -1,19 +1,19 @@
-//! What a program says about mixtures of experts (Shazeer et al. 2017, <https://arxiv.org/abs/1701.06538>).
+//! The attributes of mixtures of experts in a program (Shazeer et al. 2017, <https://arxiv.org/abs/1701.06538>).
 
 use super::config::Keys;
 use super::{PerLayer, WeightKey};
 use crate::error::{Error, ErrorCode, Result};
 
-/// Experts of a layer, at most: what the kernels keep in workgroup memory bounds it.
+/// Upper bound of the experts of a layer, which the kernels' workgroup memory limits.
 pub const MAX_EXPERTS: usize = 512;
 
-/// Experts of a token, at most.
+/// Upper bound of the experts per token.
 pub const MAX_USED: usize = 16;
 
-/// Rows of an expert's matrix, at most.
+/// Upper bound of the rows of an expert's matrix.
 const MAX_EXPERT_FFN: usize = 1 << 16;
 
-/// How many experts a layer has, and how many of them a token goes to.
+/// The numbers of experts of a layer, and per token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Experts {
     /// Experts of a layer, at most [`MAX_EXPERTS`].
@@ -22,18 +22,18 @@ pub struct Experts {
     pub used: usize,
 }
 
-/// How the logits of a router become weights. The numbers are those of `GATING` in `shaders/rare/model/route.wgsl`.
+/// How the logits of a router become weights. The discriminants equal `GATING` in `shaders/rare/model/route.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gating {
     /// Softmax over all experts.
     Softmax = 0,
     /// Each expert's sigmoid.
     Sigmoid = 1,
-    /// Softmax over the experts that were chosen.
+    /// Softmax over the chosen experts.
     SoftmaxOfChosen = 2,
 }
 
-/// The activation of an expert's feed-forward. The numbers are those of `GATE` in `shaders/shared/product/gated.wgsl`.
+/// The activation of an expert's feed-forward. The discriminants equal `GATE` in `shaders/shared/product/gated.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpertActivation {
     /// `silu(gate) · up`
@@ -47,25 +47,25 @@ pub enum ExpertActivation {
     ReGlu = 4,
 }
 
-/// From a router's logits to the experts of a token and their weights.
+/// How the experts of a token and their weights follow from a router's logits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Routing {
-    /// How many.
+    /// The numbers of experts.
     pub experts: Experts,
     /// How logits become weights. Without a bias the experts with the largest logits are chosen.
     pub gating: Gating,
     /// Whether the weights of a token are divided by their sum.
     pub normalise: bool,
-    /// What weights are multiplied by.
+    /// Factor of weights.
     pub scale: f32,
-    /// What logits are multiplied by.
+    /// Factor of logits.
     pub logit_scale: f32,
-    /// Groups of as many experts each, and how many of them may be chosen from: those whose two best add up to most
-    /// (DeepSeek-V3).
+    /// The number of groups of experts, and of groups that experts are chosen from: the groups with the largest sum of
+    /// their two best weights (DeepSeek-V3).
     pub groups: [usize; 2],
-    /// `[experts]`, added to the weights for the choice alone (DeepSeek-V3, <https://arxiv.org/abs/2412.19437>).
+    /// `[experts]`, added to the weights only to choose experts (DeepSeek-V3, <https://arxiv.org/abs/2412.19437>).
     pub bias: Option<WeightKey>,
-    /// `[experts]`, what an expert's weight is multiplied by.
+    /// `[experts]`, factor of an expert's weight.
     pub expert_scales: Option<WeightKey>,
 }
 
@@ -81,7 +81,7 @@ pub enum GateUp {
 }
 
 impl GateUp {
-    /// What the lowerings name both by.
+    /// The weight by which the lowerings name both.
     pub fn key(&self) -> WeightKey {
         match *self {
             Self::Fused(key) | Self::Alone(key) | Self::Pair { weights: [key, _], .. } => key,
@@ -89,22 +89,22 @@ impl GateUp {
     }
 }
 
-/// What metadata says about experts.
+/// The metadata of experts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExpertConfig {
-    /// How many; 0 of a model without experts.
+    /// The numbers of experts; 0 without experts.
     pub experts: Experts,
     /// Width inside an expert's feed-forward, if the file has a key of its own for it.
     pub ffn: Option<PerLayer>,
     /// Width inside the shared expert, or 0.
     pub shared_ffn: usize,
-    /// How many experts the shared one is made of, if the file says.
+    /// The number of experts that the shared one consists of, if the file says.
     pub shared_count: usize,
     /// How logits become weights, if the file says.
     pub gating: Option<Gating>,
     /// Whether weights add up to 1, if the file says.
     pub normalise: Option<bool>,
-    /// What weights are multiplied by.
+    /// Factor of weights.
     pub scale: f32,
     /// See [`Routing`].
     pub groups: [usize; 2],
@@ -125,7 +125,7 @@ impl ExpertConfig {
         const COUNT: &str = "expert_count";
         const USED: &str = "expert_used_count";
         let count = keys.number(COUNT, MAX_EXPERTS)?.unwrap_or(0);
-        // Files of the dense Hunyuan say one.
+        // Files of the dense Hunyuan have one expert.
         let count = if count == 1 && keys.architecture.starts_with("hunyuan") { 0 } else { count };
         let used = keys.number(USED, MAX_USED.min(count))?.unwrap_or(0);
         if count > 0 && used == 0 {
@@ -147,7 +147,7 @@ impl ExpertConfig {
     }
 }
 
-/// Groups of experts, and those of a token: 1 where the file has none.
+/// The number of groups of experts, and of groups per token: 1 where the file has none.
 fn groups(keys: &Keys, count: usize, used: usize) -> Result<[usize; 2]> {
     let groups = keys.number("expert_group_count", MAX_EXPERTS)?.unwrap_or(0);
     if groups <= 1 || count == 0 {
@@ -162,7 +162,7 @@ fn groups(keys: &Keys, count: usize, used: usize) -> Result<[usize; 2]> {
     Ok([groups, chosen])
 }
 
-/// 0 says that the family decides.
+/// 0 means that the family decides.
 fn gating(keys: &Keys) -> Result<Option<Gating>> {
     const KEY: &str = "expert_gating_func";
     let name = keys.name(KEY);

@@ -1,7 +1,7 @@
-//! What a model is, without kernels and without a GPU: its numbers, its program and its tensors.
+//! A model without kernels and GPU: its hyperparameters, its program and its tensors.
 //!
-//! [`config()`] reads a file's metadata; [`program()`] is what the family of that architecture makes of the numbers;
-//! [`weight_specs`] are the tensors that the program reads, with names and shapes. A new family is one file in
+//! [`config()`] reads a file's metadata; [`program()`] calls the family of the architecture, which writes the program;
+//! [`weight_specs`] lists the tensors that the program reads, with names and shapes. A new family is one file in
 //! `families/` and one row of its table.
 
 mod adapter;
@@ -68,8 +68,8 @@ pub enum ActivationKind {
     ReluSquared,
     /// See [`Xielu`].
     Xielu(Xielu),
-    /// The nearest value within ± this. Of q, k and v side by side, that of one may reach the others: it changes
-    /// nothing that is clamped already.
+    /// Clamps to ± this. Where q, k and v lie side by side, clamping one may also reach the others, which are clamped
+    /// already.
     Clamp(f32),
 }
 
@@ -101,7 +101,7 @@ pub enum GateKind {
     GeGlu,
 }
 
-/// The numbers of the model in a file.
+/// Reads the hyperparameters of a file's model.
 ///
 /// # Errors
 /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`

@@ -23,7 +23,7 @@ pub struct Activation(pub usize);
 /// Name and width of an activation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationSpec {
-    /// For labels and messages.
+    /// The name in labels and messages.
     pub name: &'static str,
     /// Values per token.
     pub width: usize,
@@ -32,19 +32,19 @@ pub struct ActivationSpec {
 /// A weight tensor as an operation uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weight {
-    /// Which tensor.
+    /// The tensor.
     pub key: WeightKey,
-    /// Whether the operation does without it where the file lacks it; only biases may.
+    /// Whether the file may lack the tensor, which only biases may.
     pub optional: bool,
 }
 
-/// A weight that is some rows of a larger tensor: runs of `run` rows, the first from row `first` on, each `every` rows
-/// after the one before. Of a vector, a row is a value.
+/// A weight that is a part of a fused tensor: runs of `run` rows, where the first run begins at row `first` and each
+/// next one `every` rows later. For vectors, a row is a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TensorPart {
     /// The tensor.
     pub tensor: WeightKey,
-    /// All of its rows.
+    /// The number of rows of the tensor.
     pub of: usize,
     /// The first row of the weight.
     pub first: usize,
@@ -55,14 +55,14 @@ pub struct TensorPart {
 }
 
 impl TensorPart {
-    /// The runs of a weight of `rows` rows: the tensor's row where each starts, and its length.
+    /// The runs of a weight with `rows` rows: the first row in the tensor and the length of each.
     pub fn runs(self, rows: usize) -> impl Iterator<Item = (usize, usize)> {
         (0..rows.div_ceil(self.run.max(1)))
             .map(move |i| (self.first + i * self.every, self.run.min(rows - i * self.run)))
     }
 }
 
-/// Which norm.
+/// The kinds of norms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NormKind {
     /// `x / √(mean x² + eps)` (Zhang and Sennrich 2019, <https://arxiv.org/abs/1910.07467>)
@@ -74,67 +74,68 @@ pub enum NormKind {
 /// A norm: `weight · normalised x + bias`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Norm {
-    /// Which.
+    /// The kind.
     pub kind: NormKind,
-    /// `[width]`; `None` stands for ones.
+    /// `[width]`; `None`: all ones.
     pub weight: Option<WeightKey>,
     /// `[width]`
     pub bias: Option<Weight>,
-    /// Values that are normalised together: the activation's width, or `head_dim` for each head by itself.
+    /// Values that are normalised together: the activation's width, or `head_dim` for norms of heads.
     pub width: usize,
-    /// Each `width` values of a row have weights of their own: `weight` is `[width of x]`, and there is no bias.
+    /// Whether each group of `width` values has its own weights: then `weight` is `[width of x]`, without a bias.
     pub is_grouped: bool,
-    /// Added to the mean of the squares.
+    /// Epsilon, added to the mean of the squares.
     pub eps: f32,
 }
 
 impl Norm {
-    /// Weight and epsilon of a plain RMS norm, which products can do on their way.
+    /// Weight and epsilon of a plain RMS norm, which can be fused into products.
     pub fn plain_rms(&self) -> Option<(WeightKey, f32)> {
         let plain = self.kind == NormKind::Rms && self.bias.is_none() && !self.is_grouped;
         self.weight.filter(|_| plain).map(|weight| (weight, self.eps))
     }
 }
 
-/// Everything that a model computes for a token.
+/// All operations of a model for a token.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Program {
-    /// By number.
+    /// The activations, indexed by [`Activation`].
     pub activations: Vec<ActivationSpec>,
-    /// By number.
+    /// The rope tables, indexed by [`Op::Rope`].
     pub rope_tables: Vec<RopeTable>,
-    /// Weights that the file has inside larger tensors, such as q, k and v in one.
+    /// Weights that are parts of fused tensors, such as q, k and v in one tensor.
     pub parts: BTreeMap<WeightKey, TensorPart>,
-    /// Token → residual stream.
+    /// The embedding: token → residual stream.
     pub embed: Vec<Op>,
-    /// Layer by layer.
+    /// The operations of each layer.
     pub layers: Vec<Vec<Op>>,
-    /// Residual stream → logits, for the rows whose logits are wanted; or → what [`Program::output`] says.
+    /// The head: residual stream → logits, for the rows whose logits are needed, or another [`Program::output`].
     pub head: Vec<Op>,
-    /// What the last operation gives.
+    /// The kind of result of the last operation.
     pub output: Output,
-    /// What an encoder gives besides, as wide: rows for deeper layers.
+    /// Further results of an encoder, as wide as rows: for deeper layers of the text model (DeepStack).
     pub sides: Vec<Activation>,
-    /// Rows of each stage of the embedding but the last, at most: see [`Program::stages`].
+    /// Upper bound of the rows of each stage of the embedding but the last: see [`Program::stages`].
     pub stage_rows: Vec<usize>,
-    /// Multi-token prediction: what drafts the token after the next, from that one and from the normed hidden state of
-    /// the token before it, which is its input. Activations, caches and rope tables have the same numbers in both.
+    /// Multi-token prediction: the program of the block that drafts the token after the next one, from the next token
+    /// and the normed hidden state of the token before it, which is its input. Activations, caches and rope tables
+    /// share their indices with this program.
     pub next: Option<Box<Self>>,
 }
 
-/// What a program gives.
+/// The result of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
     /// Logits `[vocab]` of a row.
     #[default]
     Logits,
-    /// A vector of an input.
+    /// A vector for each input.
     Embedding,
-    /// Rows for the prompts of a model that writes text.
+    /// Rows for the prompts of a text model.
     Rows,
-    /// A score for each label of an input, to be made probabilities by a softmax or as they are.
+    /// A score for each label, for each input.
     Scores {
-        /// Whether they are.
+        /// Whether a softmax turns the scores into probabilities.
         softmax: bool,
     },
 }
@@ -143,7 +144,7 @@ pub enum Output {
 pub const LOGITS: &str = "logits";
 
 impl Program {
-    /// Embedding, layers and head.
+    /// Embedding, layers and head in order.
     pub fn parts(&self) -> Vec<&Vec<Op>> {
         let mut parts = vec![&self.embed];
         parts.extend(&self.layers);
@@ -156,7 +157,7 @@ impl Program {
         self.parts().into_iter().flatten()
     }
 
-    /// The parts, and then those of [`Program::next`].
+    /// The parts of this program, then the parts of [`Program::next`].
     pub fn all_parts(&self) -> Vec<&Vec<Op>> {
         let mut parts = self.parts();
         if let Some(next) = &self.next {
@@ -165,12 +166,13 @@ impl Program {
         parts
     }
 
-    /// All operations, and then those of [`Program::next`].
+    /// The operations of this program, then the operations of [`Program::next`].
     pub fn all_ops(&self) -> impl Iterator<Item = &Op> {
         self.all_parts().into_iter().flatten()
     }
 
-    /// Whether every activation has a width and every attention has heads: a file's arrays may say 0 for a layer.
+    /// Checks that every activation has a width and every attention has heads, since arrays of a file may have 0 for a
+    /// layer.
     ///
     /// # Errors
     /// `bad_file`, naming the layer; `unsupported_architecture` where the file has experts that the family does not.
@@ -192,7 +194,7 @@ impl Program {
         }
     }
 
-    /// Whether a layer that re-uses a cache has heads like those of the layer that fills it.
+    /// Checks that a layer that reuses a cache has heads like the layer that fills it.
     fn check_shared(&self, attention: &AttentionSpec, cache: usize) -> Result<()> {
         let shape = |spec: &AttentionSpec| (spec.kv_heads, spec.head_dim, spec.window);
         match self.attentions().get(cache).map(shape) {
@@ -235,7 +237,7 @@ impl Program {
         }
     }
 
-    /// The operations of the embedding, cut before each that makes other rows.
+    /// The operations of the embedding, split before each operation that changes the number of rows.
     pub fn stages(&self) -> Vec<&[Op]> {
         let folds = self.embed.iter().enumerate().filter(|(_, op)| matches!(op, Op::Regroup { .. })).map(|(at, _)| at);
         let ends: Vec<usize> = folds.chain([self.embed.len()]).collect();
@@ -243,18 +245,18 @@ impl Program {
         starts.zip(&ends).map(|(start, &end)| &self.embed[start..end]).collect()
     }
 
-    /// Rows of the stage of an operation of the embedding, at most: `most` in the last.
+    /// Upper bound of the rows in the stage of an operation of the embedding; `most` in the last stage.
     pub fn rows_at(&self, at: usize, most: usize) -> usize {
         let before = self.embed.iter().take(at + 1).filter(|op| matches!(op, Op::Regroup { .. })).count();
         self.stage_rows.get(before).copied().unwrap_or(most)
     }
 
-    /// Whether rows of an encoder see those of their own part alone in some layers.
+    /// Whether an encoder has window attention in some layers.
     pub fn has_parts(&self) -> bool {
         self.ops().any(|op| matches!(op, Op::Attend { keys: Keys::OfInput(Sight::Part), .. }))
     }
 
-    /// How rows become others in the embedding, in order.
+    /// The groupings between stages of the embedding, in order.
     pub fn folds(&self) -> impl Iterator<Item = Grouping> {
         self.embed.iter().filter_map(|op| match op {
             Op::Regroup { grouping, .. } => Some(*grouping),
@@ -262,18 +264,18 @@ impl Program {
         })
     }
 
-    /// The operations of the head before rows are pooled, and those from there on: none where they are not.
+    /// The head, split before the operation that pools or regroups rows. The second part is empty if there is none.
     pub fn head_parts(&self) -> (&[Op], &[Op]) {
         let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. } | Op::Regroup { .. }));
         self.head.split_at(pool.unwrap_or(self.head.len()))
     }
 
-    /// What the head ends with.
+    /// The activation that the head ends with.
     pub fn output_activation(&self) -> Activation {
         self.head.last().map_or(self.residual(), Op::writes)
     }
 
-    /// The attention of the layer that fills each KV cache, by number.
+    /// The attention of the layer that fills each KV cache, by the index of the cache.
     pub fn attentions(&self) -> Vec<AttentionSpec> {
         let attention = |op: &Op| match op {
             Op::Attend { kv: Some(_), attention, keys: Keys::Cached(cache), .. } => Some((*cache, *attention)),
@@ -283,7 +285,7 @@ impl Program {
         in_order(&found)
     }
 
-    /// The attention of every layer that looks into a cache.
+    /// The attention of every layer that reads a cache.
     pub fn cached_attentions(&self) -> impl Iterator<Item = &AttentionSpec> {
         self.all_ops().filter_map(|op| match op {
             Op::Attend { attention, keys: Keys::Cached(_), .. } => Some(attention),
@@ -291,15 +293,15 @@ impl Program {
         })
     }
 
-    /// Activations that are needed in more than one part, by number: the residual stream, and what the embedding leaves
-    /// for the layers.
+    /// Activations that are needed in more than one part: the residual stream, and results of the embedding that layers
+    /// read.
     pub fn lasting(&self) -> BTreeSet<Activation> {
         let parts = self.parts().into_iter();
         let of_part = |ops: &Vec<Op>| -> BTreeSet<Activation> {
             let mut lasting = BTreeSet::new();
             let mut known = BTreeSet::new();
             for op in ops {
-                // Read before it is written here: an earlier part has written it.
+                // It is read before it is written here, so an earlier part has written it.
                 lasting.extend(op.reads().into_iter().filter(|read| !known.contains(read)));
                 known.insert(op.writes());
             }
@@ -310,7 +312,7 @@ impl Program {
         all
     }
 
-    /// The recurrent state that an operation replaces: its number, and its values per sequence.
+    /// The recurrent state that an operation updates: its index and its values per sequence.
     pub fn state(&self, op: &Op) -> Option<(usize, usize)> {
         match *op {
             Op::Conv { x, conv, state, .. } => Some((state, conv.kernel.saturating_sub(1) * self.width(x))),
@@ -322,7 +324,7 @@ impl Program {
         }
     }
 
-    /// Values per sequence of each recurrent state, by number.
+    /// Values per sequence of each recurrent state, by index.
     pub fn states(&self) -> Vec<usize> {
         let found: Vec<_> = self.ops().filter_map(|op| self.state(op)).collect();
         in_order(&found)
@@ -333,7 +335,7 @@ impl Program {
         self.activations[activation.0].width
     }
 
-    /// The activations that the caller writes, in order.
+    /// The activations that the caller provides, in order.
     pub fn inputs(&self) -> Vec<Activation> {
         let input = |op: &Op| match op {
             Op::Input { y } => Some(*y),
@@ -352,7 +354,7 @@ impl Program {
         embedding.map_or(Activation(0), Op::writes)
     }
 
-    /// The number of an activation, which is made at the first call with its name.
+    /// The activation of this name, which is created by the first call.
     pub fn activation(&mut self, name: &'static str, width: usize) -> Activation {
         let known = self.activations.iter().position(|spec| spec.name == name && spec.width == width);
         Activation(known.unwrap_or_else(|| {
@@ -361,7 +363,7 @@ impl Program {
         }))
     }
 
-    /// The number of a rope table, equal ones once.
+    /// The index of a rope table; equal tables share one.
     pub fn rope_table(&mut self, table: RopeTable) -> usize {
         let known = self.rope_tables.iter().position(|known| *known == table);
         known.unwrap_or_else(|| {
@@ -381,7 +383,7 @@ pub const fn of_model(role: Role) -> WeightKey {
     WeightKey { layer: None, role }
 }
 
-/// The values by their numbers, which are counted from 0.
+/// Values in the order of their indices, which are 0, 1, ….
 fn in_order<T: Copy>(found: &[(usize, T)]) -> Vec<T> {
     let of = |number: usize| found.iter().find(|(at, _)| *at == number).map(|(_, value)| *value);
     let values: Vec<T> = (0..found.len()).filter_map(of).collect();

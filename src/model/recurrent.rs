@@ -1,4 +1,4 @@
-//! What a program says about operations with a recurrent state.
+//! The attributes of operations with a recurrent state in a program.
 
 use std::ops::RangeInclusive;
 
@@ -6,16 +6,17 @@ use super::WeightKey;
 use super::program::Weight;
 use crate::error::{Error, Result};
 
-/// A causal depthwise convolution along the tokens of a sequence, with SiLU where there is `silu`.
+/// A causal depthwise convolution along the tokens of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvSpec {
-    /// `[channels, kernel]`, the token's own last; without it the result is the input of the first of these tokens.
+    /// `[channels, kernel]`, with the token itself last; without weights the result is the input of the first of these
+    /// tokens.
     pub weight: Option<WeightKey>,
     /// `[channels]`
     pub bias: Option<Weight>,
-    /// Tokens that a result depends on, its own included.
+    /// Kernel size in tokens.
     pub kernel: usize,
-    /// SiLU on the result.
+    /// Whether SiLU is applied to the result.
     pub silu: bool,
 }
 
@@ -25,14 +26,14 @@ impl ConvSpec {
     }
 }
 
-/// The shape of one Mamba-2 layer, and what its heads have of their own.
+/// The shape of one Mamba-2 layer, and the weights of its heads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScanSpec {
     /// Heads, a multiple of `groups`.
     pub heads: usize,
     /// Values per head.
     pub head_dim: usize,
-    /// Values of the state for each of them.
+    /// State size of each value.
     pub state: usize,
     /// B and C are shared by `heads / groups` heads.
     pub groups: usize,
@@ -40,7 +41,7 @@ pub struct ScanSpec {
     pub dt_bias: WeightKey,
     /// `[heads]`: decay, below 0.
     pub a: WeightKey,
-    /// `[heads]`: how much of x goes past the state.
+    /// `[heads]`: factor of x in the result (D).
     pub d: WeightKey,
 }
 
@@ -66,16 +67,16 @@ impl ScanSpec {
     }
 }
 
-/// The shape of one Mamba layer, and what its channels have of their own.
+/// The shape of one Mamba layer, and the weights of its channels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChannelSpec {
     /// Channels.
     pub channels: usize,
-    /// Values of the state of each.
+    /// State size of each channel.
     pub state: usize,
     /// `[channels, state]`: decay, below 0.
     pub a: WeightKey,
-    /// `[channels]`: how much of x goes past the state.
+    /// `[channels]`: factor of x in the result (D).
     pub d: WeightKey,
 }
 
@@ -97,7 +98,7 @@ pub struct DeltaSpec {
     pub head_dim: usize,
     /// Head h of v goes with head h % `k_heads` of q and k, not with h / (`v_heads` / `k_heads`).
     pub tiled: bool,
-    /// Added to the squared lengths of q and k.
+    /// Epsilon, added to the squared lengths of q and k.
     pub eps: f32,
     /// `[v_heads]`: added to alpha before softplus.
     pub dt_bias: WeightKey,
@@ -116,7 +117,7 @@ impl DeltaSpec {
         self.v_heads * self.head_dim
     }
 
-    /// Values of the states of a sequence: a square for each head of v, in columns of whole vectors.
+    /// Values of the states of a sequence: a square matrix for each head of v, with columns padded to whole vectors.
     pub fn state_len(&self) -> usize {
         self.value_width() * self.heads().padded() as usize
     }
@@ -161,7 +162,7 @@ impl WkvSpec {
         self.heads * self.head_dim
     }
 
-    /// Values of the states of a sequence: a square for each head, in rows of whole vectors.
+    /// Values of the states of a sequence: a square matrix for each head, with rows padded to whole vectors.
     pub fn state_len(&self) -> usize {
         self.width() * self.shape().padded() as usize
     }

@@ -3,18 +3,18 @@
 use super::program::Activation;
 use super::roles::WeightKey;
 
-/// How streams become others, see [`Op::Streams`](super::program::Op::Streams).
+/// The shape of a weighted sum of streams, see [`Op::Streams`](super::program::Op::Streams).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StreamSpec {
     /// Values of a stream.
     pub width: usize,
-    /// The stream of `base` that the first of y is made of.
+    /// The stream of `base` that is added to the first stream of y.
     pub skip: usize,
-    /// Streams of `x` that count, from the first on.
+    /// Streams of `x` that are summed, from the first on.
     pub inputs: usize,
-    /// Streams of y before this one are those of `base`.
+    /// Streams of y before this one equal the streams of `base`.
     pub first: usize,
-    /// The part of all weights that no router changes.
+    /// The constant part of all weights.
     pub plus: f32,
     /// `weight[i, j] = plus + Σ_k w[i · inputs + j, k] · tanh(router[k] / width)`, with w a tensor
     /// `[streams of y · inputs, width of the router]`.

@@ -1,4 +1,4 @@
-//! The tensors of a model: roles and shapes, and their search in a file's tensor table.
+//! The tensors of a model: roles and shapes, and how they are found in the tensor table of a file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,30 +12,30 @@ use crate::gguf::TensorInfo;
 /// A tensor that a model wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightSpec {
-    /// The name of its tensor in the file.
+    /// The name of the tensor in the file.
     pub name: String,
-    /// What it is for.
+    /// The role of the weight.
     pub role: Role,
     /// The layer it belongs to, or `None` for the model's own.
     pub layer: Option<usize>,
     /// The shape in GGUF order: `[length of a row]`, `[length of a row, rows]`, or for experts `[.., rows, experts]`.
     pub dims: Vec<u64>,
-    /// Which rows of the tensor it is, unless all.
+    /// The part of the tensor, if the weight is not all of it.
     pub part: Option<TensorPart>,
-    /// Whether the model takes it as f32 values rather than as a matrix to multiply with: all vectors, and taps of
-    /// convolutions.
+    /// Whether the weight is read as f32 values, as vectors and taps of convolutions are, and not as a matrix in
+    /// blocks.
     pub values: bool,
     /// Whether the model runs without it.
     pub optional: bool,
 }
 
 impl WeightSpec {
-    /// What names it in a program.
+    /// The key of the weight in a program.
     pub fn key(&self) -> WeightKey {
         WeightKey { layer: self.layer, role: self.role }
     }
 
-    /// The shape of its tensor.
+    /// The shape of the tensor.
     pub fn tensor_dims(&self) -> Vec<u64> {
         let mut dims = self.dims.clone();
         if let (Some(part), Some(rows)) = (self.part, dims.last_mut()) {
@@ -44,7 +44,8 @@ impl WeightSpec {
         dims
     }
 
-    /// The runs of the tensor's rows (of a vector: values) that it is: first row and length of each.
+    /// The runs of rows of the tensor (for vectors, of values) that the weight consists of: first row and length of
+    /// each.
     pub fn runs(&self) -> Vec<(usize, usize)> {
         let rows = if self.dims.len() == 1 { self.cols() } else { self.rows() };
         self.part.map_or_else(|| vec![(0, rows)], |part| part.runs(rows).collect())
@@ -72,7 +73,7 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
     let mut known = HashSet::new();
     let wanted = program.all_ops().flat_map(|op| op.weights(&program)).chain(factors);
     let specs = wanted.filter(|weight| known.insert(weight.key)).map(|weight| spec(&program, weight));
-    // The model's own first.
+    // Weights of the model itself come first.
     let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.layer.is_none());
     own.extend(of_layers);
     own
@@ -93,9 +94,8 @@ fn spec(program: &Program, weight: OpWeight) -> WeightSpec {
     }
 }
 
-/// Finds every tensor the model wants in a file's table: pairs of an index into `tensors` and what the tensor is for,
-/// in the order of [`weight_specs`]; a tensor of several weights has as many pairs. Tensors the model does not know are
-/// left out.
+/// Finds every tensor of the model in the table of a file: pairs of an index into `tensors` and a weight, in the order
+/// of [`weight_specs`]. A fused tensor has a pair for each of its weights. Unknown tensors are ignored.
 ///
 /// # Errors
 /// `bad_file` for a missing tensor or a wrong shape (names the tensor and both shapes) and for a name that occurs
@@ -124,8 +124,8 @@ pub fn match_tensors(config: &ModelConfig, tensors: &[TensorInfo]) -> Result<Vec
     Ok(found)
 }
 
-/// What files of older converters have in place of the first tensor that a layer lacks: experts one by one (before
-/// April 2024; llama.cpp has dropped them, too), and Qwen 3 Next's q, k, v and z in turn for each head of k.
+/// The message for files of older converters, by the first missing tensor of a layer: experts as separate tensors
+/// (before April 2024; llama.cpp does not read them either), and Qwen 3 Next's q, k, v and z interleaved by heads of k.
 const OLD_NAMES: [(Role, &str); 2] = [(Role::ExpertGate, "ffn_gate.0.weight"), (Role::AttnQkv, "ssm_in.weight")];
 
 fn missing(spec: &WeightSpec, by_name: &HashMap<&str, usize>) -> Error {
@@ -143,7 +143,7 @@ fn missing(spec: &WeightSpec, by_name: &HashMap<&str, usize>) -> Error {
     }
 }
 
-/// GGUF may write trailing dimensions of 1, and vectors one after the other with dimensions of 1 between them.
+/// Compares shapes. GGUF may have trailing dimensions of 1, and dimensions of 1 between concatenated vectors.
 fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     let expected = spec.tensor_dims();
     let is_vector = spec.part.is_some() && expected.len() == 1;
@@ -161,7 +161,7 @@ fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
     Err(Error::bad_file(format!("tensor {}: expected shape {expected:?}, found {:?}", spec.name, tensor.dims)))
 }
 
-/// Ends of the names of tensors that change a product: what is added to it or multiplies it (NVFP4), and adapters.
+/// Suffixes of tensors that change a product: biases, factors (NVFP4), and adapters.
 const CHANGING: [&str; 4] = [".bias", ".scale", ".lora_a", ".lora_b"];
 
 /// Whether a model has tensors of this name that it needs not: layers behind the last predict further tokens, and a
@@ -172,7 +172,7 @@ fn is_unused(config: &ModelConfig, name: &str) -> bool {
     layer.is_some_and(|layer| layer >= config.layers) || (name.starts_with("cls.") && !has_scores)
 }
 
-/// A note on tensors that nothing here reads, if there are any.
+/// A warning about tensors that are not read, if there are any.
 pub(super) fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<String> {
     let specs = weight_specs(config);
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();

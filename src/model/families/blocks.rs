@@ -1,4 +1,4 @@
-//! What families say about their attention and their experts.
+//! The options of attention and experts that families set.
 
 use super::super::program::{ExpertActivation, Gating, NormKind, RopeTable, Routing, Temperature};
 use super::super::{ActivationKind, ExpertConfig, ModelConfig, RopeStyle};
@@ -33,20 +33,20 @@ pub enum Norms {
 /// Where the keys and values of a layer come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeysAndValues {
-    /// Projections of its own.
+    /// The layer's own projections.
     Own,
-    /// The values are the keys before their norm; there is no projection of values.
+    /// Values equal the keys before their norm, without a projection of values.
     ValuesAreKeys,
-    /// The cache of this number, which an earlier layer fills.
+    /// The cache with this index, which an earlier layer fills.
     Shared(usize),
 }
 
-/// What sets the attention of one layer apart.
+/// The attention of one layer.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionBlock {
     /// Values of a head.
     pub head_dim: usize,
-    /// Keys and values.
+    /// Where keys and values come from.
     pub kv: KeysAndValues,
     /// Whether each head of v goes through an RMS norm without weight.
     pub v_norm: bool,
@@ -54,23 +54,23 @@ pub struct AttentionBlock {
     pub bias: Bias,
     /// Bias of the output projection.
     pub out_bias: Bias,
-    /// The norm of each head of q and k with weights of the head's own, before the rotation.
+    /// The norm of each head of q and k before the rotation, with separate weights for each head.
     pub own_qk_norm: Option<NormKind>,
-    /// Whether q and k go through an RMS norm, all heads together, before the rotation.
+    /// Whether q and k go through an RMS norm over all heads, before the rotation.
     pub whole_qk_norm: bool,
     /// Whether each head of q and k goes through its own RMS norm before the rotation.
     pub qk_norm: bool,
-    /// Whether q and k go through a layer norm with a bias, all heads together.
+    /// Whether q and k go through a layer norm with a bias, over all heads.
     pub biased_qk_norm: bool,
-    /// The same after the rotation.
+    /// Whether each head of q and k goes through its own RMS norm after the rotation.
     pub rotated_qk_norm: bool,
     /// q, k and v are clamped to ± this.
     pub clamp: Option<f32>,
     /// The rotation.
     pub rope: RopeTable,
-    /// Whether a gate goes through each head's result: `attn_q` has its rows after those of the head.
+    /// Whether a gate multiplies each head's result. Its rows in `attn_q` follow the rows of the head.
     pub gated: bool,
-    /// The same with one value for each head, by a tensor of its own.
+    /// Whether each head's result has a gate of one value, from a separate tensor.
     pub head_gates: bool,
     /// See `AttentionSpec`.
     pub scale: f32,
@@ -97,7 +97,7 @@ pub fn named(name: &'static str) -> Role {
 const SLIDING_THETA: f32 = 10_000.0;
 
 impl AttentionBlock {
-    /// With the file's window, and with rotary frequencies that have a base of their own and are not scaled.
+    /// With the file's window, and with unscaled rotary frequencies of their own base.
     pub fn sliding(self, config: &ModelConfig) -> Self {
         let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
         let rope = RopeTable { theta, scaling: self.rope.scaling.unscaled(), ..self.rope };
@@ -147,7 +147,7 @@ impl AttentionBlock {
     }
 }
 
-/// What sets the experts of one layer apart.
+/// The experts of one layer.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpertBlock {
     /// How they are chosen.
@@ -156,7 +156,7 @@ pub struct ExpertBlock {
     pub activation: ExpertActivation,
     /// Whether router and experts add biases.
     pub biases: bool,
-    /// Whether the choice alone has a bias.
+    /// Whether there is a bias that only affects the choice.
     pub choice_bias: bool,
     /// Whether each expert's result has a factor.
     pub down_scales: bool,
@@ -165,7 +165,7 @@ pub struct ExpertBlock {
 }
 
 impl ExpertBlock {
-    /// SwiGLU experts with what the file says of their choice, or else softmax with weights that add up to 1.
+    /// SwiGLU experts with the file's gating, or else softmax with weights that add up to 1.
     pub fn new(config: &ModelConfig) -> Self {
         let ExpertConfig { experts, gating, normalise, scale, groups, .. } = config.experts;
         let routing = Routing {

@@ -1,4 +1,4 @@
-//! Writes programs: the pieces that families share, each a few operations.
+//! Writes programs from pieces that families share, each of a few operations.
 
 use super::super::program::{
     Activation, AttentionSpec, DeltaSpec, Factor, Keys, LOGITS, Norm, NormKind, Op, Program, Sight, TensorPart, Weight,
@@ -8,7 +8,7 @@ use super::super::{ActivationKind, GateKind, Loops, ModelConfig};
 pub use super::blocks::{AttentionBlock, Bias, ExpertBlock, KeysAndValues, Norms, named};
 use crate::model::{Role, WeightKey};
 
-/// A program under construction. `self.ops` are those of the part at hand.
+/// A program under construction. `self.ops` has the operations of the current part.
 pub struct Builder<'a> {
     pub config: &'a ModelConfig,
     pub(super) program: Program,
@@ -16,13 +16,13 @@ pub struct Builder<'a> {
     pub(super) layer: usize,
     /// How often the layers run.
     pub loops: Loops,
-    /// The norms of whole rows.
+    /// The kind of norms of whole rows.
     pub norms: Norms,
-    /// Biases of the feed-forward.
+    /// Whether the feed-forward has biases.
     pub ffn_bias: Bias,
-    /// KV caches so far.
+    /// The number of KV caches so far.
     pub caches: usize,
-    /// Recurrent states so far.
+    /// The number of recurrent states so far.
     pub(super) states: usize,
     /// The norm before the head.
     pub output_norm: Role,
@@ -33,7 +33,7 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Starts with the embedding of the token times `scale`.
+    /// Begins with the embedding of the token, times `scale`.
     pub fn new(config: &'a ModelConfig, scale: f32) -> Self {
         let mut program = Program::default();
         let x = program.activation("x", config.hidden);
@@ -55,14 +55,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// More of the embedding, written by `write`; gives what that gives.
+    /// Appends operations to the embedding, which `write` writes, and returns its result.
     pub fn embed_more<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         let found = write(self);
         self.program.embed.append(&mut self.ops);
         found
     }
 
-    /// One layer after the other, written by `write`; all of them as often as [`Builder::loops`] says.
+    /// Writes all layers by `write`; the whole stack runs [`Builder::loops`] times.
     pub fn layers(mut self, mut write: impl FnMut(&mut Self, usize)) -> Self {
         let layers = self.config.layers;
         for at in 0..self.loops.count * layers {
@@ -78,8 +78,8 @@ impl<'a> Builder<'a> {
         self
     }
 
-    /// Ends with norm and head: logits `W · norm(x)`, capped where there is a cap. Where the file says how rows are
-    /// pooled, as an embedder.
+    /// Ends with norm and head: logits `W · norm(x)`, with a soft cap if there is one. With a pooling type the program
+    /// ends as an embedder.
     pub fn head(mut self, soft_cap: Option<f32>) -> Program {
         if self.config.embedder.pooling.is_some() {
             let norm = self.plain_rms(of_model(self.output_norm), self.config.hidden);
@@ -100,8 +100,8 @@ impl<'a> Builder<'a> {
         self.program
     }
 
-    /// Where the file has it, the block that predicts the token after the next: a layer by `write`, between the
-    /// embedding joined with the hidden state before and a head (DeepSeek-AI 2024, <https://arxiv.org/abs/2412.19437>,
+    /// Multi-token prediction, where the file has the block: a layer by `write`, whose input joins the embedding of the
+    /// next token with the hidden state before it, and a head (DeepSeek-AI 2024, <https://arxiv.org/abs/2412.19437>,
     /// section 2.2).
     pub fn predicting_next(mut self, write: impl FnOnce(&mut Self)) -> Self {
         self.layer = self.config.layers;
@@ -130,12 +130,12 @@ impl<'a> Builder<'a> {
         self
     }
 
-    /// What the head multiplies with.
+    /// The matrix of the head.
     fn head_role(&self) -> Role {
         if self.config.tied { Role::TokenEmbedding } else { Role::Output }
     }
 
-    /// The layer's weight of this name, or else the model's of this role.
+    /// The layer's own weight of this name, or else the model's weight of this role.
     fn own_or(&self, name: &'static str, shared: Role) -> WeightKey {
         if self.has(named(name)) { of_layer(self.layer, named(name)) } else { of_model(shared) }
     }
@@ -145,7 +145,7 @@ impl<'a> Builder<'a> {
         self.whole_norm(x, of_layer(self.layer, role), "normed")
     }
 
-    /// The same, where the layer needs the result of its norm before for longer.
+    /// As [`Builder::norm`], where the layer still needs the result of its previous norm.
     pub fn norm_apart(&mut self, x: Activation, role: Role) -> Activation {
         self.whole_norm(x, of_layer(self.layer, role), "normed apart")
     }
@@ -176,13 +176,13 @@ impl<'a> Builder<'a> {
         Norm { kind: NormKind::Layer, eps, ..self.plain_rms(weight, width) }
     }
 
-    /// As [`Builder::norm`], in place and for each head by itself.
+    /// As [`Builder::norm`], in place and for each head separately.
     pub(super) fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
         let norm = self.plain_rms(of_layer(self.layer, role), head_dim);
         self.ops.push(Op::Norm { x, norm, y: x });
     }
 
-    /// The same with weights of each head's own.
+    /// As `head_norm`, with separate weights for each head.
     fn own_head_norm(&mut self, kind: NormKind, x: Activation, role: Role, head_dim: usize) {
         let key = of_layer(self.layer, role);
         let plain = match kind {
@@ -235,7 +235,7 @@ impl<'a> Builder<'a> {
         self.linear(attended, Role::AttnOut, out_bias, ("update", self.config.hidden))
     }
 
-    /// What happens to q, k and v between their products and attention: clamping, norms of q and k, rotation.
+    /// The operations on q, k and v between their products and attention: clamping, norms of q and k, rotation.
     fn before_attention(&mut self, q: Activation, kv: Option<[Activation; 2]>, block: &AttentionBlock) {
         let head_dim = block.head_dim;
         let k = kv.map(|[k, _]| k);
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A file may have q, k and v in one tensor, and their biases too.
+    /// Products for q, k and v, whose weights and biases may be fused into one tensor.
     fn parts_of_qkv(&mut self, q: usize, kv: usize) {
         let fused = [
             (Role::AttnQkv, [Role::AttnQ, Role::AttnK, Role::AttnV]),
@@ -309,7 +309,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The gated delta rule of q, k and v side by side, beta and alpha.
+    /// The gated delta rule over q, k and v side by side, with beta and alpha.
     pub fn delta_net(&mut self, [qkv, beta, alpha]: [Activation; 3], delta: DeltaSpec) -> Activation {
         let (y, state) = (self.program.activation("delta rule", delta.value_width()), self.new_state());
         self.ops.push(Op::DeltaNet { qkv, beta, alpha, delta, state, y });
@@ -324,8 +324,8 @@ impl<'a> Builder<'a> {
         y
     }
 
-    /// A layer of two parts, each of which reads the residual stream through a norm and adds to it: attention, and what
-    /// `feed_forward` makes of its activation.
+    /// A pre-norm layer: attention, then the feed-forward that `feed_forward` writes, each added to the residual
+    /// stream.
     pub fn normed_layer(
         &mut self,
         block: AttentionBlock,
@@ -344,7 +344,7 @@ impl<'a> Builder<'a> {
         self.feed_forward_of(x, [Role::FfnGate, Role::FfnUp], kind)
     }
 
-    /// The same with these weights of the two halves.
+    /// The gated feed-forward with these weights for the two halves.
     pub fn feed_forward_of(&mut self, x: Activation, [gate, up]: [Role; 2], kind: GateKind) -> Activation {
         let (hidden, ffn) = (self.config.hidden, self.config.ffn.of(self.layer));
         let bias = |role| self.bias(self.ffn_bias, role);
@@ -356,7 +356,7 @@ impl<'a> Builder<'a> {
         self.linear(activated, Role::FfnDown, down_bias, ("update", hidden))
     }
 
-    /// The same with the rows of both in one tensor, those of `gate` first.
+    /// The gated feed-forward with both halves in one tensor, `gate` first.
     pub fn feed_forward_fused(&mut self, x: Activation, gate: Role, kind: GateKind) -> Activation {
         let ffn = self.config.ffn.of(self.layer);
         self.fused(Role::FfnUp, 1, &[(gate, ffn), (Role::FfnUpHalf, ffn)]);
@@ -406,7 +406,7 @@ impl<'a> Builder<'a> {
         y
     }
 
-    /// An operation of the part at hand.
+    /// Appends an operation to the current part.
     pub fn push(&mut self, op: Op) {
         self.ops.push(op);
     }

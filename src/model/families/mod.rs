@@ -49,7 +49,7 @@ struct Family {
     whole_images: fn(&ModelConfig) -> WholeImages,
 }
 
-/// An architecture that writes text, whose positions have one axis, and whose rows see those before them alone.
+/// An architecture that writes text, with positions of one axis and causal attention.
 const fn family(name: &'static str, program: fn(&ModelConfig) -> Program) -> Family {
     let architecture = Architecture { name, embeds: Embeds::Never, axes: None, projector: None };
     Family { architecture, program, whole_images: |_| WholeImages::Never }
@@ -176,7 +176,7 @@ pub fn architectures() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.architecture.name)
 }
 
-/// Files that are no models, by the values of two keys, and what they are.
+/// Files that are not models, by the values of two keys, with their names.
 const OTHER_KINDS: [(&str, &str, &str); 4] = [
     (
         "general.type",
@@ -188,7 +188,7 @@ const OTHER_KINDS: [(&str, &str, &str); 4] = [
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
 ];
 
-/// Whether a file is a model, or an encoder where one is wanted.
+/// Checks that a file is a model, or an encoder where one is expected.
 ///
 /// # Errors
 /// `invalid_argument` for a file of another kind: says what it is.
@@ -218,13 +218,13 @@ pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
     })
 }
 
-/// The known name that is fewest edits away; of equals, the one that begins most alike.
+/// The known name with the fewest edits; among equals, the one with the longest common prefix.
 fn nearest(name: &str) -> &'static str {
     let same = |known: &str| known.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
     architectures().min_by_key(|known| (edits(name, known), usize::MAX - same(known))).unwrap_or("")
 }
 
-/// How many characters have to be put in, taken out or replaced (Levenshtein).
+/// The Levenshtein distance.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, of_a) in a.chars().enumerate() {
@@ -253,7 +253,7 @@ pub fn program(config: &ModelConfig) -> Program {
     if let Some(encoder) = &config.encoder {
         return encoders::program(config, encoder);
     }
-    // `super::config()` lets no other name through.
+    // `super::config()` refuses other names.
     let program = of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default();
     scales::with_scales(with_deep_rows(program, config), config)
 }
@@ -261,8 +261,8 @@ pub fn program(config: &ModelConfig) -> Program {
 /// Names of the rows for deeper layers.
 const DEEP: [&str; MAX_DEEP_ROWS] = ["deep 0", "deep 1", "deep 2", "deep 3", "deep 4", "deep 5", "deep 6", "deep 7"];
 
-/// Rows of images add more of themselves after the first layers (DeepStack, Meng et al. 2024,
-/// <https://arxiv.org/abs/2406.04334>). Those of tokens are zeros.
+/// Adds further rows of images after the first layers (DeepStack, Meng et al. 2024,
+/// <https://arxiv.org/abs/2406.04334>). For tokens these rows are zero.
 fn with_deep_rows(mut program: Program, config: &ModelConfig) -> Program {
     let to = program.residual();
     for (name, layer) in DEEP.into_iter().zip(0..config.deep_rows) {

@@ -1,5 +1,5 @@
-//! The vision transformer (Dosovitskiy et al. 2020, <https://arxiv.org/abs/2010.11929>), in the forms that encoders of
-//! images and sounds have it.
+//! The vision transformer (Dosovitskiy et al. 2020, <https://arxiv.org/abs/2010.11929>), with the options that encoders
+//! of images and sounds need.
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{
@@ -8,7 +8,7 @@ use super::super::super::program::{
 };
 use super::super::super::{ActivationKind, Role, WeightKey};
 
-/// What sets the layers of a family apart.
+/// The options of a family's layers.
 #[derive(Clone, Copy)]
 pub struct Form {
     /// The norms of whole rows.
@@ -49,7 +49,7 @@ pub struct Vit<'a> {
     pub x: Activation,
 }
 
-/// The names of a product's tensors: weights, a bias, and between what its inputs and its results are kept.
+/// The names of a product's tensors: weights, a bias, and the bounds of its inputs and results.
 pub struct Names {
     pub weight: &'static str,
     pub bias: &'static str,
@@ -84,7 +84,7 @@ impl<'a> Vit<'a> {
         let bias = vit.optional("v.patch_embd.bias");
         vit.push(Op::Linear { x: patches, weight: own("v.patch_embd.weight"), bias, y: x });
         if config.has_tensor("v.patch_embd.weight.1") {
-            // Not beside the first product: the two are summed.
+            // The input is copied, so that the two products are not stacked but summed.
             let again = vit.activation("patches of a second frame", patch);
             vit.push(Op::Copy { x: patches, y: again });
             let second = vit.activation("second frame", config.hidden);
@@ -109,7 +109,7 @@ impl<'a> Vit<'a> {
         (vit, patches)
     }
 
-    /// Adds to the residual stream what the taps say of the table of positions.
+    /// Adds the position embeddings to the residual stream, by taps into their table.
     pub fn places(&mut self, taps: usize) {
         let (rows, is_sounds) = (self.encoder.places, self.encoder.bins > 0);
         let table = own(if is_sounds { "a.position_embd.weight" } else { "v.position_embd.weight" });
@@ -124,7 +124,7 @@ impl<'a> Vit<'a> {
         }
     }
 
-    /// The layers; `after` may write more behind one.
+    /// Writes the layers; `after` may append operations to each.
     pub fn layers(&mut self, after: &mut dyn FnMut(&mut Self, usize)) {
         self.stream_norm(["v.pre_ln.weight", "v.pre_ln.bias"]);
         self.blocks(after);
@@ -169,7 +169,7 @@ impl<'a> Vit<'a> {
         }
     }
 
-    /// Factors of its values and a norm of it, in this order, as far as the file has them.
+    /// Adds `update` to the residual stream, after the layer scales and norms of these names that the file has.
     fn add_update(&mut self, update: Activation, layer: usize, names: [&'static str; 2]) {
         for name in names {
             let key = self.of_layer(layer, name);
@@ -204,7 +204,7 @@ impl<'a> Vit<'a> {
             let y = self.linear(x, layer, names, (if is_apart { apart } else { label }, width));
             (y, label, width)
         });
-        // Attention reads them side by side, as products in a row and copies in a row are.
+        // Attention reads q, k and v side by side, as consecutive products and copies are.
         let [q, k, v] = products.map(|(x, label, width)| {
             let y = self.activation(label, width);
             if is_apart {
@@ -300,7 +300,7 @@ impl<'a> Vit<'a> {
         }
     }
 
-    /// A product of a layer, or of none, whose inputs and results stay between what the file says.
+    /// A product of a layer, or of the encoder itself, with the file's bounds of inputs and results.
     pub fn product(&mut self, x: Activation, (layer, names): (Option<usize>, &Names), y: Activation) {
         let x = self.bounded(x, (layer, names));
         let bias = Some(Weight { key: self.key(layer, names.bias), optional: true });
@@ -313,7 +313,7 @@ impl<'a> Vit<'a> {
         [names.input, names.output].into_iter().flatten().any(|name| self.has(self.key(layer, name)))
     }
 
-    /// A copy of what a product reads, between its bounds, or x itself where the product has none.
+    /// A copy of a product's input that is clamped to its bounds; x itself without bounds.
     pub fn bounded(&mut self, x: Activation, (layer, names): (Option<usize>, &Names)) -> Activation {
         if !self.is_bounded(layer, names) {
             return x;
@@ -324,7 +324,7 @@ impl<'a> Vit<'a> {
         y
     }
 
-    /// Keeps x between two bounds, where the file has them.
+    /// Clamps x between two bounds, where the file has them.
     pub fn bound(&mut self, x: Activation, (layer, names): (Option<usize>, [&'static str; 2])) {
         let [least, most] = names.map(|name| self.key(layer, name));
         if self.has(least) && self.has(most) {
@@ -350,7 +350,7 @@ impl<'a> Vit<'a> {
         Norm { kind, weight: Some(weight), bias: None, width, is_grouped: false, eps: self.config.norm_eps }
     }
 
-    /// A norm of the projector of this activation: with a bias where the file has it.
+    /// A norm of the projector, with a bias where the file has it.
     pub fn projector_norm(&mut self, x: Activation, [weight, bias]: [&'static str; 2], eps: f32) -> Activation {
         let bias = Some(Weight { key: own(bias), optional: true }).filter(|bias| self.has(bias.key));
         let width = self.program.width(x);
@@ -360,17 +360,17 @@ impl<'a> Vit<'a> {
         y
     }
 
-    /// A row of `parts` rows of `x` side by side; what follows is over these rows.
+    /// Concatenates groups of `parts` rows of `x`. The following operations run on these rows.
     pub fn side_by_side(&mut self, x: Activation, parts: usize) -> Activation {
         self.regroup(x, Grouping { parts, taps: 1, by_value: false })
     }
 
-    /// A row of several of `x`; what follows is over these rows.
+    /// Merges rows of `x`. The following operations run on these rows.
     pub fn regroup(&mut self, x: Activation, grouping: Grouping) -> Activation {
         self.regroup_as("regrouped", x, grouping)
     }
 
-    /// The same under a name of its own.
+    /// Merges rows of `x` into an activation of this name.
     pub fn regroup_as(&mut self, name: &'static str, x: Activation, grouping: Grouping) -> Activation {
         let y = self.activation(name, self.program.width(x) * grouping.parts);
         self.push(Op::Regroup { x, grouping, y });
@@ -461,7 +461,7 @@ impl<'a> Vit<'a> {
         self.config.has_tensor(&key.name())
     }
 
-    /// Says how many rows the stages of the embedding but the last have, at most.
+    /// Sets the upper bounds of rows of all stages of the embedding but the last.
     pub fn stage_rows(&mut self, rows: &[usize]) {
         self.program.stage_rows = rows.to_vec();
     }
@@ -479,7 +479,7 @@ impl<'a> Vit<'a> {
         self.program.activation(name, width)
     }
 
-    /// The program, whose head are the operations at hand.
+    /// Finishes the program, with the current operations as its head.
     pub fn finish(mut self) -> Program {
         self.program.head = self.ops;
         self.program.output = Output::Rows;
