@@ -1,4 +1,4 @@
-//! GBNF, the grammars of llama.cpp (`grammars/README.md` there), as Lark.
+//! GBNF, the grammars of llama.cpp (see their README there), as Lark.
 //!
 //! GBNF describes characters, Lark describes lexemes. Rules that refer to no rule above them are regular: they become
 //! terminals, and where a rule that is not regular has several regular parts in a row, these become one terminal. A

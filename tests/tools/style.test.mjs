@@ -147,13 +147,15 @@ test('comments that begin with Of, That, Those or Its', () => {
   }
 });
 
-test('paths in documents are those of files, or their ends', () => {
+test('paths in documents and comments are files, or ends of their paths', () => {
   const ends = endsOf(['src/runtime/run/recovery.rs', 'js/types.ts']);
   const lost = (file, text) => lostIn(file, text, ends);
   const text = '`runtime/run/recovery.rs`, `types.ts`, `run/`, `src/gone.rs`, `mine.json`, `f(x)`, `dist/a.js`';
   assert.deepEqual(lost('docs/design/a.md', text), ['src/gone.rs', 'mine.json']);
   assert.deepEqual(lost('docs/guides/a.md', text), ['src/gone.rs']);
   assert.deepEqual(lost('docs/design/a.md', '```\n`src/gone.rs`\n```'), []);
+  const source = '/// `run/recovery.rs`, `run/gone.rs`, `gone.rs`\nlet a = "`run/other.rs`";';
+  assert.deepEqual(lost('src/a.rs', source), ['run/gone.rs']);
 });
 
 test('lines are no wider than 120 characters, but for what cannot be broken', () => {

@@ -1,6 +1,8 @@
-// Paths that documents name between back-ticks: each must be that of a file of the repository, or the end of one.
+// Paths between back-ticks in documents and in comments of Rust and WGSL: each must be a file or a folder of the
+// repository, or the end of such a path.
 
 import { ask } from '../common.mjs';
+import { lex } from './lexer.mjs';
 import { note } from './ratchet.mjs';
 
 const DOCUMENT = /^(?:docs\/(?!records\/).*|ARCHITECTURE|CONTRIBUTING|README|SECURITY|tools\/.*|tests\/.*)\.md$/;
@@ -13,12 +15,12 @@ const PATH =
 const MADE =
   /^(?:dist|pkg|site|node_modules|target|\.cache|www\/vendor|webgguf)\/|^(?:state\.json|training-worker\.js)$/;
 
-/** Paths in documents that lead nowhere, by document. */
+/** Paths that lead nowhere, by file. */
 export function lostPaths(sources) {
   const listed = ask('git', ['ls-files', '--cached', '--others', '--exclude-standard']) ?? '';
   const ends = endsOf(listed.split('\n'));
   const found = new Map();
-  for (const { file, text } of sources.filter(({ file }) => DOCUMENT.test(file))) {
+  for (const { file, text } of sources) {
     for (const name of lostIn(file, text, ends)) note(found, file, name);
   }
   return { 'paths that are not there': found };
@@ -38,10 +40,18 @@ export function endsOf(files) {
   return ends;
 }
 
-/** The paths that a document names and that are no end of a path. */
+/** The paths that a document or the comments of a source name, and that are not the end of a path. */
 export function lostIn(file, text, ends) {
-  const prose = text.replaceAll(/```[^]*?```/g, '');
-  const names = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, name]) => name);
-  const isPath = (name) => PATH.test(name) && !MADE.test(name) && (!FOR_USERS.test(file) || OURS.test(name));
-  return [...new Set(names)].filter((name) => isPath(name) && !ends.has(name));
+  const names = [...proseOf(file, text).matchAll(/`([^`\n]+)`/g)].map(([, name]) => name);
+  const isOurs = (name) => (FOR_USERS.test(file) ? OURS.test(name) : file.endsWith('.md') || /\/./.test(name));
+  const isLost = (name) => PATH.test(name) && isOurs(name) && !MADE.test(name) && !ends.has(name);
+  return [...new Set(names)].filter(isLost);
+}
+
+/** Where names may be paths: a document without its samples, or the comments of a source. */
+function proseOf(file, text) {
+  if (DOCUMENT.test(file)) return text.replaceAll(/```[^]*?```/g, '');
+  if (!/\.(rs|wgsl)$/.test(file)) return '';
+  const { comments } = lex(text, file.endsWith('.rs') ? 'rs' : 'wgsl');
+  return comments.map(({ text }) => text).join('\n');
 }
