@@ -14,7 +14,7 @@ use parse::{Expr, Rule, parse};
 /// The same grammar in Lark.
 ///
 /// # Errors
-/// What is wrong with it, and in which line.
+/// The error of a grammar, with its line.
 pub fn lark_of_gbnf(text: &str) -> Result<String> {
     let rules = parse(text)?;
     let index: HashMap<&str, usize> = rules.iter().enumerate().map(|(i, rule)| (rule.name.as_str(), i)).collect();

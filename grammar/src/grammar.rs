@@ -12,7 +12,7 @@ use crate::vocabulary::Vocabulary;
 /// Bytes of the text of a grammar, at most.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What the tokens of a text must spell, compiled for a vocabulary.
+/// A grammar compiled for a vocabulary.
 pub struct Grammar {
     fresh: llguidance::Matcher,
     notes: Vec<String>,
@@ -23,7 +23,7 @@ impl Grammar {
     /// strings), `lark` or `gbnf`.
     ///
     /// # Errors
-    /// What is wrong with `text`, and where.
+    /// A message with the fault and its place.
     pub fn new(vocabulary: &Vocabulary, kind: &str, text: &str) -> Result<Self> {
         ensure!(text.len() <= MAX_BYTES, "the {kind} has {} bytes, {MAX_BYTES} are possible", text.len());
         let compiles = |schema: &Value| {
@@ -35,7 +35,7 @@ impl Grammar {
         Ok(Self { fresh: llguidance::Matcher::new(Ok(parser)), notes })
     }
 
-    /// What the schemas ask for and texts need not follow.
+    /// Restrictions of the schemas that texts need not follow.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

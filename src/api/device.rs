@@ -24,7 +24,7 @@ pub struct Device {
     gpu: Rc<RefCell<TensorGpu>>,
 }
 
-/// What a device is.
+/// A description of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -87,7 +87,7 @@ impl Device {
         Ok(Self { gpu: Rc::new(gpu.into()) })
     }
 
-    /// What the device is.
+    /// The description of the device.
     pub fn info(&self) -> DeviceInfo {
         let device = self.opened();
         DeviceInfo {
@@ -138,7 +138,7 @@ impl Device {
     fn blocks(&self, dtype: DType, shape: Shape, bytes: &[u8]) -> Result<Tensor> {
         let mut words = bytes.to_vec();
         words.resize(bytes.len().next_multiple_of(4), 0);
-        // What does not fit is too large for a tensor, too, which then says so.
+        // A size that does not fit is also too large for a tensor, which reports it.
         let count = u32::try_from(words.len() / 4).unwrap_or(u32::MAX);
         let raw = self.tensor_from_bytes(DType::U32, [count], &words)?;
         let options = QuantisedOptions { dtype: dtype.name(), shape: shape.into() };

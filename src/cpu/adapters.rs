@@ -1,4 +1,4 @@
-//! What adapters add to the products of a model.
+//! The terms that adapters add to the products of a model.
 
 use std::rc::Rc;
 

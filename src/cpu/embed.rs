@@ -1,4 +1,4 @@
-//! What models give for an input as a whole, on the CPU: one input after the other, without a cache.
+//! Embeddings, scores and encoders on the CPU: one input after the other, without a cache.
 
 use crate::cpu::CpuModel;
 use crate::cpu::interpreter::Activations;
@@ -43,8 +43,8 @@ impl<'a> Input<'a> {
 }
 
 impl CpuModel {
-    /// What the model gives for one input: a vector, a score for each label, or the rows of an image. `yield_now` is
-    /// awaited every millisecond or two; once `is_over` the work ends without a result.
+    /// Runs one input: returns a vector, a score for each label, or the rows of an image. `yield_now` is awaited every
+    /// millisecond or two; once `is_over` the work ends without a result.
     ///
     /// # Errors
     /// `invalid_argument` for no ids, ids outside the vocabulary, and for a model that writes text or reads something

@@ -129,7 +129,7 @@ impl CpuModel {
         )
     }
 
-    /// What it computes.
+    /// The program of the model.
     pub fn program(&self) -> &Program {
         &self.program
     }
@@ -154,7 +154,7 @@ impl CpuModel {
         self.context_length
     }
 
-    /// What keys and values are in the cache.
+    /// The type of keys and values in the cache.
     pub fn kv_type(&self) -> KvType {
         match self.format {
             CacheFormat::Rounded(kv_type) => kv_type,
@@ -177,7 +177,7 @@ impl CpuModel {
         self.states_at
     }
 
-    /// What comes next is at `position`, whatever was before.
+    /// Sets the position of the next token and forgets later ones.
     pub(super) fn go_to(&mut self, position: usize) {
         self.cached = position;
         if position == 0 {

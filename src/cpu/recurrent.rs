@@ -41,7 +41,7 @@ impl Interpreter<'_> {
         self.run.put(y, out);
     }
 
-    /// What time mixing ends with.
+    /// The output of time mixing.
     pub(super) fn wkv_output(&mut self, op: &Op) {
         let Op::WkvOutput { x, norm, own, gate, head_dim } = *op else { return };
         let mut out = self.run.take(x);

@@ -231,7 +231,7 @@ pub(super) fn shareable(program: &Program) -> Vec<Shareable> {
     found
 }
 
-/// What a thread other than the first has of a model.
+/// The part of a model that a thread other than the first holds.
 #[derive(Debug, Default)]
 pub struct Thread {
     /// By number.

@@ -1,4 +1,4 @@
-//! What the files of formats have in common: bytes of blocks in order, and bits that several formats keep alike.
+//! Helpers of the format files: bytes of blocks in order, and bit layouts that several formats share.
 
 /// Applies `unpack` to every block of `B` bytes and `W` weights.
 pub(super) fn blocks<const B: usize, const W: usize>(
@@ -20,7 +20,7 @@ pub(super) fn half_at(block: &[u8], at: usize) -> f32 {
 /// An f16 by its bits: without the branches of the general way, since every block has one.
 #[inline(always)]
 fn half(bits: u16) -> f32 {
-    /// What f32's exponents are more than those of f16, as a factor.
+    /// The difference between the exponents of f32 and f16, as a factor.
     const MORE: f32 = f32::from_bits((127 + 112) << 23);
     let size = u32::from(bits & 0x7fff) << 13;
     let infinite = bits & 0x7c00 == 0x7c00;

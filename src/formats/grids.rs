@@ -42,7 +42,7 @@ pub struct Grid {
     codes: Codes,
     /// Values of an entry: 4 or 8.
     width: usize,
-    /// What the codes stand for.
+    /// The values of the codes.
     values: &'static [i8],
     /// Words of the packed form: see `Grid::packed`.
     pub words: u32,

@@ -28,7 +28,7 @@ impl Block {
     /// Rounds activations.
     pub fn new(x: &[f32; BLOCK]) -> Self {
         let largest = x.iter().fold(0.0, |most: f32, value| most.max(value.abs()));
-        // What is not finite makes what it meets so, as in f32.
+        // Values that are not finite propagate, as in f32.
         let is_finite = x.iter().all(|value| value.is_finite());
         let scale = if is_finite { largest / LARGEST } else { f32::NAN };
         let inverse = if largest > 0.0 { LARGEST / largest } else { 0.0 };

@@ -54,7 +54,7 @@ macro_rules! formats {
             /// Every known type.
             pub const ALL: [Self; [$(stringify!($ty)),*].len()] = [$(Self::$ty,)*];
 
-            /// What is known of the type.
+            /// The description of the type.
             pub const fn format(self) -> &'static Format {
                 match self { $(Self::$ty => &$row,)* }
             }
@@ -145,7 +145,7 @@ pub struct Format {
     pub block_bytes: usize,
     /// The numbers among the bytes of a block.
     pub numbers: &'static [NumberField],
-    /// What a packed matrix holds, in order: see `kernels/layout.rs`.
+    /// The sections of a packed matrix in order: see `kernels/layout.rs`.
     pub sections: &'static [Section],
     /// The file of `shaders/weights/` that reads packed weights.
     pub weights: &'static str,
@@ -256,11 +256,11 @@ pub struct Section {
     pub weights: u32,
     /// Bytes of a unit.
     pub bytes: u32,
-    /// What they are.
+    /// The contents of the section.
     pub content: Content,
 }
 
-/// What a section holds of a block.
+/// The part of a block that a section holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Bits of the quants from this one on, as many as the unit has for each of 32 weights, in the order that
@@ -328,20 +328,20 @@ const fn heads(bytes: u32, at: usize) -> Section {
 /// Every name that [`Section::name`] can have.
 pub const SECTION_OVERRIDES: &[&str] = &["HIGH_AT", "SIGNS_AT", "SCALES_AT", "HEADS_AT", "TABLE_AT"];
 
-/// What the CPU twins of the shaders, `repack::reference` and `repack::packed`, know of a format. They take blocks
-/// apart weight by weight where the shaders move and read whole words.
+/// The description of a format for the CPU twins of the shaders, `repack::reference` and `repack::packed`. They take
+/// blocks apart weight by weight where the shaders move and read whole words.
 #[derive(Debug)]
 pub struct Twin {
     /// Quant i of a block, as the file holds it.
     pub quant: fn(&[u8], usize) -> u8,
-    /// What a quant stands for before scale and minimum.
+    /// The value of a quant before scale and minimum.
     pub levels: Levels,
     /// Scale of weights 0–15 and of 16–31, then their minima, of block `part` of a super-block (0 where there is
     /// none), given its units of the sections of scales and of heads: weight = scale · level - minimum.
     pub scales: fn(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4],
 }
 
-/// What a quant stands for.
+/// The values of quants.
 #[derive(Debug)]
 pub enum Levels {
     /// Itself.
@@ -354,7 +354,7 @@ pub enum Levels {
     Grid(fn(&PackedBlock, usize) -> f32),
 }
 
-/// What a packed matrix holds of a block of 32 weights beside its scales.
+/// The parts of a block of 32 weights in a packed matrix, without scales.
 #[derive(Debug)]
 pub struct PackedBlock<'a> {
     /// The quants.

@@ -14,7 +14,7 @@ pub(super) struct ArrayReader {
     open: Vec<OpenArray>,
 }
 
-/// What has arrived of one array. It grows with the received bytes only, whatever count the file claims.
+/// The part of one array that has arrived. It grows with the received bytes only, whatever count the file claims.
 #[derive(Debug)]
 struct OpenArray {
     array: Array,

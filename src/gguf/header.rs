@@ -62,7 +62,7 @@ pub struct HeaderReader {
     digest: u64,
 }
 
-/// What is read next.
+/// The next item of the header.
 #[derive(Debug)]
 enum Stage {
     Preamble,
@@ -310,7 +310,7 @@ impl HeaderReader {
         self.choose_stage();
     }
 
-    /// What comes after a whole preamble, pair or table entry.
+    /// The next stage after a complete preamble, pair or table entry.
     fn choose_stage(&mut self) {
         self.stage = if (self.metadata.len() as u64) < self.pairs {
             Stage::Key

@@ -20,7 +20,7 @@ pub fn packed_row(kv_type: KvType, values: &[f32]) -> Vec<u32> {
     words
 }
 
-/// What a row with these values holds: rounded.
+/// A row with these values, rounded as the cache rounds them.
 pub fn rounded_row(kv_type: KvType, values: &[f32]) -> Vec<f32> {
     let block = |ty, values: &[f32]| {
         let RoundedBlock { scale, quants } = round_block(ty, values);

@@ -8,7 +8,7 @@ use crate::sampler::{self, SamplingOptions};
 /// Logits to draw from.
 const LENGTH: u32 = 100;
 
-/// What many draws must give.
+/// The expected distribution of many draws.
 #[derive(Debug, Clone)]
 pub struct Draws {
     /// One draw, to be replayed. Its output counts every id, and must in the end be what the CPU sampler draws.

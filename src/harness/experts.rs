@@ -209,7 +209,7 @@ fn route_cases(random: &mut Random, router: &Router) -> [Case; 2] {
     expected.map(|expected| Case { expected, ..case.clone() })
 }
 
-/// What a case reads besides the weights, and the tokens' experts.
+/// The inputs of a case besides the weights, with the experts of each token.
 struct Inputs {
     tensor: Tensor,
     /// The experts of each token, with their weights.
@@ -251,7 +251,7 @@ impl Inputs {
         self.chosen.iter().flat_map(row).collect()
     }
 
-    /// What `y` holds after the product, rows of it `stride` apart.
+    /// The expected `y` after the product, with rows `stride` apart.
     fn expected(&self, kind: &Kind, per_choice: bool, stride: usize) -> Vec<f32> {
         let mut y = self.before.clone();
         let (rows, cols, used) = (kind.rows as usize, self.tensor.cols as usize, kind.counts.used as usize);

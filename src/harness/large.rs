@@ -20,7 +20,7 @@ pub struct Large {
     pub variant: String,
     /// The type, rows and columns of the matrix: `q4_0 116509x4096`.
     pub name: String,
-    /// What to run.
+    /// The dispatch to run.
     pub dispatch: Dispatch,
     /// The buffers and their sizes in bytes, which are multiples of 4.
     pub buffers: [(BufferId, u64); 5],
@@ -72,7 +72,7 @@ const COLS: u32 = 4096;
 pub fn large(caps: &Caps, min_bytes: u32) -> Vec<Large> {
     let types = GgmlType::ALL.into_iter().filter(|ty| ty.is_quantised());
     let products = types.flat_map(|ty| {
-        // What a row adds: a grid comes once, and TQ1_0 grows.
+        // Bytes of a row: a grid comes once, and TQ1_0 grows.
         let [one, two] = [1, 2].map(|rows| PackedLayout::new(ty, rows, COLS).bytes());
         let row_bytes = two - one;
         let rows = u64::from(min_bytes).div_ceil(row_bytes) as u32;

@@ -44,13 +44,13 @@ pub struct Case {
     pub variant: String,
     /// Sizes and flags.
     pub name: String,
-    /// What to run, in order, in one pass of `pass.header.rows` rows.
+    /// The dispatches to run in order, in one pass of `pass.header.rows` rows.
     pub dispatches: Vec<Dispatch>,
     /// Every buffer with its first contents, the pass among them; sizes are multiples of 16.
     pub buffers: Vec<(BufferId, Vec<u8>)>,
     /// The buffer to compare.
     pub output: BufferId,
-    /// What its first elements must be.
+    /// The expected first elements of the output.
     pub expected: Expected,
     /// The pass before the run.
     pub pass: Pass,
@@ -125,7 +125,7 @@ impl Case {
         }
     }
 
-    /// What is wrong with an outcome, for a line of a log.
+    /// The fault of an outcome, as a line of a log.
     pub fn failure(&self, outcome: &Outcome) -> Option<String> {
         let (index, found, expected) = outcome.first.as_ref()?;
         Some(format!("{} ({}): element {index} is {found}, expected {expected}", self.variant, self.name))
@@ -175,7 +175,7 @@ pub fn all_cases_without_weights(caps: &Caps) -> Vec<Case> {
     some_cases(&Suite { caps, seed: 3, step: 1, weightless: true })
 }
 
-/// What the cases of a kernel are made for.
+/// The device and the options that the cases of a kernel are made for.
 pub(crate) struct Suite<'a> {
     /// The device.
     pub(crate) caps: &'a Caps,

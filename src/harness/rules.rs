@@ -1,4 +1,4 @@
-//! What the rule tables choose on a device for matrices of typical models, for people to read.
+//! The choices of the rule tables on a device for matrices of typical models, for people to read.
 
 use crate::forward::CHUNK;
 use crate::gguf::GgmlType;
@@ -7,7 +7,7 @@ use crate::kernels::swiglu::Gate;
 use crate::kernels::{mat_mul, mat_mul_dense, mat_mul_grouped, mat_vec};
 use crate::tensor::fused;
 
-/// What one table chooses for one problem.
+/// The choice of one table for one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The kernel's name.

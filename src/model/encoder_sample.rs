@@ -1,4 +1,4 @@
-//! What an encoder reads where its kernels are checked: few rows, whatever the sizes of images and sounds.
+//! Sample inputs for the self-check of an encoder's kernels: few rows, independent of the sizes of images and sounds.
 
 use super::encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 use super::program::{Op, Program};

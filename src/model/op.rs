@@ -54,7 +54,7 @@ impl Grouping {
     }
 }
 
-/// What [`Op::Combine`] computes.
+/// The operator of [`Op::Combine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combining {
     /// `x · with`.

@@ -4,7 +4,7 @@
 use super::program::{Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight, WkvForm};
 use super::roles::WeightKey;
 
-/// What an operation does with a weight.
+/// How an operation uses a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightUse {
     /// A table of which each token reads one row.

@@ -106,7 +106,7 @@ pub enum Role {
     SsmAlpha,
     /// Rows of [`Role::SsmBeta`] and [`Role::SsmAlpha`] for each head of k.
     SsmBetaAlpha,
-    /// What gates the heads after attention: in Qwen 3.5 rows of [`Role::AttnQ`]'s tensor.
+    /// The gate of heads after attention: in Qwen 3.5 rows of [`Role::AttnQ`]'s tensor.
     AttnQGate,
     /// Bias of the queries.
     AttnQBias,
@@ -206,7 +206,7 @@ pub enum Role {
     PerLayerModelProj,
     /// The RMS norm of that, for each layer by itself.
     PerLayerProjNorm,
-    /// What of the residual stream goes through the activation before it meets the layer's values.
+    /// Projection of the residual stream to the gate of the layer's values.
     PerLayerGate,
     /// From there back to the residual stream.
     PerLayerProj,
@@ -268,7 +268,7 @@ pub enum Role {
 pub struct WeightKey {
     /// The layer, or `None` for the model's own.
     pub layer: Option<usize>,
-    /// What it is for.
+    /// The role of the tensor.
     pub role: Role,
 }
 

@@ -15,7 +15,7 @@ pub struct AttentionOptions {
     pub causal: bool,
     /// Sliding window: causal, and a query attends to at most this many keys, the last ones up to its own.
     pub window: Option<u32>,
-    /// What products are multiplied by; 1 / √dim if not given.
+    /// Factor of scores; 1 / √dim if not given.
     pub scale: Option<f32>,
     /// Scores become softCap · tanh(score / softCap), before the mask is added.
     pub soft_cap: Option<f32>,

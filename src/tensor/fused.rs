@@ -176,7 +176,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// What the table says.
+    /// The choice of the table.
     pub fn choose(&self) -> Path {
         choose(self.gate, matches!(self.w.dtype, DType::Quantised(_)), self.rows)
     }

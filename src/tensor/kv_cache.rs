@@ -69,7 +69,7 @@ pub struct AttentionDecodeOptions {
     pub length: u32,
     /// Sliding window: the query attends to at most this many keys, the last ones.
     pub window: Option<u32>,
-    /// What products are multiplied by; 1 / √dim if not given.
+    /// Factor of scores; 1 / √dim if not given.
     pub scale: Option<f32>,
     /// Scores become softCap · tanh(score / softCap).
     pub soft_cap: Option<f32>,

@@ -162,7 +162,7 @@ impl Tape {
         Self { caps, next: PASS.0 + 1, made: Vec::new(), dispatches: Vec::new() }
     }
 
-    /// What the choice of variants depends on.
+    /// The capabilities that the choice of variants depends on.
     pub fn caps(&self) -> &Caps {
         &self.caps
     }
@@ -211,7 +211,7 @@ impl Tape {
         self.dispatches.push(dispatch);
     }
 
-    /// What was recorded since the last call.
+    /// Takes the dispatches and buffers recorded since the last call.
     pub fn take(&mut self) -> (Vec<Made>, Vec<Dispatch>) {
         (std::mem::take(&mut self.made), std::mem::take(&mut self.dispatches))
     }

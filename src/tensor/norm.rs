@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// Options of [`softmax`].
 #[derive(Debug, Clone, Default)]
 pub struct SoftmaxOptions {
-    /// What x is multiplied with; 1 if it is not given.
+    /// The weights; 1 if not given.
     pub scale: Option<f32>,
     /// x is `[.., queries, keys]`: the last query attends to all keys, each query before it to one less.
     pub causal: bool,

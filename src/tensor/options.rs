@@ -42,7 +42,7 @@ pub enum Value {
 #[derive(Debug, Default)]
 pub struct Fields {
     given: Vec<(String, Value)>,
-    /// What is wrong with the first that is wrong.
+    /// The error of the first invalid field.
     error: Option<String>,
 }
 
@@ -128,7 +128,7 @@ fn camel_case(name: &str) -> String {
     all
 }
 
-/// What is read of an object.
+/// A type that is read from the fields of an object.
 pub(super) trait FromFields: Sized {
     /// Names of its fields in Rust.
     const NAMES: &'static [&'static str];
@@ -137,12 +137,12 @@ pub(super) trait FromFields: Sized {
     fn from_fields(fields: &mut Fields) -> Option<Self>;
 }
 
-/// What is read of a value.
+/// A type that is read from a value.
 trait FromValue: Sized {
     fn from_value(value: Value) -> Result<Self, String>;
 }
 
-/// What a value is, for messages.
+/// The kind of a value, for messages.
 fn described(value: &Value) -> String {
     match value {
         Value::Nothing => "nothing".into(),

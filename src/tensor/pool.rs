@@ -1,4 +1,4 @@
-//! What freed tensors leave: buffers for the next ones of the same size.
+//! The pool of buffers of freed tensors, for new tensors of the same size.
 
 use std::collections::{HashMap, VecDeque};
 

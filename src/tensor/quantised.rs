@@ -87,7 +87,7 @@ pub(super) struct Vectors {
     pub norm: Option<(Slice, f32)>,
     /// `[n]` f32
     pub bias: Option<Slice>,
-    /// What is done with the sums.
+    /// The epilogue of the sums.
     pub epilogue: Epilogue,
 }
 

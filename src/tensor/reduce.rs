@@ -16,7 +16,7 @@ use crate::kernels::reduce::{self as kernel, Operation, View};
 use crate::kernels::top_k::{self, Chosen, MAX_K};
 use crate::{Error, Result};
 
-/// What [`reduce`] does.
+/// The kinds of reductions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReduceOp {
@@ -35,7 +35,7 @@ pub enum ReduceOp {
 /// Options of [`reduce`].
 #[derive(Debug, Clone)]
 pub struct ReduceOptions {
-    /// What to do.
+    /// The kind of reduction.
     pub op: ReduceOp,
     /// Along which axis; the whole tensor if it is not given.
     pub axis: Option<i32>,

@@ -75,7 +75,7 @@ pub struct YarnOptions {
     pub beta_fast: Option<f64>,
     /// Rotations up to which a pair is interpolated; 1 if not given.
     pub beta_slow: Option<f64>,
-    /// What cosines and sines are multiplied by; 0.1 ln factor + 1 if not given.
+    /// Factor of cosines and sines; 0.1 ln factor + 1 if not given.
     pub attention_factor: Option<f64>,
 }
 
@@ -90,9 +90,9 @@ pub struct RopeTableOptions {
     pub position: u32,
     /// The frequency of pair i is base^(-2i/dims) radians per position; 10,000 if not given.
     pub base: Option<f64>,
-    /// What positions are multiplied by: 1 / factor of linear scaling.
+    /// Factor of positions: 1 / factor of linear scaling.
     pub scale: Option<f64>,
-    /// What each pair's frequency is divided by: dims/2 numbers.
+    /// Divisors of the pairs' frequencies: dims/2 numbers.
     pub factors: Option<Vec<f32>>,
     /// YaRN.
     pub yarn: Option<YarnOptions>,

@@ -31,7 +31,7 @@ pub struct Text<'a> {
 /// How a shader is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What [`number_of`] has given for its text.
+    /// The number that [`number_of`] returned for the text.
     pub shader: u32,
     /// Values of its `override` constants.
     pub constants: &'a [f64],
@@ -48,7 +48,7 @@ fn wrong() -> Error {
 ///
 /// # Errors
 /// `invalid_argument` for numbers that make no dispatch, `limit_exceeded` for outputs that the device does not bind.
-/// What a compiler has against the text comes out of the device later.
+/// Errors of the compiler are reported by the device later.
 pub fn run(tape: &mut Tape, run: &Run, inputs: &[Tensor], mut outputs: &[u32]) -> Result<Vec<Tensor>> {
     const TYPES: [DType; 5] = [DType::F32, DType::F16, DType::BF16, DType::U32, DType::I32];
     let &[x, y, z, ref params @ ..] = run.words else { return Err(wrong()) };

@@ -116,7 +116,7 @@ mod tests {
         let mut out = Vec::new();
         push_unescaped(r"a\n\t\r\\\'\x00\xfF é\xe6", &mut out);
         assert_eq!(out, b"a\n\t\r\\'\0\xff \xc3\xa9\xe6");
-        // What breaks off.
+        // An incomplete sequence at the end.
         for (text, bytes) in [(r"a\", &b"a\\"[..]), (r"\x", b"\0"), (r"\x4", b"@")] {
             out.clear();
             push_unescaped(text, &mut out);

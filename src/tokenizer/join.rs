@@ -3,7 +3,7 @@
 use super::Tokenizer;
 use super::vocab::{Kind, Spelling};
 
-/// What the text so far does to the next token.
+/// How the text so far affects the next token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
     /// Text begins here, where encoding would have put a space.

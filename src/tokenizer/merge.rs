@@ -27,7 +27,7 @@ impl Symbol {
     }
 }
 
-/// What two neighbours merge to.
+/// The result of merging two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Merge {
     /// Lower goes first.

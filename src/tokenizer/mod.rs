@@ -164,7 +164,7 @@ impl Tokenizer {
             let found = self.special.longest(&self.vocab, rest.as_bytes());
             let name = found.and_then(|id| self.vocab.token(id)).map_or("", |name| &rest[..name.len()]);
             let is_control = found.is_some_and(|id| self.is_special(id) || special::is_sign(name)) && !keeps(name);
-            // What begins within a token that is text now may be one itself.
+            // A token may begin inside of a protected one.
             let taken = if is_control || name.is_empty() { first.len_utf8() } else { name.len() };
             out.push_str(&rest[..taken]);
             if is_control {
@@ -311,7 +311,7 @@ impl Tokenizer {
         text.map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
     }
 
-    /// What was odd about the file but could be worked around, for a log.
+    /// Oddities of the file that were worked around, for a log.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

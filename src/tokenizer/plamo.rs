@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// Scores are rounded to multiples of 1 / `PARTS`.
 const PARTS: f64 = 1e4;
-/// What a character costs that becomes byte tokens.
+/// The cost of a character that becomes byte tokens.
 const UNKNOWN_COST: i64 = 10_000_000;
 /// Tokens that cost this much or more are never taken.
 const NEVER: i64 = 20_000_000;

@@ -44,7 +44,7 @@ pub(super) struct Words {
     pub contractions: Contractions,
     pub letters: Letters,
     pub numbers: Numbers,
-    /// What ends a run of punctuation, apart from white space and numbers.
+    /// Characters that end a run of punctuation, apart from white space and numbers.
     pub not_punctuation: Classes,
     /// Characters that follow a run of punctuation and belong to it: all of them, or one.
     pub tail: &'static [u8],
@@ -231,7 +231,7 @@ impl Letters {
     }
 }
 
-/// What may not stand before a word: `[\r\n\p{L}\p{N}]`.
+/// Characters that may not stand before a word: `[\r\n\p{L}\p{N}]`.
 const NO_PREFIX: Classes = Classes::LINE_BREAK.or(Classes::LETTER).or(Classes::NUMBER);
 const EITHER_CASE: Classes = Classes::CASELESS.or(Classes::MARK);
 const UPPER: Classes = Classes::UPPER.or(EITHER_CASE);
@@ -332,7 +332,7 @@ fn white_space(text: &str, at: usize, spaces: Spaces) -> usize {
         return at + last + 1;
     }
     if spaces == Spaces::Powers && !space.is_empty() {
-        // What may go: all of it at the end of the text, else all but the last.
+        // White space to take: all of it at the end of the text, else all but the last character.
         let free = space.chars().count() - usize::from(end < text.len());
         let power = if free == 0 { 1 } else { (1 << free.ilog2()).min(512) };
         return run_up_to(text, at, char::is_whitespace, power);

@@ -97,7 +97,7 @@ impl TextStream {
     }
 }
 
-/// What [`StopMatcher::push`] found.
+/// The result of [`StopMatcher::push`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopStatus {
     /// Text that can no longer be part of a stop string.

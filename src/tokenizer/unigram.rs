@@ -16,7 +16,7 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 /// Longer tokens are not looked for: SentencePiece makes none of more than 16 characters unless it is told to.
 const LONGEST_PIECE: usize = 256;
 
-/// What happens to a text before it is cut.
+/// The normalisation of a text before it is segmented.
 #[derive(Debug)]
 pub(super) struct Normalizer {
     pub charsmap: Option<Charsmap>,

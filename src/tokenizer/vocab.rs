@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gguf::Strings;
 use crate::yielding::ITEMS;
 
-/// What a token is for, with the numbers that GGUF gives these kinds.
+/// The kinds of tokens, with GGUF's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Text. Undefined kinds are taken as text, too.

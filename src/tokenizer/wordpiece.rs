@@ -12,7 +12,7 @@ use super::words::{WordCache, for_each_word};
 /// Words of more characters are the unknown token, as in BERT's own tokenizer.
 const LONGEST_WORD: usize = 100;
 
-/// What happens to a text before it is cut into words.
+/// The normalisation of a text before it is split into words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Normalizer {
     pub lowercase: bool,

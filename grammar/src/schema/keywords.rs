@@ -9,7 +9,7 @@ use super::walk::each_schema_mut;
 
 /// Formats that `llguidance` follows; JSON Schema has all others as annotations.
 const FORMATS: [&str; 9] = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-/// What says nothing about an answer, though it is a keyword; beside a `$ref` they would be taken for restrictions.
+/// Keywords that do not restrict an answer; beside a `$ref` they would be taken for restrictions.
 pub const SILENT: [&str; 13] = [
     "$comment",
     "$vocabulary",
@@ -61,11 +61,11 @@ type Fields = Map<String, Value>;
 
 /// Says schemas as `llguidance` does.
 pub struct Simplifier {
-    /// What cannot be followed is left out.
+    /// Whether restrictions that cannot be followed are dropped.
     pub is_lenient: bool,
     /// The whole schema, for references.
     pub root: Value,
-    /// What was left out that an answer should have followed.
+    /// The dropped restrictions.
     pub notes: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Simplifier {
     /// Changes a schema and all in it.
     ///
     /// # Errors
-    /// What cannot be followed.
+    /// The restriction that cannot be followed.
     pub fn simplify(&mut self, schema: &mut Value) -> Result<()> {
         if let Value::Object(fields) = schema {
             self.rename(fields)?;
@@ -148,7 +148,7 @@ impl Simplifier {
         }
     }
 
-    /// What may be names of properties, said by the properties.
+    /// Property names as a restriction of the properties.
     fn name_properties(&mut self, fields: &mut Fields) -> Result<()> {
         let Some(names) = fields.shift_remove("propertyNames") else { return Ok(()) };
         let named = referred(&self.root, &names).unwrap_or(&names);

@@ -22,7 +22,7 @@ const WHITE_SPACE: &str = r"[ ]|\n[ \t]{0,20}";
 /// cannot be followed is left out.
 ///
 /// # Errors
-/// What cannot be followed.
+/// The parts that cannot be followed.
 pub fn prepared(mut schema: Value) -> Result<(Value, Vec<String>)> {
     let is_lenient = is_lenient(&schema);
     references::resolve(&mut schema, is_lenient)?;

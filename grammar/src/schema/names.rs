@@ -1,4 +1,4 @@
-//! What schemas say of names of properties.
+//! Restrictions of property names.
 
 use serde_json::{Map, Value};
 

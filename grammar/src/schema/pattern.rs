@@ -19,7 +19,7 @@ const SPACE: &str = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{20
 /// Patterns that a text has to match, all of them, so that it matches `source`.
 ///
 /// # Errors
-/// What in it no grammar can follow.
+/// The parts that no grammar can follow.
 pub fn rust_patterns(source: &str) -> Result<Vec<String>> {
     let mut patterns = Vec::new();
     let mut rest = source;
@@ -124,7 +124,7 @@ fn without(inner: &str) -> Result<String> {
     Ok(format!("^{pattern}$"))
 }
 
-/// What matches one character that `atom` does not match, where that is a character or a class.
+/// The complement of `atom`, if it is a character or a class.
 fn negated(atom: &str) -> Option<String> {
     let [only] = &atoms(atom)?[..] else { return None };
     let text = translated(only).ok()?;

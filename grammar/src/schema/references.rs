@@ -79,7 +79,7 @@ fn copy(root: &mut Value, copies: &[Path]) {
     }
 }
 
-/// What is at a place of a text.
+/// The value at a place of a schema.
 pub fn at_path<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(root, |value, part| match value {
         Value::Object(fields) => fields.get(part),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What the value of a keyword holds.
+/// The kind of subschemas in the value of a keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     /// A schema, or a list of them.

@@ -22,7 +22,7 @@ use crate::forward::Plan;
 use crate::kernels::spec::Dispatch;
 use view::View;
 
-/// What a dispatch moves and computes.
+/// The work of a dispatch: bytes, operations, workgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work {
     /// Bytes of packed weights, counted once.

@@ -12,7 +12,7 @@ pub struct Costed {
     pub kernel: String,
     /// The name of the weight without its layer; empty where the kernel has no weight.
     pub tensor: String,
-    /// What the dispatch moves and computes.
+    /// The work of the dispatch.
     pub work: Work,
 }
 

@@ -100,8 +100,7 @@ impl Keys<'_> {
         }
     }
 
-    /// The epsilons of RMS norms and of layer norms. A file may have both, whichever its family reads; where it has
-    /// one, that is both.
+    /// Returns the epsilons of RMS norms and of layer norms. If the file has only one of the keys, it counts for both.
     pub fn norm_eps(&self) -> Result<[f32; 2]> {
         const RMS: &str = "attention.layer_norm_rms_epsilon";
         const LAYER: &str = "attention.layer_norm_epsilon";

@@ -9,7 +9,7 @@ use super::builder::{AttentionBlock, Builder, KeysAndValues};
 use super::gemma4::per_layer_embeddings;
 use crate::model::WeightKey;
 
-// What no file says otherwise.
+// Constants that no file has as metadata.
 const STREAMS: usize = 4;
 const LAUREL_RANK: usize = 64;
 const PER_LAYER: usize = 256;

@@ -10,7 +10,7 @@ use super::super::program::{
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder, ExpertBlock, KeysAndValues};
 
-/// What logits are capped at where a file does not say; 0 in a file is no cap.
+/// The soft cap of logits where a file has none; 0 in a file means no cap.
 const FINAL_SOFT_CAP: f32 = 30.0;
 
 /// E2B and E4B, which have these widths, read images as they read text.

@@ -1,4 +1,4 @@
-//! What Gemma 4 of 12 billion weights has in place of encoders: patches and samples become rows without layers.
+//! The projectors of Gemma 4 12B, which has no encoder layers: patches and samples become rows directly.
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Activation, Norm, NormKind, Op, Program};
@@ -33,7 +33,7 @@ pub fn gemma4ua(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 
 /// An RMS norm without weight, a product.
 fn embeddings(mut vit: Vit, x: Activation, (names, eps): (&Names, f32)) -> Program {
-    // What is before is the embedding.
+    // The operations so far are the embedding.
     vit.each_layer(&mut |_, _| {});
     let width = vit.width(x);
     let normed = vit.activation("soft embeddings", width);
