@@ -37,7 +37,7 @@ params! {
         pub causal: u32,
         /// Sliding window, causal: of these keys, at most this many, the last ones; 0: all of them.
         pub window: u32,
-        /// What products are multiplied by.
+        /// Factor of scores.
         pub scale: f32,
         /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
         pub soft_cap: f32,
@@ -109,7 +109,7 @@ struct Shape {
     part: Part,
 }
 
-/// What one dispatch of the gradient computes: the heads and rows from these on.
+/// The heads and rows that one dispatch of the gradient computes.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     head: u32,
@@ -187,7 +187,7 @@ struct Given {
     before: Vec<f32>,
 }
 
-/// What kernels compute of them.
+/// The expected results of the kernels.
 #[derive(Default)]
 struct Results {
     y: Vec<f64>,

@@ -185,7 +185,7 @@ impl<'a> Work<'a> {
         run.push(&mut self.bench, params)
     }
 
-    /// What turns the numbers of x into y.
+    /// The transform from x to y.
     fn run(&mut self) -> Tensor {
         let &Shape { rows, length, given, frames, hop, load, store, parts, .. } = self.shape;
         let (of_x, of_y, mut x) = (self.of_x, self.of_y, self.x.tensor.clone());

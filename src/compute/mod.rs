@@ -61,7 +61,7 @@ pub fn grid_of(len: u32) -> Grid {
 pub struct Numbers {
     /// The tensor on a bench.
     pub tensor: Tensor,
-    /// What it holds, rounded to its type.
+    /// The values, rounded to the type.
     pub values: Vec<f64>,
 }
 

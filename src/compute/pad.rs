@@ -14,7 +14,7 @@ params! {
         pub len: u32,
         /// Axes in use.
         pub rank: u32,
-        /// What is outside x.
+        /// The value outside of x.
         pub value: f32,
         /// Always 0.
         pub unused: u32,

@@ -62,7 +62,7 @@ pub struct Windows {
     pub pad: [u32; 3],
 }
 
-/// What is taken of a window; a mean counts places outside x, or only those inside.
+/// The kinds of pooling; a mean counts places outside of x, or only places inside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Of {
     Largest,

@@ -64,7 +64,7 @@ const BINS: u32 = 64;
 /// Segments of a workgroup of `welch_power.wgsl`.
 const CHUNK: u32 = 64;
 
-/// What is taken off a segment.
+/// The trend that is removed from a segment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Detrend {
     Nothing,

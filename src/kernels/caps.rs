@@ -1,4 +1,4 @@
-//! What a device offers, as far as the choice of a variant depends on it. Plain data: tests make their own.
+//! The capabilities of a device that the choice of variants depends on. Plain data: tests make their own.
 
 use super::spec::Kernel;
 use super::tuned::Tuned;
@@ -21,7 +21,7 @@ pub struct Caps {
     pub vendor: String,
     /// A shape of subgroup matrices that multiplies f16 and sums in f32, where subgroups have one size.
     pub subgroup_matrix: Option<MatrixShape>,
-    /// What prefill may round activations to; set by [`Caps::with_precision`].
+    /// The format of activations in prefill; set by [`Caps::with_precision`].
     pub activation_format: ActivationFormat,
     /// `maxStorageBufferBindingSize` in bytes.
     pub max_binding: u64,
@@ -29,7 +29,7 @@ pub struct Caps {
     pub max_buffer: u64,
     /// Where a model's embeddings per layer are to lie; set by the option of `load`.
     pub per_layer_embeddings: PerLayerEmbeddings,
-    /// What tables are to choose instead of what they say.
+    /// Verdicts of tuning, which override the tables' choices.
     pub tuned: Tuned,
 }
 
@@ -45,10 +45,10 @@ pub enum PerLayerEmbeddings {
     Slots(u32),
 }
 
-/// What prefill rounds the activations of its matrix products to.
+/// The format to which prefill rounds the activations of matrix products.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ActivationFormat {
-    /// Nothing: they stay f32.
+    /// f32, without rounding.
     #[default]
     F32,
     /// 8 bits in blocks of 32, for packed dot products.
@@ -89,7 +89,7 @@ impl MatrixShape {
     }
 }
 
-/// What a model's matrix products may round, as the option `precision` of `load` says.
+/// The rounding that a model's matrix products may do: the option `precision` of `load`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
@@ -156,7 +156,7 @@ impl Caps {
         }
     }
 
-    /// What every WebGPU device has: no optional feature, default limits.
+    /// The capabilities of every WebGPU device: no optional feature, default limits.
     pub fn baseline() -> Self {
         Self {
             f16: false,

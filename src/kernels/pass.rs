@@ -42,7 +42,7 @@ pub struct Row {
     pub flags: u32,
 }
 
-/// What comes before the rows.
+/// The header in front of the rows.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Header {
@@ -121,7 +121,7 @@ impl Pass {
         ends.collect()
     }
 
-    /// What operations on tensors bind: as many rows as a kernel asks for, none of them done.
+    /// The pass that operations on tensors bind: rows that are not done, as many as a kernel asks for.
     pub fn constant() -> Self {
         let header = Header { rows: u32::MAX, ..Header::default() };
         Self { header, rows: vec![Row::default(); MAX_SEQUENCES] }

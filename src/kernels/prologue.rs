@@ -1,10 +1,10 @@
-//! What x goes through on its way into `mat_vec`, besides an RMS norm: each workgroup computes all of it, which costs
-//! less than a dispatch of its own where rows are short.
+//! Prologues of `mat_vec`: operations on x that are fused into the product, besides an RMS norm. Each workgroup
+//! computes all of x, which costs less than a separate dispatch where rows are short.
 
 use super::spec::{Binding, Kernel, PARAMS, Slice, bool_override, read, write};
 use crate::model::GateKind;
 
-/// What is in the place of x. All but `None` are for one column of whole blocks.
+/// The prologue of a product. All but `None` need one column of whole blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Prologue {
     /// x as it is.
@@ -102,7 +102,7 @@ impl Prologue {
         }
     }
 
-    /// What is bound as norm weights, as bias or update, and behind y.
+    /// The bindings for norm weights, for bias or update, and behind y.
     pub(super) fn buffers(&self, [norm, bias, dummy]: [Slice; 3]) -> (Slice, Slice, Option<Slice>) {
         match *self {
             Self::None => (norm, bias, None),

@@ -23,7 +23,7 @@ pub fn text(name: &str) -> &'static str {
     held.or_else(given).unwrap_or_else(|| panic!("no text of the shader {name}"))
 }
 
-/// What a page gives.
+/// The files that a page provides.
 #[derive(Debug, Clone, Copy)]
 pub enum Given {
     /// [`FETCHED`].

@@ -1,4 +1,4 @@
-//! What a kernel is to the rest of the crate: a shader file with its contract, and one variant of it ready to run.
+//! Kernels as the crate sees them: a shader file with its contract, and a variant of it that is ready to run.
 
 use std::fmt::Write as _;
 
@@ -185,7 +185,7 @@ impl Kernel {
         self
     }
 
-    /// What a pipeline cache keys on: the id with every constant.
+    /// The key of the pipeline cache: the id with every constant.
     pub fn key(&self) -> String {
         let mut key = self.id.clone();
         for (name, value) in &self.constants {

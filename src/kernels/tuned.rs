@@ -17,7 +17,7 @@ pub struct Tuned(Rc<RefCell<State>>);
 struct State {
     /// The verdicts: few, so that a map would take more code than it saves time.
     lines: String,
-    /// What tables were asked.
+    /// The problems that tables were asked.
     asked: Option<String>,
 }
 
@@ -51,15 +51,15 @@ impl Tuned {
         self.0.borrow_mut().asked = Some(String::new());
     }
 
-    /// What tables were asked since [`Tuned::listen`], which ends: lines of a problem, `=`, the row that the table
+    /// Ends [`Tuned::listen`] and returns the problems since then: lines of a problem, `=`, the row that the table
     /// chooses, and a mask of the rows that the device can run; a table has 32 rows at most.
     pub fn heard(&self) -> String {
         self.0.borrow_mut().asked.take().unwrap_or_default()
     }
 
-    /// What `choice` gives for a row of a table: for the first row that holds for a problem, which is one that
-    /// `can_run` and `fits`, or for the verdict's, if that one can run. The last row holds for every problem. A verdict
-    /// names the first of the rows with the same choice.
+    /// Chooses a row of a table and returns `choice` of it: the verdict's row if the device can run it, or else the
+    /// first row that `can_run` and `fits`. The last row holds for every problem. A verdict names the first of the rows
+    /// with the same choice.
     pub(crate) fn choose<R, C: PartialEq>(
         &self,
         problem: Arguments<'_>,

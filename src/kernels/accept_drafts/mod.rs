@@ -27,8 +27,8 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "LENGTH", "ROWS"],
 };
 
-/// What is read back of a pass with a draft, in the place of a [`Header`](super::pass::Header): its sequence lies where
-/// that has the first.
+/// The result that is read back after a pass with a draft, in the place of a [`Header`](super::pass::Header): its
+/// sequence lies where that has the first.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Report {
@@ -62,7 +62,7 @@ pub fn words_of(context: usize) -> usize {
     2 * context + 2
 }
 
-/// What the kernel looks for drafts in: how many `ids` stand before position 0, then these.
+/// The text in which the kernel looks for drafts: the number of `ids` before position 0, then the ids.
 pub fn words_of_text(start: usize, ids: &[u32]) -> Vec<u32> {
     [start as u32].into_iter().chain(ids.iter().copied()).collect()
 }

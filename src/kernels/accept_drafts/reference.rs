@@ -1,4 +1,4 @@
-//! What may come next in a text.
+//! Drafts from the text itself.
 
 /// The place after the last one at which the last three ids of `text` stand before its end, or else its last two.
 pub fn place_after(text: &[u32]) -> Option<usize> {

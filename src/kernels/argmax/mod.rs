@@ -29,7 +29,7 @@ pub fn partial_argmax_bytes(length: u32) -> u64 {
     u64::from(length.div_ceil(CHUNK)) * 8
 }
 
-/// What greedy choice looks at.
+/// The inputs of greedy choice.
 #[derive(Debug, Clone, Copy)]
 pub struct Choices {
     /// The [`Pass`](super::pass::Pass).

@@ -156,7 +156,7 @@ pub(crate) fn cache(
         })
         .collect();
     let mut upload = |of: usize| {
-        // What lies past the last key must not matter: it is NaN.
+        // Values past the last key must not matter: they are NaN.
         let mut by_head = vec![0x7e00_7e00u32; sequences.len() * kv * capacity * stride];
         for (sequence, rows) in sequences.iter().enumerate() {
             for (i, values) in rows[of].chunks_exact(d).enumerate() {

@@ -145,7 +145,7 @@ pub static MERGE: KernelSpec = KernelSpec {
 pub struct Attention {
     /// Shape of the layer.
     pub heads: Heads,
-    /// What scores are multiplied by: 1 / √head_dim.
+    /// Factor of scores: 1 / √head_dim.
     pub scale: f32,
     /// `[rows, heads, head_dim]` f32, after RoPE.
     pub q: Slice,

@@ -22,7 +22,7 @@ pub struct AttentionShape {
     /// The position of the first query: query `t` attends to the keys `0 ..= position + t`, or the last
     /// `window` of them.
     pub position: usize,
-    /// What products of queries and keys are multiplied by.
+    /// Factor of scores.
     pub scale: f32,
     /// Keys that a query attends to, its own included; `None`: all up to its own.
     pub window: Option<usize>,
@@ -43,7 +43,7 @@ pub struct Alibi {
 }
 
 impl Alibi {
-    /// What a head's scores lose for each row that a key is away.
+    /// The ALiBi slope of a head: how much scores fall with each row of distance.
     fn slope(self, head: usize, heads: usize) -> f32 {
         let first = 1 << heads.max(1).ilog2();
         let power = if head < first { head as f32 + 1.0 } else { (head - first) as f32 + 0.5 };

@@ -28,7 +28,7 @@ params! {
         pub causal: u32,
         /// Sliding window: a row sees rows at most window / 2 away; with `causal` the last `window` rows. 0: no window.
         pub window: u32,
-        /// What products are multiplied by.
+        /// Factor of scores.
         pub scale: f32,
         /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
         pub soft_cap: f32,

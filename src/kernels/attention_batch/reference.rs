@@ -13,7 +13,7 @@ pub struct Visible {
 }
 
 impl Visible {
-    /// What row `i` of `rows` sees.
+    /// The rows that row `i` of `rows` sees.
     pub fn of(self, i: usize, rows: usize) -> std::ops::Range<usize> {
         match (self.causal, self.window) {
             (false, None) => 0..rows,

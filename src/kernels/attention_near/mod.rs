@@ -11,9 +11,9 @@ use crate::model::program::NearSpec;
 params! {
     /// Factors, and where heads lie in the rows of their buffers.
     pub struct Params {
-        /// What scores are multiplied by.
+        /// Factor of scores.
         pub scale: f32,
-        /// What keys are multiplied by.
+        /// Factor of keys.
         pub k_scale: f32,
         /// Scores become `soft_cap · tanh(score / soft_cap)`.
         pub soft_cap: f32,

@@ -45,7 +45,7 @@ params! {
         pub causal: u32,
         /// Sliding window: of these keys, at most this many, the last ones; 0: all of them.
         pub window: u32,
-        /// What products are multiplied by.
+        /// Factor of scores.
         pub scale: f32,
         /// Scores become `soft_cap · tanh(score / soft_cap)`; 0: no cap.
         pub soft_cap: f32,

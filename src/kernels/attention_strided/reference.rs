@@ -7,7 +7,7 @@ pub struct AttentionRules {
     pub causal: bool,
     /// Sliding window: at most this many of these keys, the last ones.
     pub window: Option<usize>,
-    /// What products are multiplied by.
+    /// Factor of scores.
     pub scale: f64,
     /// Soft cap: scores become `cap · tanh(score / cap)`.
     pub soft_cap: Option<f64>,

@@ -6,7 +6,7 @@ use crate::kernels::swiglu::reference::silu;
 /// One token of one layer: x, z and dt `[channels]`, B and C `[state]`.
 #[derive(Debug, Clone, Copy)]
 pub struct ChannelToken<'a> {
-    /// What the state takes in.
+    /// The input of the state.
     pub x: &'a [f32],
     /// Gates the result, through SiLU.
     pub z: &'a [f32],

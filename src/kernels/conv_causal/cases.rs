@@ -114,7 +114,7 @@ fn expected(shape: &Shape, data: &Data, pass: &Pass) -> (Vec<f32>, Vec<f32>) {
         let input: Vec<f32> = x.iter().zip(b).map(|(x, b)| if gated { x * b } else { *x }).collect();
         let at = row.sequence as usize * size;
         let mut state = states[at..at + size].to_vec();
-        // What lies before the first token is zero whatever the state holds.
+        // Inputs before the first token are zero, whatever the state holds.
         let unknown = (kernel - 1).saturating_sub(row.position as usize) * channels;
         state[..unknown].fill(0.0);
         let mut y = reference::conv_causal(&input, &data.weight, &data.bias, &mut state, channels);

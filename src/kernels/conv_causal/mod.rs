@@ -60,7 +60,7 @@ pub fn conv_causal(pass: Slice, dummy: Slice, problem: &ConvCausal) -> [Dispatch
         .map(|part| dispatch(pass, dummy, problem, &part))
 }
 
-/// What one dispatch does of it.
+/// The part of the convolution that one dispatch computes.
 struct Part {
     name: &'static str,
     rows: u32,

@@ -178,7 +178,7 @@ pub enum Arg {
 /// One step of a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What to compute.
+    /// The operation.
     pub op: Op,
     /// The arguments, as many as the operation takes.
     pub args: Vec<Arg>,

@@ -11,7 +11,7 @@ params! {
     pub struct Params {
         /// Words to write.
         pub words: u32,
-        /// What to write, bit for bit.
+        /// The bits to write.
         pub value: u32,
     }
 }

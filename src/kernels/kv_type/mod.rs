@@ -5,8 +5,8 @@ pub mod cache_blocks;
 
 use serde::{Deserialize, Serialize};
 
-/// What keys and values become in a cache. A row of a head is a whole number of elements, each of eight values; those
-/// of blocks are followed by elements with the blocks' scales.
+/// The type of keys and values in a cache. A row of a head is a whole number of elements of eight values; for block
+/// types, elements with the scales follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 pub enum KvType {
     /// f16.

@@ -180,7 +180,7 @@ fn case(
             lora_b(factor, own, &t[first..first + rank], &mut y[output..output + outputs]);
         }
     }
-    // What is added up twice, in other orders: sums of hundreds of terms that may cancel.
+    // Sums of hundreds of terms that may cancel, in two orders.
     let tolerance = Tolerance { abs: 8e-6 + 1e-7 * ranks as f32, ..Tolerance::PLAIN };
     bench.case(
         format!("{name}, {rows:?}, dispatches: {}", dispatches.len()),

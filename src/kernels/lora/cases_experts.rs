@@ -8,7 +8,7 @@ use crate::kernels::pass::Pass;
 use crate::kernels::reference::{lora_a, lora_b};
 use crate::kernels::route::Counts;
 
-/// What one dispatch computes.
+/// The shape of one dispatch.
 struct Kind {
     name: &'static str,
     rank: usize,

@@ -1,5 +1,5 @@
-//! What adapters add to products with the matrices of experts. The products take it, together with their biases, for
-//! biases of entries: choices of tokens.
+//! The terms that adapters add to products with the matrices of experts. The products take them, together with their
+//! biases, for biases of entries: choices of tokens.
 
 use super::SLOTS;
 use crate::kernels::route::Counts;

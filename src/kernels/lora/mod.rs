@@ -1,5 +1,5 @@
-//! What adapters add to products: `t = scale · A · x` for the rows of a pass, then `y += factor · B · t`. The scale of
-//! a row is that of its sequence, so sequences with different adapters share a pass.
+//! The terms that adapters add to products: `t = scale · A · x` for the rows of a pass, then `y += factor · B · t`. The
+//! scale of a row is that of its sequence, so sequences with different adapters share a pass.
 //!
 //! Where a pass has one row and its lists have one adapter, the products themselves add `B · t` to their sums.
 
@@ -127,7 +127,7 @@ pub static A_ROW: KernelSpec = KernelSpec {
 /// Segments that a product adds up itself, at most.
 pub const MOST_SEGMENTS: usize = 4;
 
-/// What a product adds to its own sums: `B · t`.
+/// The terms `B · t` that a product adds to its own sums.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// t of one row, then all B; the [`Segment::at`] count from its start.
@@ -296,7 +296,7 @@ pub struct Lora<'a> {
     pub ranks: u32,
 }
 
-/// What is read and written besides.
+/// The other buffers.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
     /// The pass.

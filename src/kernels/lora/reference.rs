@@ -1,4 +1,4 @@
-//! What adapters add to products.
+//! The terms that adapters add to products.
 
 /// `scale · A · x` with A `[ranks, cols]`, for one row of x `[cols]`.
 pub fn lora_a(scale: f32, a: &[f32], x: &[f32]) -> Vec<f32> {

@@ -68,7 +68,7 @@ pub struct MatMul<'a> {
     pub y_offset: u32,
 }
 
-/// What a workgroup computes.
+/// The tile of a workgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
     /// Name in the variant's id.

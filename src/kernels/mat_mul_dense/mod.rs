@@ -181,7 +181,7 @@ pub struct MatMulDense {
     pub y: Slice,
 }
 
-/// What a workgroup computes.
+/// The tile of a workgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
     /// Name in the variant's id.

@@ -105,7 +105,7 @@ pub struct Tiles {
     pub counts: Counts,
     /// Rows of the largest pass.
     pub tokens: u32,
-    /// What [`expert_tiles`] writes: [`Tiles::words`] u32.
+    /// The result of [`expert_tiles`]: [`Tiles::words`] u32.
     pub plan: Slice,
     /// How its entries are cut.
     pub tile: Tile,

@@ -62,7 +62,7 @@ const LARGE: Matrices = Matrices { file: "matrices_4x4", name: "4x4", sides: 4 }
 /// Small tiles give small matrices enough workgroups. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[Rule { min_rows: 3072, matrices: LARGE }, Rule { min_rows: 0, matrices: SMALL }];
 
-/// What the device's subgroups are like.
+/// The properties of the device's subgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subgroups {
     /// Threads of every subgroup.

@@ -304,7 +304,7 @@ fn small(mut values: Vec<f32>) -> Vec<f32> {
     values
 }
 
-/// What an adapter adds to the product, and the values of that.
+/// The terms of an adapter, and their expected values.
 fn adapter(bench: &mut Bench, random: &mut Random, kind: &Kind, y_offset: u32) -> (Option<Terms>, Option<Vec<f32>>) {
     if kind.adapter.is_empty() {
         return (None, None);

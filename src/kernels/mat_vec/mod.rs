@@ -23,7 +23,7 @@ pub use contract::{Params, SPEC, SPLIT};
 
 use contract::spec_of;
 
-/// What is done with a row's sum.
+/// The epilogue of a row's sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Epilogue {
     /// `y = sum`
@@ -50,13 +50,13 @@ pub struct MatVec<'a> {
     pub columns: u32,
     /// RMS norm applied to x first: its weight `[cols]` f32 and its epsilon.
     pub norm: Option<(Slice, f32)>,
-    /// What is in the place of x before that.
+    /// The prologue, which computes x.
     pub prologue: Prologue,
-    /// What an adapter adds to the sums of one column; there is no prologue then.
+    /// The terms of an adapter for the sums of one column, which excludes a prologue.
     pub adapter: Option<Terms>,
     /// `[rows]` f32
     pub bias: Option<Slice>,
-    /// What is done with the sums.
+    /// The epilogue of the sums.
     pub epilogue: Epilogue,
     /// f32
     pub y: Slice,

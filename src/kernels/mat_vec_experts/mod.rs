@@ -56,7 +56,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     ],
 };
 
-/// What is done with an expert's sums.
+/// The epilogue of an expert's sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
     /// `y = sum`, a row for each choice.
@@ -95,7 +95,7 @@ pub struct ExpertProduct<'a> {
     pub bias: Option<Slice>,
     /// Not 0: the bias is `[this many, rows]` of entries, choices of tokens, not of experts.
     pub bias_of_entries: u32,
-    /// What is done with the sums.
+    /// The epilogue of the sums.
     pub epilogue: Epilogue,
     /// `[tokens, 2 · used]`, see [`route`](super::route::route).
     pub routes: Slice,

@@ -35,11 +35,11 @@ pub struct Shape {
     pub taps: usize,
     /// Whether values of the parts take turns, else the parts follow each other.
     pub by_value: bool,
-    /// What becomes of what y has.
+    /// How the result is combined with y.
     pub mode: Mode,
 }
 
-/// What becomes of what was in the rows before.
+/// How results are combined with the previous values of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The sum replaces it.

@@ -4,7 +4,7 @@ use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::norm::{Norm, Rows, norm};
 use crate::kernels::reference::{NormShape, layer_norm};
 
-/// What sets a case apart: three rows of `groups · width` values.
+/// The shape of a case: three rows of `groups · width` values.
 #[derive(Clone, Copy, Default)]
 struct Shape {
     width: u32,

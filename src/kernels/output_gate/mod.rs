@@ -1,5 +1,4 @@
-//! What gates the heads of attention, `y = x · σ(gate)`, and those of a gated delta rule,
-//! `y = rms_norm(x) · silu(gate)`.
+//! The gate of attention heads, `y = x · σ(gate)`, and of heads of a gated delta rule, `y = rms_norm(x) · silu(gate)`.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;

@@ -23,7 +23,7 @@ params! {
         pub chunk: u32,
         /// The operation's identity: 0 for a sum, -∞ for the largest.
         pub identity: f32,
-        /// What the result is divided by.
+        /// Divisor of the result.
         pub divisor: f32,
     }
 }
@@ -102,7 +102,7 @@ const MANY_LINES: u32 = 4096;
 /// A line is cut only into parts of at least this many values.
 const PART: u32 = 1024;
 
-/// What a reduction does.
+/// The kinds of reductions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Adds up.

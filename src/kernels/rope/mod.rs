@@ -20,7 +20,7 @@ params! {
         pub pairs: u32,
         /// Position of row 0.
         pub first: u32,
-        /// What cosines and sines are multiplied by.
+        /// Factor of cosines and sines.
         pub factor: f32,
     }
 }
@@ -40,7 +40,7 @@ params! {
         pub stride: u32,
         /// Position of the first token.
         pub position: u32,
-        /// What cosines and sines are multiplied by; a table has it already.
+        /// Factor of cosines and sines; a table has it already.
         pub factor: f32,
     }
 }
@@ -75,7 +75,7 @@ pub struct Yarn {
 }
 
 impl Yarn {
-    /// What cosines and sines are multiplied by, so that scores grow with the context: `0.1 ln factor + 1`.
+    /// Factor of cosines and sines, so that scores grow with the context: `0.1 ln factor + 1`.
     pub fn attention_factor(&self) -> f64 {
         if self.factor > 1.0 { 0.1 * self.factor.ln() + 1.0 } else { 1.0 }
     }
@@ -102,7 +102,7 @@ pub struct Frequencies<'a> {
     pub base: f64,
     /// Linear scaling of positions: 1 / factor.
     pub scale: f64,
-    /// What each pair's frequency is divided by.
+    /// Divisors of the pairs' frequencies.
     pub factors: Option<&'a [f32]>,
     /// Scaling that differs by frequency.
     pub yarn: Option<Yarn>,

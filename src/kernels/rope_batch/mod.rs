@@ -22,7 +22,7 @@ pub struct RopeBatch {
     pub heads: BatchHeads,
     /// Rotation.
     pub rope: Rope,
-    /// What rotated pairs are multiplied by.
+    /// Factor of rotated pairs.
     pub magnitude: f32,
     /// [`frequency_table`](super::rope_kv::frequency_table) of the model.
     pub frequencies: Slice,

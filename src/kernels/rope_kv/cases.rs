@@ -24,7 +24,7 @@ enum Output {
     V,
 }
 
-/// What sets a case apart.
+/// The shape of a case.
 pub(crate) struct Shape {
     pub(crate) heads: Heads,
     pub(crate) rope: Rope,
@@ -35,7 +35,7 @@ pub(crate) struct Shape {
     /// v is what k is before its norm.
     pub(crate) v_is_k: bool,
     pub(crate) position: u32,
-    /// What rotated values are multiplied by.
+    /// Factor of rotated values.
     pub(crate) magnitude: f32,
     pub(crate) temperature: Option<Temperature>,
     /// Whether positions have three axes, those of an image of [`COLUMNS`] columns.
@@ -139,7 +139,7 @@ fn turns(shape: &Shape) -> Vec<[u32; 2]> {
     table
 }
 
-/// What a pair turns by.
+/// The angle of a pair.
 fn turned(shape: &Shape, position: usize, pair: usize) -> usize {
     let axis = SECTIONS.axis(pair).filter(|_| shape.axes);
     axis.map_or(position, |axis| image().at(position)[axis] as usize)

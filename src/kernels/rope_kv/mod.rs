@@ -60,7 +60,7 @@ pub struct Heads {
     /// Position p lies at p modulo `capacity`, since there may be more positions. A layer with a window w and passes of
     /// up to n rows needs a capacity of at least w + n - 1: what a row sees must not be overwritten by a later one.
     pub ring: bool,
-    /// What keys and values are in the cache.
+    /// The type of keys and values in the cache.
     pub kv_type: KvType,
 }
 
@@ -141,7 +141,7 @@ pub struct RopeKv {
     pub heads: Heads,
     /// Rotation.
     pub rope: Rope,
-    /// What cosines and sines are multiplied by.
+    /// Factor of cosines and sines.
     pub magnitude: f32,
     /// Queries at position p are multiplied by `1 + .0 · ln(⌊p / .1⌋ + 1)`.
     pub temperature: Option<(f32, u32)>,
@@ -196,8 +196,8 @@ pub fn rope_kv(pass: Slice, dummy: Slice, problem: &RopeKv) -> Dispatch {
     Dispatch::new(kernel, &NoParams::default(), &buffers, grid)
 }
 
-/// What `shaders/shared/attention/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the axis of
-/// each, then where positions lie.
+/// The words that `shaders/shared/attention/turn_position_axes.wgsl` reads behind the frequencies of `pairs` pairs: the
+/// axis of each, then where positions lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes {
     /// Rotated pairs of a head.
@@ -215,7 +215,7 @@ impl Axes {
         self.pairs as u64 * 8
     }
 
-    /// What is there before any position is known: all turn by the position itself.
+    /// The initial words, before any position is known: all pairs turn by the position itself.
     pub fn start(self, sections: &RopeSections) -> Vec<[u32; 2]> {
         let axes = (0..self.pairs).map(|pair| [sections.axis(pair).unwrap_or(0) as u32, 0]);
         axes.chain([[0, 0]]).collect()

@@ -55,9 +55,9 @@ pub struct Route {
     pub gating: Gating,
     /// Whether the weights of a token are divided by their sum.
     pub normalise: bool,
-    /// What weights are multiplied by.
+    /// Factor of weights.
     pub scale: f32,
-    /// What logits are multiplied by.
+    /// Factor of logits.
     pub logit_scale: f32,
     /// Groups of experts, and those whose experts may be chosen.
     pub groups: [u32; 2],

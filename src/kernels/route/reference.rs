@@ -15,9 +15,9 @@ pub struct Routing<'a> {
     pub gating: Gating,
     /// Whether the weights of a token are divided by their sum.
     pub normalise: bool,
-    /// What weights are multiplied by.
+    /// Factor of weights.
     pub scale: f32,
-    /// What logits are multiplied by.
+    /// Factor of logits.
     pub logit_scale: f32,
     /// Groups of as many experts each, and how many of them may be chosen from: those whose two best add up to most.
     pub groups: [usize; 2],

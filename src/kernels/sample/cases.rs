@@ -123,7 +123,7 @@ fn greedy_case(random: &mut Random, length: usize) -> Case {
     bench.case(format!("{length} logits, the best one ends the text"), dispatches, pass, expected)
 }
 
-/// What greedy choice looks at, where it may choose any id of `rows` rows.
+/// The inputs of greedy choice among all ids, for `rows` rows.
 fn choices(bench: &mut Bench, rows: usize, logits: &[f32]) -> Choices {
     let mask = any_id(bench, 3, logits.len() / rows);
     Choices { pass: bench.fixed().0, mask, logits: bench.floats(logits).into() }
@@ -213,7 +213,7 @@ fn draft_pass(steps: u32) -> Pass {
     pass
 }
 
-/// What is chosen for each row of a draft waits behind the rows.
+/// The choices for the rows of a draft are written behind the rows.
 fn after_draft(before: &Pass, tokens: &[u32]) -> Expected {
     let mut pass = before.clone();
     for (i, &token) in tokens.iter().enumerate() {
@@ -497,7 +497,7 @@ fn histogram(bins: &[(usize, u64)]) -> Vec<u32> {
     words
 }
 
-/// What the first `kernels` of the four leave in the scratch.
+/// The contents of the scratch after the first `kernels` of the four kernels.
 fn scratch_case(name: String, logits: &[f32], options: &SamplingOptions, kernels: usize, expected: Vec<u32>) -> Case {
     let length = logits.len();
     let mut bench = Bench::new(1);
@@ -517,7 +517,7 @@ fn scratch_case(name: String, logits: &[f32], options: &SamplingOptions, kernels
     bench.case(name, dispatches, scratch, Expected::Exact(expected))
 }
 
-/// What a case compares.
+/// The buffer that a case compares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Look {
     /// How often each id was chosen.
@@ -528,7 +528,7 @@ enum Look {
     Done,
 }
 
-/// What the kernels leave in their buffers after a token. If all logits are NaN, no token is counted.
+/// The contents of the buffers after a token. If all logits are NaN, no token is counted.
 fn look_case(random: &mut Random, options: &SamplingOptions, look: Look, numbers: bool) -> Case {
     const LENGTH: usize = 1000;
     let mut bench = if look == Look::Done { Bench::done() } else { Bench::at(100, 1) };

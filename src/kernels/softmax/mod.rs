@@ -17,7 +17,7 @@ params! {
         pub width: u32,
         /// Queries per causal matrix, or 0.
         pub queries: u32,
-        /// What x is multiplied with.
+        /// Factor of x.
         pub scale: f32,
         /// The cap, or 0.
         pub soft_cap: f32,
@@ -48,7 +48,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "LANES"],
 };
 
-/// What is added to the scores: a mask `[mask rows, width]` f32.
+/// A mask `[mask rows, width]` f32 that is added to the scores.
 #[derive(Debug, Clone, Copy)]
 pub struct Mask {
     /// The values.
@@ -64,7 +64,7 @@ pub struct Softmax {
     pub leading: [u32; 4],
     /// The last axis.
     pub width: u32,
-    /// What x is multiplied with.
+    /// Factor of x.
     pub scale: f32,
     /// `cap · tanh(x / cap)` after the scale.
     pub soft_cap: Option<f32>,

@@ -19,14 +19,14 @@ pub fn log_sum_exp(x: &[f32]) -> f32 {
     (f64::from(max) + sum.ln()) as f32
 }
 
-/// What is applied to scores before the softmax of [`softmax_rows`].
+/// The operations on scores before the softmax of [`softmax_rows`].
 #[derive(Debug, Clone, Copy)]
 pub struct ScoreShape {
     /// Values of a row.
     pub width: usize,
     /// Rows per causal matrix, whose last row sees all values; `None`: every row does.
     pub causal_rows: Option<usize>,
-    /// What x is multiplied with.
+    /// Factor of x.
     pub scale: f32,
     /// `cap · tanh(x / cap)` after the scale.
     pub soft_cap: Option<f32>,

@@ -15,7 +15,7 @@ const TOLERANCE: Tolerance = Tolerance { abs: 2e-5, rel: 4e-5 };
 /// Sequences that have a state.
 const SEQUENCES: u32 = 3;
 
-/// What a case runs.
+/// The dispatch of a case.
 #[derive(Clone, Copy)]
 struct Problem<'a> {
     heads: DeltaHeads,

@@ -27,14 +27,14 @@ pub fn replacement_key(key: f32, rate: f32, share: f32) -> f32 {
     key * (1.0 + (sigmoid(rate) - 1.0) * share)
 }
 
-/// What one token does to a head of RWKV.
+/// The effect of one token on a head of RWKV.
 struct Token {
     /// The factor of each number of the state.
     decay: Vec<f32>,
     key: Vec<f32>,
-    /// What is taken out of the state.
+    /// The key that is removed from the state.
     removed: Vec<f32>,
-    /// Where that is put in again.
+    /// The key at which the removed value is added again.
     added: Vec<f32>,
     /// The vector whose product with r is the factor of the token's own value in the result.
     direct: Vec<f32>,

@@ -1,4 +1,4 @@
-//! What RWKV's time mixing ends with (<https://arxiv.org/abs/2503.14456>): the norm of each head, what the token's own
+//! The output of RWKV's time mixing (<https://arxiv.org/abs/2503.14456>): the norm of each head, what the token's own
 //! key and value add to it, and the gate.
 
 #[cfg(feature = "harness")]
@@ -20,7 +20,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 pub struct WkvOutput {
     /// Heads, and values of each.
     pub heads: [u32; 2],
-    /// What the norm adds to the variance, if there is one.
+    /// Epsilon of the norm, if there is one.
     pub norm_eps: Option<f32>,
     /// r, k and v `[rows, heads, head_dim]`, and in the second place the learning rates, each head of them behind as
     /// many other values: what the token's own key and value add, if they do.

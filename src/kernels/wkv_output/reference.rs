@@ -1,9 +1,9 @@
-//! What RWKV's time mixing ends with (<https://arxiv.org/abs/2503.14456>).
+//! The output of RWKV's time mixing (<https://arxiv.org/abs/2503.14456>).
 
 use crate::kernels::layer_norm::reference::{NormShape, layer_norm};
 use crate::kernels::wkv::reference::replacement_key;
 
-/// What a token's own key and value add to a row.
+/// The term of a token's own key and value.
 #[derive(Debug, Clone, Copy)]
 pub struct Own<'a> {
     /// r, w with the learning rates, k and v of the row.
