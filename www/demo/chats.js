@@ -6,7 +6,7 @@ import { load, showMissingFile } from './load.js';
 import { forgetChat, onForeignChange, recallChat, recallChats, rememberChat } from './memory.js';
 import { isSame, originFrom } from './origins.js';
 import { closeBox, current, showBox } from './state.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 import { dayOf } from './words.js';
 
 /** What the list shows. */
@@ -73,7 +73,7 @@ function rename(id) {
   const end = (keep) => {
     if (over) return;
     over = true;
-    const title = told(field.value);
+    const title = oneLine(field.value);
     field.remove();
     shown = undefined;
     if (keep && title) retitleChat(id, title);

@@ -8,7 +8,7 @@ import { meteredWords, watchNetwork } from './phone.js';
 import { applySettings, loadOptions } from './settings.js';
 import { closeBox, current, hideBox, keepFocus, setState, settle, showBox, showView } from './state.js';
 import { marksOf } from './thoughts.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 import { bytes, explain, progressWords, warningWords } from './words.js';
 
 /** Set by demo.js: `taken(before)` once a model is there in place of that of `before`, and `newChat()`. */
@@ -215,7 +215,7 @@ export function loadUrl(url, mmproj) {
   const advice = ['Give the whole address of a GGUF file: https://…/model.gguf.', stillLoaded()]
     .filter(Boolean)
     .join(' ');
-  showBox({ title: `${told(url)} is not a web address`, advice, actions: wayOut() });
+  showBox({ title: `${oneLine(url)} is not a web address`, advice, actions: wayOut() });
 }
 
 const KEPT = 'It is downloaded and kept in this browser.';

@@ -3,7 +3,7 @@
 // for this page is no error: the page then begins afresh each time. What is read back is not trusted: it may be of
 // another version of the page, or damaged.
 
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 
 const KEY = 'webgguf.demo';
 const CHAT = `${KEY}.chat.`;
@@ -20,7 +20,7 @@ const isAttachment = ({ id, kind, name, width, height, seconds }) =>
   isText(id) && isText(name) && (kind === 'sound' ? seconds > 0 : kind === 'picture' && width > 0 && height > 0);
 /** Files are not among what is told of an attachment: attachment-store.js has them. */
 const attachmentOf = ({ id, kind, name, width, height, seconds }) =>
-  kind === 'sound' ? { id, kind, name: told(name), seconds } : { id, kind, name: told(name), width, height };
+  kind === 'sound' ? { id, kind, name: oneLine(name), seconds } : { id, kind, name: oneLine(name), width, height };
 const textOf = (value) => (isText(value) ? value : '');
 
 /** A turn with nothing but what a turn has. */
@@ -101,7 +101,7 @@ export function remember(part) {
 export function recallChat(id) {
   const { title, model, updated, turns } = read(CHAT + id);
   if (!isText(title) || !isOrigin(model) || !Number.isFinite(updated) || !Array.isArray(turns)) return undefined;
-  return { id, title: told(title) || 'Untitled', model, updated, turns: latest(turns.filter(isTurn).map(turnOf)) };
+  return { id, title: oneLine(title) || 'Untitled', model, updated, turns: latest(turns.filter(isTurn).map(turnOf)) };
 }
 
 /** Whether a conversation is stored, as far as this tab can see. */

@@ -2,7 +2,7 @@
 
 import { showTaken } from './attachments.js';
 import { $, button, make } from './dom.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 import { cpuReason, factsOf } from './words.js';
 
 const root = document.documentElement;
@@ -72,7 +72,7 @@ export function showModel(model, { origin, asked, send }) {
   showWhyCpu(cpuReason(model.info, asked));
   showUse(
     { ...USES[kind], ...(senses.audio && HEARING), ...(senses.image && SEEING) },
-    told(model.info.name) || origin.label,
+    oneLine(model.info.name) || origin.label,
     send,
   );
 }
@@ -127,12 +127,12 @@ function showFacts(info) {
 }
 
 function fact([words, value, id]) {
-  const definition = make('dd', { textContent: told(String(value)) });
+  const definition = make('dd', { textContent: oneLine(String(value)) });
   if (id) definition.id = id;
   return make('div', {}, make('dt', { textContent: words }), definition);
 }
 
 function fillTags(id, names) {
   const tags = names.length > 0 ? names : ['none'];
-  $(id).replaceChildren(...tags.map((name) => make('li', { textContent: told(name) })));
+  $(id).replaceChildren(...tags.map((name) => make('li', { textContent: oneLine(name) })));
 }

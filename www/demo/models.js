@@ -8,7 +8,7 @@ import { BUILT_IN, isEncoder, isSame, originOf } from './origins.js';
 import { meteredWords } from './phone.js';
 import { loadOptions } from './settings.js';
 import { current, showView } from './state.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 import { bytes, dayOf, explain } from './words.js';
 
 const dialog = $('models');
@@ -66,7 +66,7 @@ function builtInRow(stored) {
 
 function storedRow({ key, bytes: stored, size, complete, lastUsed }) {
   const entry = CATALOGUE.find(({ source }) => isKeyOf(source, key));
-  const origin = entry ? originOfEntry(entry) : (originOf(key) ?? { source: key, label: told(key) });
+  const origin = entry ? originOfEntry(entry) : (originOf(key) ?? { source: key, label: oneLine(key) });
   const amount = complete ? bytes(stored) : `${bytes(stored)} of ${bytes(size)}`;
   const name = origin.label;
   const remove = button('Delete', () => {}, 'link');

@@ -2,7 +2,7 @@
 
 import { parseHubName } from '../../dist/load/hub.js';
 import { isElsewhere } from '../shared/elsewhere.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 
 /**
  * @typedef {{source?: unknown, mmproj?: unknown, label: string, story?: boolean}} Origin `source` as for
@@ -54,9 +54,9 @@ export function originOf(text, mmproj) {
   try {
     const encoder = mmproj ? { mmproj: mmproj === 'auto' ? true : fileOf(mmproj) } : {};
     const name = onHub(text);
-    if (name) return { source: text, ...encoder, label: told(wholeName(hubLabel(name))) };
+    if (name) return { source: text, ...encoder, label: oneLine(wholeName(hubLabel(name))) };
     const url = addressOf(text);
-    return { source: url.href, ...encoder, label: told(wholeName(lastPart(url))) || told(text) };
+    return { source: url.href, ...encoder, label: oneLine(wholeName(lastPart(url))) || oneLine(text) };
   } catch {
     return undefined;
   }
@@ -110,9 +110,9 @@ export function originOfFiles(files, now) {
   const mmproj = files.find(({ name }) => isEncoder(name));
   const parts = files.filter((file) => file !== mmproj);
   if (mmproj && parts.length === 0 && now?.source && !now.story) return { ...now, mmproj };
-  if (parts.length === 0) return { source: mmproj, label: told(mmproj.name) };
+  if (parts.length === 0) return { source: mmproj, label: oneLine(mmproj.name) };
   const source = parts.length === 1 ? parts[0] : parts;
-  return { source, ...(mmproj && { mmproj }), label: told(wholeName(parts[0].name)) || 'a file' };
+  return { source, ...(mmproj && { mmproj }), label: oneLine(wholeName(parts[0].name)) || 'a file' };
 }
 
 /** An origin as parameters of a link; nothing for the built-in model and for files of the device. */
@@ -133,7 +133,7 @@ export function whereFrom({ source, mmproj, label, story }) {
 export function originFrom({ builtIn, url, label, file, mmproj }) {
   if (builtIn) return BUILT_IN;
   const encoder = typeof mmproj === 'string' || mmproj === true ? { mmproj } : {};
-  return url ? { source: url, label: told(label) || told(url), ...encoder } : { label: told(file) };
+  return url ? { source: url, label: oneLine(label) || oneLine(url), ...encoder } : { label: oneLine(file) };
 }
 
 const keyOf = ({ source, label, story }) =>

@@ -3,7 +3,7 @@
 
 import { HEADER_BYTES, sizeInHeader } from '../../dist/media/header.js';
 import { newId } from './dom.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 
 /** Pixels of a picture that the library takes, at most. */
 const MOST_PIXELS = 2 ** 26;
@@ -28,7 +28,7 @@ export const looksLikePicture = ({ type, name }) =>
  * @throws {Error} in words for the person who gave it
  */
 export async function readPicture(file) {
-  const name = told(file.name) || 'Picture';
+  const name = oneLine(file.name) || 'Picture';
   const header = new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
   const size = sizeInHeader(header);
   if (size) checkSize(name, size);

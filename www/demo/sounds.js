@@ -1,7 +1,7 @@
 // A sound that a person gives: decoded once to know how long it is. The library gets the file as it is.
 
 import { newId } from './dom.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 
 /** Bytes of a file, at most: its samples have to fit the page's memory, too. */
 const MOST_BYTES = 100e6;
@@ -19,7 +19,7 @@ export const looksLikeSound = ({ type, name }) =>
  * @throws {Error} in words for the person who gave it
  */
 export async function readSound(file) {
-  const name = told(file.name) || 'Sound';
+  const name = oneLine(file.name) || 'Sound';
   if (file.size > MOST_BYTES) {
     const megabytes = Math.ceil(file.size / 1e6).toLocaleString('en');
     throw new Error(`${name} has ${megabytes} MB; a sound may have ${MOST_BYTES / 1e6}.`);

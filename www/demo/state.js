@@ -2,7 +2,7 @@
 // or empty (no model, and nothing went wrong).
 
 import { $, button, make } from './dom.js';
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 
 const root = document.documentElement;
 
@@ -71,7 +71,7 @@ export function showBox({ title, advice, code, message, actions, files = [], cal
   $('error-title').textContent = title;
   $('error-advice').textContent = advice;
   $('error-code').textContent = code ?? '';
-  $('error-message').textContent = told(message, LONGEST_MESSAGE);
+  $('error-message').textContent = oneLine(message, LONGEST_MESSAGE);
   $('error-files').replaceChildren(...files.map(namedFile));
   $('error-files').hidden = files.length === 0;
   $('error-detail').hidden = !code;

@@ -1,6 +1,6 @@
 // What the demo says: errors in plain words with what to do, numbers as people read them.
 
-import { told } from './told.js';
+import { oneLine } from './one-line.js';
 
 /** Title and advice by error code; `offer` names buttons that demo.js knows. */
 const ERRORS = {
@@ -167,7 +167,7 @@ const WARNINGS = {
 };
 
 /** What went wrong without being an error. */
-export const warningWords = ({ code, message }) => WARNINGS[code] ?? told(message, 300);
+export const warningWords = ({ code, message }) => WARNINGS[code] ?? oneLine(message, 300);
 
 const LONGEST_TITLE = 60;
 /** How much of the beginning of a text a title is made from. */
@@ -176,7 +176,7 @@ const BEGINNING = 300;
 /** The first words of a conversation as its title, without those that all stories begin with. */
 export function titleOf(text) {
   const line =
-    told(
+    oneLine(
       text
         .slice(0, 10 * BEGINNING)
         .trim()

@@ -10,7 +10,7 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u20
  * A text without line breaks and without characters that change the direction or the place of what is around them; of
  * a text longer than `most` the middle is left out. Anything but a text is none.
  */
-export function told(text, most = LONGEST) {
+export function oneLine(text, most = LONGEST) {
   if (typeof text !== 'string') return '';
   // No more of a text of megabytes is looked at than may be shown.
   const near = text.length > 8 * most ? `${text.slice(0, 4 * most)}${text.slice(-4 * most)}` : text;
