@@ -375,7 +375,7 @@ def clean_up(text):
 
 
 def word_piece(name, lowercase):
-    """WordPiece, as BERT has it. GGUF marks the tokens that begin a word instead of those that do not."""
+    """WordPiece, as BERT has it. GGUF marks the tokens that begin a word instead of the others."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -76,10 +76,10 @@ async function measure(name, { stages, prompt, tokens }) {
     await page.addInitScript(countGpu);
     await page.goto(`${url}/blank`);
     const devtools = await page.context().newCDPSession(page);
-    const foretold = await page.evaluate(inspected);
+    const predicted = await page.evaluate(inspected);
     for (const stage of stages) {
       const { javascript, wasm, gpu } = await watched(devtools, () => page.evaluate(run, { stage, prompt, tokens }));
-      console.log(`| ${mb(model.bytes)} | ${stage} | ${[javascript, wasm, gpu, foretold].map(mb).join(' | ')} |`);
+      console.log(`| ${mb(model.bytes)} | ${stage} | ${[javascript, wasm, gpu, predicted].map(mb).join(' | ')} |`);
     }
   } finally {
     await browser.close();

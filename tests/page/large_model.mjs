@@ -13,8 +13,8 @@ const Q4_0 = { id: 2, bytes: 18, weights: 32, scaled: true };
 const Q8_0 = { id: 8, bytes: 34, weights: 32, scaled: true };
 
 /**
- * Many layers, so many command lists and bind groups, but small ones: a GPU in software takes this file. Most of its
- * bytes are in the embeddings, of which a token reads one row.
+ * Many layers, and therefore many command lists and bind groups, but small ones: a GPU in software takes this file.
+ * Most of its bytes are in the embeddings, of which a token reads one row.
  */
 export const DEEP = {
   layers: 16,

@@ -135,6 +135,8 @@ test('words are found by folder, also where a line ends between them', () => {
     'src/cpu/b.rs:1: f(); // SO MANY',
   ]);
   assert.equal(found['"those of": name the thing'].get('src').count, 1);
+  const has = words([{ file: 'a.md', text: 'What it has. What it has learned, and what they have not read.' }]);
+  assert.equal(has['"what it has": name the thing'].get('.').count, 1);
 });
 
 test('comments that begin with Of, That, Those or Its', () => {

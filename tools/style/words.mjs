@@ -3,11 +3,13 @@
 import { languageOf, lex, linesOf } from './lexer.mjs';
 import { note } from './ratchet.mjs';
 
+/** "What it has learned" says what. */
+const LEARNED = '(?! (?:not )?(?:been|found|learned|made|read|seen|written)\\b)';
 /** Patterns, and what to write instead. */
 const WORDS = [
   [/\bso many\b/gi, '"so many": name the number'],
   [/\bforet(?:ell|old)/gi, '"foretell": predict, draft, speculative decoding'],
-  [/\bwhat (?:it|they|one) ha(?:s|ve)\b/gi, '"what it has": name the thing'],
+  [new RegExp(`\\bwhat (?:it|they|one) ha(?:s|ve)\\b${LEARNED}`, 'gi'), '"what it has": name the thing'],
   [/\bof those (?:that|which)\b/gi, '"of those that": name the thing'],
   [/\bthat of\b/gi, '"that of": name the thing'],
   [/\bthose of\b/gi, '"those of": name the thing'],

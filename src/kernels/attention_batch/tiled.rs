@@ -35,7 +35,7 @@ pub fn can_take(rules: BatchRules) -> bool {
     rules.soft_cap == 0.0 && rules.alibi == 0.0
 }
 
-/// Attention of every row of the pass over the rows of its own input. A workgroup has so many groups of parts, as far
+/// Attention of every row of the pass over the rows of its own input. A workgroup has `groups` groups of parts, as far
 /// as these fit.
 pub fn attention_batch_tiled(groups: u32, of: BatchHeads, rules: BatchRules, buffers: BatchBuffers) -> Dispatch {
     let BatchHeads { heads, kv_heads, head_dim } = of;

@@ -27,7 +27,7 @@ class Spec:
     ffn: int
     window: int
     period: int = 5
-    """Every so many layers, one has no window."""
+    """One layer of each group of this size has no window."""
     sliding_base: float | None = 1e4
     types: dict[str, Type] = field(default_factory=dict)
     vocabulary: Callable[[], Vocabulary] = gemma(335)
