@@ -164,7 +164,6 @@ fn causal(keys: &Keys, embeds: Embeds) -> Result<bool> {
 }
 
 /// # Errors
-
 /// `unsupported_architecture` for ModernBERT with ReLU. An unknown name means GELU.
 fn gate(keys: &Keys) -> Result<GateKind> {
     let name = keys.name("hidden_activation");
