@@ -3,7 +3,7 @@
  */
 import { WebggufError, invalidArgument } from './errors.js';
 import { statusOf } from './load/responses.js';
-import { show } from './options.js';
+import { show } from './check.js';
 import type { WasmInput } from './types/source.js';
 
 /** One of the package's three files. */

@@ -6,7 +6,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { LazyModel, type ModelSource } from '../model/lazy-model.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { PromptProgress } from '../types/generate.js';
 import type { LoadOptions } from '../types/load.js';
 import { EmbeddingModel } from './embedding-model.js';

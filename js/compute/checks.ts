@@ -2,7 +2,7 @@
  * What the operations of this folder check of tensors and options.
  */
 import { invalidArgument } from '../errors.js';
-import { objectOf, show } from '../options.js';
+import { objectOf, show } from '../check.js';
 import { Tensor } from '../tensor/tensor.js';
 
 /** How floats are stored, by the numbers of `shaders/tensor/shared/stored.wgsl`. */

@@ -4,7 +4,7 @@
 import type { PlainDType } from '../tensor/dtypes.js';
 import { guarded, invalidArgument } from '../errors.js';
 import { Gpu } from '../tensor/gpu.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { integer, known, word } from './checks.js';
 import type { Shader } from './shaders.js';

@@ -4,7 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import { Expression, inputExpressions } from '../tensor/expression.js';
 import type { FuseOptions } from '../tensor/gpu-elementwise.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at } from './checks.js';
 import { Dispatcher, gridOf } from './dispatch.js';

@@ -2,7 +2,7 @@
  * Power spectra of signals.
  */
 import { invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { at, finite, floats, integer, kindOf, known, word } from './checks.js';
 import { grid } from './dispatch.js';

@@ -5,7 +5,7 @@ import type { LoadWarning } from '../load/cache/warning.js';
 import { jsonSchemaOf, schemaText } from '../model/schema.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { Grammar as Compiled, Matcher, Vocabulary } from '../grammar/webgguf_grammar.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { Grammar } from '../types/generate.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import { grammarFile } from '../wasm-file.js';

@@ -1,7 +1,8 @@
 /**
  * Which context, KV cache and quantisation of a model take no more memory than a page may have.
  */
-import type { Advice, InspectOptions, Inspection } from '../types/info.js';
+import type { Advice, Inspection } from '../types/info.js';
+import type { InspectOptions } from '../types/load.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /** What a page takes beside the buffers of a model: the engine, scripts, and weights on their way to the GPU. */

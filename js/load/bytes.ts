@@ -3,7 +3,7 @@
  */
 import { abortable } from '../cancel.js';
 import { WebggufError, invalidArgument, isAbort } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { BytesLike } from '../types/source.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 

@@ -4,7 +4,8 @@
 import { abortable, cancellable } from '../cancel.js';
 import { onDemand } from '../model/on-demand.js';
 import { inspectOptions, splitSourceOptions } from '../options.js';
-import type { InspectOptions, Inspection } from '../types/info.js';
+import type { Inspection } from '../types/info.js';
+import type { InspectOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { openSources } from './sources.js';

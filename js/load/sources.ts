@@ -12,7 +12,7 @@ import { Download } from './download.js';
 import { announcedSize, requestFor, statusOf } from './responses.js';
 import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
 import { aliasOf, chooseFile, fileRequest, type HubName, hubName, storedRequest } from './hub.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type Patience, patienceOf } from './patience.js';
 import type { RangedSource, Source, SourceOptions, SourcePart } from '../types/source.js';
 import { type LoadSource, verified } from './verified.js';

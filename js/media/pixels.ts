@@ -3,7 +3,7 @@
  */
 import { later } from '../engine/later.js';
 import { WebggufError, invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type PixelSize, sizeInHeader } from './header.js';
 import { checkBytes, decodedOnce, download } from './kept.js';
 import { inParts } from './steps.js';

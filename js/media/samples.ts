@@ -2,7 +2,7 @@
  * Everything that a page calls a sound, as samples of one channel at 16 kHz, as encoders want them.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { checkBytes, decodedOnce, download } from './kept.js';
 import { mediaModule } from './module.js';
 import { inParts } from './steps.js';

@@ -3,7 +3,8 @@
  */
 import { invalidArgument } from '../errors.js';
 import { exactJson, isExact } from './exact-json.js';
-import { show, templateOptions } from '../options.js';
+import { show } from '../check.js';
+import { templateOptions } from '../options.js';
 import { withParameters } from './schema.js';
 import type { ChatTemplateOptions, Message } from '../types/chat.js';
 import type { Conversation, Medium, TemplateMessage } from '../templates/types.js';

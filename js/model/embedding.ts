@@ -3,7 +3,7 @@
  */
 import { stoppable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
-import { checkIds, show } from '../options.js';
+import { checkIds, show } from '../check.js';
 import type { TokenIds } from '../types/read.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 

@@ -18,20 +18,8 @@ import type { Embeddings } from '../openai/embeddings.js';
 import type { TranscriptionRequest, Transcriptions } from '../openai/transcriptions.js';
 import type { RunToolsOptions, ToolRun } from '../openai/run-tools.js';
 import type { ChatRequest, EmbeddingRequest, RequestOptions } from '../openai/types.js';
-import {
-  adapterOptions,
-  adapterSource,
-  checkGpu,
-  checkIds,
-  checkText,
-  embedOptions,
-  evaluateOptions,
-  flagOptions,
-  loadOptions,
-  rankOptions,
-  show,
-  signalOption,
-} from '../options.js';
+import { checkIds, checkText, show, signalOption } from '../check.js';
+import { adapterOptions, adapterSource, checkGpu, embedOptions, evaluateOptions, flagOptions, loadOptions, rankOptions } from '../options.js';
 import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { knowItself, throughProxies } from '../proxies.js';
@@ -39,8 +27,8 @@ import { Session, type SessionHost } from './session.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
 import type { GenerateOptions } from '../types/generate.js';
-import type { InspectOptions, Inspection, ModelInfo } from '../types/info.js';
-import type { AdapterOptions, LoadOptions } from '../types/load.js';
+import type { Inspection, ModelInfo } from '../types/info.js';
+import type { AdapterOptions, InspectOptions, LoadOptions } from '../types/load.js';
 import type {
   DetokenizeOptions,
   EmbedOptions,

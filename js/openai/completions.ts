@@ -2,7 +2,7 @@
  * `chat.completions.create` over a model that is loaded.
  */
 import type { WasmModel } from '../model/model.js';
-import { signalOption } from '../options.js';
+import { signalOption } from '../check.js';
 import type { ChosenToken, GenerationResult, TokenProbability } from '../types/generate.js';
 import { type Prepared, prepare } from './prepare.js';
 import type { Delta, Reader } from './reader.js';

@@ -2,7 +2,7 @@
  * `embeddings.create` over a model that is loaded.
  */
 import type { WasmModel } from '../model/model.js';
-import { signalOption } from '../options.js';
+import { signalOption } from '../check.js';
 import type { TokenIds } from '../types/read.js';
 import { nameOf } from './completions.js';
 import { checkEmbedding } from './request.js';

@@ -8,7 +8,7 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type Completions, LocalCompletions, nameOf } from './completions.js';
 import { type Embeddings, LocalEmbeddings } from './embeddings.js';
 import { fetchOf } from './fetch.js';

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { jsonSchemaOf, withParameters } from '../model/schema.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import { choiceMistake, toolChoiceShape } from './tool-choice.js';
 import type { Message, Tool } from '../types/chat.js';

@@ -5,7 +5,7 @@ import { abortable } from '../cancel.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import { parametersOf } from '../model/schema.js';
 import { resultOf } from '../model/tool-result.js';
-import { show, signalOption } from '../options.js';
+import { show, signalOption } from '../check.js';
 import type { Message, Tool } from '../types/chat.js';
 import type { Completions } from './completions.js';
 import { afterCall } from './tool-choice.js';

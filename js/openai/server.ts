@@ -3,7 +3,7 @@
  */
 import { invalidArgument, WebggufError } from '../errors.js';
 import { onDemand } from '../model/on-demand.js';
-import { show, signalOption } from '../options.js';
+import { show, signalOption } from '../check.js';
 import type { Completions } from './completions.js';
 import type { Embeddings } from './embeddings.js';
 import { checkChat, checkEmbedding } from './request.js';

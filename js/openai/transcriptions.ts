@@ -5,7 +5,7 @@ import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { WasmModel } from '../model/model.js';
 import type { TextWithMedia } from '../model/prompt.js';
-import { show, signalOption } from '../options.js';
+import { show, signalOption } from '../check.js';
 import type { GenerateOptions } from '../types/generate.js';
 import type { AudioSource } from '../types/media.js';
 import type { RequestOptions } from './types.js';

@@ -5,7 +5,7 @@
 import { WebggufError } from '../errors.js';
 import { parametersOf } from '../model/schema.js';
 import { asItIs } from '../model/conversation.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { Message, Tool } from '../types/chat.js';
 import type { AudioPart, ImagePart } from '../types/media.js';
 import { notSupported } from './errors.js';

@@ -1,7 +1,7 @@
 /**
  * How tokens are chosen.
  */
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { LanguageModelCreateCoreOptions, LanguageModelParams, LanguageModelSamplingMode } from './types.js';
 
 /** @internal */

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { QUANTISED } from './formats.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 
 /** How floating-point elements are stored. All arithmetic is f32. */
 export type FloatDType = 'f32' | 'f16' | 'bf16';

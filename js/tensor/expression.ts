@@ -2,7 +2,7 @@
  * Expressions for `Gpu.fuse`: what to compute for each element, as steps that one dispatch runs.
  */
 import { invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { knowItself, original, throughProxies } from '../proxies.js';
 
 /** Operations of one argument. */

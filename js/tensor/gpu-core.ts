@@ -3,7 +3,7 @@
  */
 import type { DType } from './dtypes.js';
 import { guarded, invalidArgument } from '../errors.js';
-import { objectOf, show } from '../options.js';
+import { objectOf, show } from '../check.js';
 import { knowItself, original } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';

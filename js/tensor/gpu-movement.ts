@@ -4,7 +4,7 @@
 import type { DType } from './dtypes.js';
 import { invalidArgument } from '../errors.js';
 import { MatrixOperations } from './gpu-matrix.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { FloatTensor, Tensor } from './tensor.js';
 
 /** Options of operations along an axis. */

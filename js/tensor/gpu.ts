@@ -7,7 +7,7 @@ import { fetched } from '../engine/fetched.js';
 import { fromWasm, guarded, invalidArgument, WebggufError } from '../errors.js';
 import { tensorsIn } from './gpu-core.js';
 import { ModelOperations } from './gpu-model.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { throughProxies } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';

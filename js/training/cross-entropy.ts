@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import type { Expression } from '../tensor/expression.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
 import { AttentionGradients } from './attention.js';

@@ -12,7 +12,7 @@
  * @module webgguf/training
  */
 import { invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { throughProxies } from '../proxies.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';

@@ -3,7 +3,7 @@
  */
 import type { DType } from '../tensor/dtypes.js';
 import { invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { Tensor } from '../tensor/tensor.js';
 
 /** A loss that says so when it is no number. */

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import type { Expression } from '../tensor/expression.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { knowItself, original, throughProxies } from '../proxies.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { RecordingGpu } from './recording.js';

@@ -8,7 +8,7 @@ import type { Leaf as Operand } from '../compute/region-code.js';
 import type { Shader } from '../compute/shaders.js';
 import type { Expression } from '../tensor/expression.js';
 import type { Extra, Inputs } from '../tensor/gpu-core.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { type FloatTensor, Tensor } from '../tensor/tensor.js';
 import type { TensorEngine } from '../wasm/webgguf.js';
 import { backwardOn } from './backward.js';

@@ -2,7 +2,7 @@
  * Parameters of a model: tensors in arrays and objects, as deep as one likes.
  */
 import { invalidArgument } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import { original } from '../proxies.js';
 import { type FloatTensor, type Owner, Tensor } from '../tensor/tensor.js';
 

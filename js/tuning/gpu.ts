@@ -5,7 +5,7 @@
 import { type DType, checkDType } from '../tensor/dtypes.js';
 import { fromWasm, guarded, invalidArgument } from '../errors.js';
 import { type Gpu, checkShape } from '../tensor/gpu.js';
-import { objectOf, show, signalOption } from '../options.js';
+import { objectOf, show, signalOption } from '../check.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { type Clock, type Runner, race } from './race.js';
 import { clockOf } from './clock.js';

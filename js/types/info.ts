@@ -2,8 +2,6 @@
  * What is known of a file before it is loaded, and of a model after. No code here.
  */
 import type { ErrorCode } from '../errors.js';
-import type { LoadOptions } from './load.js';
-import type { FoundBy, SourceOptions } from './source.js';
 
 /** Another kernel variant than the table's. */
 export interface TunedChoice {
@@ -145,31 +143,6 @@ export interface InspectedEncoder {
   readonly quantization?: string;
   /** Number of weights. */
   readonly parameters?: number;
-}
-
-/** Options of {@link WasmModel.inspect}. */
-export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
-  /** As {@link LoadOptions.backend}: where `load` would take the CPU, the result has no `gpu`. */
-  backend?: LoadOptions['backend'];
-  /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
-  contextLength?: number | undefined;
-  /** As in {@link LoadOptions}. */
-  kvType?: LoadOptions['kvType'];
-  /** As {@link LoadOptions.parallel}: the memory of so many requests at once. */
-  parallel?: LoadOptions['parallel'];
-  /** As {@link LoadOptions.perLayerEmbeddings}. */
-  perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
-  /** As {@link LoadOptions.mmproj}: the header of the encoder is read, too. */
-  mmproj?: LoadOptions['mmproj'];
-  /**
-   * Bytes that page and model may take together, such as 1.2e9 on a phone that ends tabs near 1.5 GB: the result has
-   * an {@link Advice}. A positive number.
-   */
-  memoryBytes?: number | undefined;
-  /** As {@link LoadOptions.draft}: the header of the smaller model is read, too. */
-  draft?: LoadOptions['draft'];
-  /** Cancels. */
-  signal?: AbortSignal | undefined;
 }
 
 /** What a loaded model is and where it runs. */

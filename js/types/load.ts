@@ -1,5 +1,5 @@
 /**
- * What loading a model takes. No code here.
+ * What is given to load a model, to look into its header, and to load its tokenizer. No code here.
  */
 import type { Gpu } from '../tensor/gpu.js';
 import type { FoundBy, Source, SourceOptions } from './source.js';
@@ -147,6 +147,31 @@ export interface AdapterSource {
   readonly config?: Source | undefined;
   /** How much of it is used where a request names no adapters, default 1. */
   readonly scale?: number | undefined;
+}
+
+/** Options of {@link WasmModel.inspect}. */
+export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
+  /** As {@link LoadOptions.backend}: where `load` would take the CPU, the result has no `gpu`. */
+  backend?: LoadOptions['backend'];
+  /** Tokens of context to plan for. Default: what the model was trained for, at most 4096. */
+  contextLength?: number | undefined;
+  /** As in {@link LoadOptions}. */
+  kvType?: LoadOptions['kvType'];
+  /** As {@link LoadOptions.parallel}: the memory of so many requests at once. */
+  parallel?: LoadOptions['parallel'];
+  /** As {@link LoadOptions.perLayerEmbeddings}. */
+  perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];
+  /** As {@link LoadOptions.mmproj}: the header of the encoder is read, too. */
+  mmproj?: LoadOptions['mmproj'];
+  /**
+   * Bytes that page and model may take together, such as 1.2e9 on a phone that ends tabs near 1.5 GB: the result has
+   * an {@link Advice}. A positive number.
+   */
+  memoryBytes?: number | undefined;
+  /** As {@link LoadOptions.draft}: the header of the smaller model is read, too. */
+  draft?: LoadOptions['draft'];
+  /** Cancels. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Options of {@link Tokenizer.load}. */

@@ -3,7 +3,7 @@
  */
 import { later } from '../engine/later.js';
 import { WebggufError, fromWasm } from '../errors.js';
-import { show } from '../options.js';
+import { show } from '../check.js';
 import type { WasmInput } from '../types/source.js';
 import {
   givenGrammarFile,

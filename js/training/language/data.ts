@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../../errors.js';
 import type { WasmModel } from '../../model/model.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import { type Dataset, learnedOf, parts } from './batches.js';
 import { type EncodedExample, type Example, encodeExamples, isPreference, sidesOf } from './examples.js';
 import { type PackedSequence, packExamples } from './packing.js';

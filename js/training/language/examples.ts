@@ -5,7 +5,7 @@
 import { invalidArgument, WebggufError } from '../../errors.js';
 import { mediaOf } from '../../model/conversation.js';
 import type { WasmModel } from '../../model/model.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import type { Message, Tool } from '../../types/chat.js';
 import { completionOf } from './records.js';
 import { type Answer, answersOf, type Chat } from './turns.js';

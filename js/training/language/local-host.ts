@@ -3,7 +3,7 @@
  */
 import { WebggufError, invalidArgument } from '../../errors.js';
 import { warningOf } from '../../load/cache/warning.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import { adapterFile } from './adapter-file.js';
 import { type Dataset, batchesOf, parts, stepsOfEpoch, tokensOf } from './batches.js';
 import { digestOf } from './digest.js';

@@ -4,7 +4,7 @@
 import { shaped } from '../../compute/dispatch.js';
 import type { LocalEngine } from '../../engine/local.js';
 import { invalidArgument } from '../../errors.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import { isQuantised } from '../../tensor/dtypes.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';

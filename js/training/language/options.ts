@@ -2,7 +2,7 @@
  * Options of training, checked and complete.
  */
 import { WebggufError, invalidArgument } from '../../errors.js';
-import { type Check, FLAG, NAME, abortSignal, checked, integer, number, ofType, oneOf, show } from '../../options.js';
+import { type Check, FLAG, NAME, abortSignal, checked, integer, number, ofType, oneOf, show } from '../../check.js';
 import type { Schedule } from './schedule.js';
 import type { AdapterTarget } from './trainable.js';
 import type { AdapterFileOptions, RunOptions, TrainerOptions } from './types.js';

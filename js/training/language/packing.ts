@@ -2,7 +2,7 @@
  * Examples side by side in sequences of one length, so that little of a batch is padding.
  */
 import { invalidArgument } from '../../errors.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import type { EncodedExample } from './examples.js';
 
 /** A sequence with some examples one behind the other, and padding. All arrays have the same length. */

@@ -2,7 +2,7 @@
  * Files with examples: JSON Lines, JSON, CSV and plain text.
  */
 import { invalidArgument, WebggufError } from '../../errors.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import { csvRows } from './csv.js';
 import type { Example } from './examples.js';
 import { exampleOf } from './records.js';

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../../errors.js';
 import { conversationOf } from '../../model/conversation.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import type { Tool } from '../../types/chat.js';
 import type { Example, ExampleMessage, PreferenceExample } from './examples.js';
 

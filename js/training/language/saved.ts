@@ -8,7 +8,7 @@ import { WebggufError, invalidArgument } from '../../errors.js';
 import { NoStorage, hasStorage, openWritable } from '../../load/cache/folder.js';
 import { folderOf } from '../../load/cache/key.js';
 import { type Held, tryLock, waitForLock } from '../../load/cache/lock.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import type { Recipe, RunRecipe } from './options.js';
 import { type Copy, shapesOf } from './parameters.js';
 import type { AdapterTarget } from './trainable.js';

@@ -6,7 +6,7 @@ import { fetched } from '../../engine/fetched.js';
 import type { Engine } from '../../engine/engine.js';
 import type { LocalEngine } from '../../engine/local.js';
 import type { WasmModel } from '../../model/model.js';
-import { show } from '../../options.js';
+import { show } from '../../check.js';
 import { knowItself, throughProxies } from '../../proxies.js';
 import { dataOf } from './data.js';
 import type { Host, Unfinished } from './host.js';
