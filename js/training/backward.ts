@@ -5,11 +5,10 @@ import { WebggufError } from '../errors.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { fitted } from './fit.js';
 import type { Holds } from './holds.js';
-import type { RecordingGpu } from './recording.js';
-import type { Entry, Tape } from './tape.js';
+import type { Entry, RuleGpu, Tape } from './tape.js';
 
 /** Gradients of all values that nothing on the tape made. Takes `dy`, the gradient of value `of`, over. */
-export function backwardOn(gpu: RecordingGpu, holds: Holds, tape: Tape, of: number, dy: Tensor): Map<number, Tensor> {
+export function backwardOn(gpu: RuleGpu, holds: Holds, tape: Tape, of: number, dy: Tensor): Map<number, Tensor> {
   const totals = new Map([[of, dy]]);
   try {
     for (let at = tape.entries.length - 1; at >= 0; at -= 1) {
@@ -24,7 +23,7 @@ export function backwardOn(gpu: RecordingGpu, holds: Holds, tape: Tape, of: numb
   }
 }
 
-function applyRule(gpu: RecordingGpu, holds: Holds, tape: Tape, entry: Entry, totals: Map<number, Tensor>): void {
+function applyRule(gpu: RuleGpu, holds: Holds, tape: Tape, entry: Entry, totals: Map<number, Tensor>): void {
   const { call, inputs, outputs, backward } = entry;
   const arrived = outputs.map((value) => totals.get(value));
   if (arrived.every((dy) => dy === undefined)) return;
@@ -49,7 +48,7 @@ function applyRule(gpu: RecordingGpu, holds: Holds, tape: Tape, entry: Entry, to
 }
 
 /** Adds a gradient that somebody else frees to what there is. */
-function collect(gpu: RecordingGpu, holds: Holds, totals: Map<number, Tensor>, value: number, gradient: Tensor): void {
+function collect(gpu: RuleGpu, holds: Holds, totals: Map<number, Tensor>, value: number, gradient: Tensor): void {
   const before = totals.get(value);
   if (!before) {
     totals.set(value, holds.share(gradient));

@@ -9,7 +9,7 @@ import { fitted } from './fit.js';
 import { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
 import { input } from './rules-movement.js';
-import type { Given, Rule } from './tape.js';
+import type { Given, Rule, RuleGpu } from './tape.js';
 
 const FORWARD = ['conv1d', 'conv2d', 'conv3d'] as const;
 const TRANSPOSED = ['convTranspose1d', 'convTranspose2d', 'convTranspose3d'] as const;
@@ -92,7 +92,7 @@ function ruleOf(call: Method, { activation = 'none', bias: _, ...options }: Conv
 }
 
 /** What the convolution of an x of this shape had from each element of x. */
-function ofInput(gpu: RecordingGpu, dy: Tensor, w: Tensor, shape: readonly number[], numbers: Numbers): Tensor {
+function ofInput(gpu: RuleGpu, dy: Tensor, w: Tensor, shape: readonly number[], numbers: Numbers): Tensor {
   const outputPadding = shape.slice(2).map((length, axis) => {
     const [stride, padding, dilation] = numbersOf(numbers, axis);
     const reach = dilation * ((w.shape[axis + 2] as number) - 1) + 1;
@@ -102,13 +102,7 @@ function ofInput(gpu: RecordingGpu, dy: Tensor, w: Tensor, shape: readonly numbe
   return gpu[method](dy, w, { ...numbers, outputPadding });
 }
 
-function ofTransposedInput(
-  gpu: RecordingGpu,
-  dy: Tensor,
-  w: Tensor,
-  shape: readonly number[],
-  numbers: Numbers,
-): Tensor {
+function ofTransposedInput(gpu: RuleGpu, dy: Tensor, w: Tensor, shape: readonly number[], numbers: Numbers): Tensor {
   const method = FORWARD[shape.length - 3] as (typeof FORWARD)[number];
   return starting(gpu, gpu[method](dy, w, numbers), shape.slice(2));
 }
@@ -117,7 +111,7 @@ function ofTransposedInput(
  * dw[o, c, k] = Σ long[.., c, i · stride + k · dilation − padding] · short[.., o, i]: samples are channels here, the
  * elements of `short` the kernel, and stride and dilation change places.
  */
-function ofKernel(gpu: RecordingGpu, long: Tensor, short: Tensor, shape: readonly number[], numbers: Numbers): Tensor {
+function ofKernel(gpu: RuleGpu, long: Tensor, short: Tensor, shape: readonly number[], numbers: Numbers): Tensor {
   const { stride, padding, dilation, groups } = numbers;
   const [samples, channels, ...lengths] = long.shape as [number, number, ...number[]];
   const [, outputs, ...places] = short.shape as [number, number, ...number[]];
@@ -134,13 +128,13 @@ function ofKernel(gpu: RecordingGpu, long: Tensor, short: Tensor, shape: readonl
   return gpu.reshape(gpu.transpose(taps, [1, 0, 2]), shape);
 }
 
-function ofBias(gpu: RecordingGpu, dy: Tensor): Tensor {
+function ofBias(gpu: RuleGpu, dy: Tensor): Tensor {
   const [samples, outputs] = dy.shape as [number, number];
   return gpu.reshape(fitted(gpu, gpu.reshape(dy, [samples, outputs, -1]), [1, outputs, 1]), [outputs]);
 }
 
 /** The first elements along the spatial axes: behind them come places that no x had a part in. */
-function starting(gpu: RecordingGpu, x: Tensor, lengths: readonly number[]): Tensor {
+function starting(gpu: RuleGpu, x: Tensor, lengths: readonly number[]): Tensor {
   return lengths.reduce(
     (y, length, axis) => (y.shape[axis + 2] === length ? y : gpu.narrow(y, axis + 2, 0, length)),
     x,

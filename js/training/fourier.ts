@@ -5,10 +5,9 @@
 import type { IrfftOptions, StftOptions } from '../compute/fourier.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { GridGradients } from './grids.js';
-import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
 import { input } from './rules-movement.js';
-import type { Rule } from './tape.js';
+import type { Rule, RuleGpu } from './tape.js';
 
 /** `Gpu` whose transforms have gradients. */
 export class FourierGradients extends GridGradients {
@@ -37,7 +36,7 @@ function complexRule(back: 'fft' | 'ifft'): Rule {
 }
 
 /** Bins that stand for two of a transform of `length`, the other of which mirrors them, times `factor`; [bins, 1]. */
-function pairedTimes(gpu: RecordingGpu, length: number, factor: number): Tensor {
+function pairedTimes(gpu: RuleGpu, length: number, factor: number): Tensor {
   const bins = Math.floor(length / 2) + 1;
   const isPair = (bin: number): boolean => bin > 0 && 2 * bin !== length;
   return gpu.tensor(

@@ -8,9 +8,8 @@ import * as shaders from '../compute/shaders.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { ConvolutionGradients } from './convolution.js';
 import { shaped } from '../compute/dispatch.js';
-import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
-import type { Rule } from './tape.js';
+import type { Rule, RuleGpu } from './tape.js';
 
 /** `Gpu` whose operations on grids have gradients. */
 export class GridGradients extends ConvolutionGradients {
@@ -139,5 +138,5 @@ function groupNormRule({ groups, eps }: GroupNormOptions): Rule {
   });
 }
 
-const perChannel = (gpu: RecordingGpu, tensor: Tensor, channels: number, spatial: number): Tensor =>
+const perChannel = (gpu: RuleGpu, tensor: Tensor, channels: number, spatial: number): Tensor =>
   shaped(gpu, tensor, [channels, ...Array<number>(spatial).fill(1)]);

@@ -4,9 +4,8 @@
 import { isQuantised } from '../tensor/dtypes.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
-import type { RecordingGpu } from './recording.js';
 import { savedInputs } from './rules-matrix.js';
-import type { Given, Rule } from './tape.js';
+import type { Given, Rule, RuleGpu } from './tape.js';
 
 /**
  * y[t] = Σ_s weights[t, s] · W[ids[t, s]] · x[t]: dx is the same with the transposed matrices. An expert's matrix gets
@@ -36,7 +35,7 @@ export const matmulGroupedRule: Rule = (call) => {
 };
 
 /** [experts, k, n] of [experts, n, k]; blocks are unpacked as products with the unit vectors. */
-function transposed(gpu: RecordingGpu, w: Tensor): Tensor {
+function transposed(gpu: RuleGpu, w: Tensor): Tensor {
   if (!isQuantised(w.dtype)) return gpu.transpose(w, [0, 2, 1]);
   const [experts, , width] = w.shape as [number, number, number];
   const places = gpu.cumsum(gpu.filled([width], 1), { exclusive: true });
@@ -45,7 +44,7 @@ function transposed(gpu: RecordingGpu, w: Tensor): Tensor {
   return gpu.transpose(gpu.matmulGrouped(units, w, gpu.tensor(all, [width, experts])), [1, 0, 2]);
 }
 
-function ofExperts(gpu: RecordingGpu, dy: Tensor, x: Tensor, ids: Tensor, shape: readonly number[]): Tensor {
+function ofExperts(gpu: RuleGpu, dy: Tensor, x: Tensor, ids: Tensor, shape: readonly number[]): Tensor {
   const [experts, rows, width] = shape as [number, number, number];
   const [tokens, top] = ids.shape as [number, number];
   const whole = x.shape.length === 2 ? gpu.expand(shaped(gpu, x, [tokens, 1, width]), [tokens, top, width]) : x;

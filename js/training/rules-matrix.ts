@@ -4,9 +4,8 @@
 import type { MatmulOptions } from '../tensor/gpu-matrix.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
-import type { RecordingGpu } from './recording.js';
 import { input } from './rules-movement.js';
-import type { Call, Given, Rule } from './tape.js';
+import type { Call, Given, Rule, RuleGpu } from './tape.js';
 
 /** The call's inputs, kept as far as they are there. */
 export function savedInputs(call: Call, names: readonly string[] = Object.keys(call.inputs)): Record<string, Tensor> {
@@ -16,7 +15,7 @@ export function savedInputs(call: Call, names: readonly string[] = Object.keys(c
 /**
  * The rule of an operation that others are equal to: those compute its result again, and their rules its gradients.
  */
-export function composed(work: (gpu: RecordingGpu, inputs: Record<string, Tensor>, call: Call) => Tensor): Rule {
+export function composed(work: (gpu: RuleGpu, inputs: Record<string, Tensor>, call: Call) => Tensor): Rule {
   return (call) => {
     const inputs = savedInputs(call);
     const leaves = Object.fromEntries(Object.entries(inputs).filter(([name]) => call.wants(name)));
@@ -52,14 +51,14 @@ const activated = composed((gpu, { a, b, ...others }, { options }) => {
   return others.residual ? gpu.add(y, others.residual) : y;
 });
 
-function firstFactor(gpu: RecordingGpu, dy: Tensor, b: Tensor, options: MatmulOptions): Tensor {
+function firstFactor(gpu: RuleGpu, dy: Tensor, b: Tensor, options: MatmulOptions): Tensor {
   const { transposeA = false, transposeB = false } = options;
   if (transposeA) return gpu.matmul(b, dy, { transposeA: transposeB, transposeB: true });
   return gpu.matmul(dy, b, { transposeB: !transposeB });
 }
 
 /** The rows of all batches at once where the weights are the same for all. */
-function secondFactor(gpu: RecordingGpu, dy: Tensor, a: Tensor, rank: number, options: MatmulOptions): Tensor {
+function secondFactor(gpu: RuleGpu, dy: Tensor, a: Tensor, rank: number, options: MatmulOptions): Tensor {
   const { transposeA = false, transposeB = false } = options;
   const isOne = rank === 2 && !transposeA;
   const flat = (x: Tensor): Tensor => {
@@ -85,7 +84,7 @@ export const gateUpRule = composed((gpu, { x, w, norm }, { options }) => {
 
 export const gatedRule = composed((gpu, { x }, { options }) => halves(gpu, x as Tensor, options.activation));
 
-function halves(gpu: RecordingGpu, x: Tensor, activation: unknown): Tensor {
+function halves(gpu: RuleGpu, x: Tensor, activation: unknown): Tensor {
   const width = (x.shape.at(-1) as number) / 2;
   const [gate, up] = [gpu.narrow(x, -1, 0, width), gpu.narrow(x, -1, width, width)];
   return gpu.fuse([gate, up], (g, u) => (activation === 'geglu' ? g.gelu() : g.silu()).mul(u));

@@ -5,10 +5,9 @@ import { headsOf } from '../compute/attention.js';
 import { shaped } from '../compute/dispatch.js';
 import type { AttentionOptions, RopeOptions } from '../tensor/gpu-model.js';
 import type { Tensor } from '../tensor/tensor.js';
-import type { RecordingGpu } from './recording.js';
 import { composed } from './rules-matrix.js';
 import { input } from './rules-movement.js';
-import type { Rule } from './tape.js';
+import type { Rule, RuleGpu } from './tape.js';
 
 /** A score that hides a key. */
 const HIDDEN = -3.2e38;
@@ -55,16 +54,16 @@ export const attentionRule = composed((gpu, { q, k, v, mask }, { options }) => {
 });
 
 /** Softmax wants a mask with the last axis in full. */
-function wide(gpu: RecordingGpu, mask: Tensor | undefined, columns: number): Tensor | undefined {
+function wide(gpu: RuleGpu, mask: Tensor | undefined, columns: number): Tensor | undefined {
   if (!mask || mask.shape.at(-1) === columns) return mask;
   return gpu.expand(mask, [...mask.shape.slice(0, -1), columns]);
 }
 
-const joined = (gpu: RecordingGpu, a: Tensor | undefined, b: Tensor | undefined): Tensor | undefined =>
+const joined = (gpu: RuleGpu, a: Tensor | undefined, b: Tensor | undefined): Tensor | undefined =>
   a && b ? gpu.add(a, b) : (a ?? b);
 
 /** Hides the keys before a query's window. */
-function windowMask(gpu: RecordingGpu, rows: number, columns: number, window: number): Tensor {
+function windowMask(gpu: RuleGpu, rows: number, columns: number, window: number): Tensor {
   const first = Float32Array.from({ length: rows }, (_, row) => row + columns - rows - window + 1);
   const keys = gpu.tensor(Float32Array.from({ length: columns }, (_, column) => column));
   return gpu.fuse([keys, gpu.tensor(first, [rows, 1])], (key, least) => key.less(least).where(HIDDEN, 0));

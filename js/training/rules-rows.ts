@@ -5,9 +5,8 @@ import { invalidArgument } from '../errors.js';
 import type { NormOptions, SoftmaxOptions } from '../tensor/gpu-rows.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
-import type { RecordingGpu } from './recording.js';
 import { axisOf, input } from './rules-movement.js';
-import type { Call, Given, Rule } from './tape.js';
+import type { Call, Given, Rule, RuleGpu } from './tape.js';
 
 const LAST = { axis: -1, keepDims: true } as const;
 
@@ -41,7 +40,7 @@ export const reduceRule: Rule = (call) => {
 };
 
 /** dy times the product of the others, also where some are 0. */
-function productGradient(gpu: RecordingGpu, x: Tensor, dy: Tensor, { axis }: Record<string, unknown>): Tensor {
+function productGradient(gpu: RuleGpu, x: Tensor, dy: Tensor, { axis }: Record<string, unknown>): Tensor {
   const along = { axis: axis as number | undefined, keepDims: true };
   const zeros = shaped(gpu, gpu.sum(gpu.equal(x, 0), along), dy.shape);
   const others = shaped(
@@ -126,7 +125,7 @@ function normedInput(call: Call): () => Tensor {
 }
 
 /** Statistics of the rows of v: v normalised without a weight, and the factor that it got. */
-type Statistics = (gpu: RecordingGpu, v: Tensor, eps: number) => { normed: FloatTensor; factor: FloatTensor };
+type Statistics = (gpu: RuleGpu, v: Tensor, eps: number) => { normed: FloatTensor; factor: FloatTensor };
 
 const rmsStatistics: Statistics = (gpu, v, eps) => {
   const square = gpu.mean(gpu.mul(v, v), LAST);

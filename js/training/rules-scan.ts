@@ -3,10 +3,9 @@
  */
 import type { Tensor } from '../tensor/tensor.js';
 import { shaped } from '../compute/dispatch.js';
-import type { RecordingGpu } from './recording.js';
 import { savedInputs } from './rules-matrix.js';
 import { input } from './rules-movement.js';
-import type { Given, Rule } from './tape.js';
+import type { Given, Rule, RuleGpu } from './tape.js';
 
 /** Steps of `scan` are at least this; e^−LEAST is 1. */
 const LEAST = 1e-20;
@@ -26,7 +25,7 @@ export const selectiveScanRule: Rule = (call) => {
 };
 
 /** y and behind it the last state, as one row. */
-function selectiveScan(gpu: RecordingGpu, { x, delta, a, b, c, d, state }: Record<string, Tensor>): Tensor {
+function selectiveScan(gpu: RuleGpu, { x, delta, a, b, c, d, state }: Record<string, Tensor>): Tensor {
   const [batch, length, channels] = (x as Tensor).shape as [number, number, number];
   const n = (a as Tensor).shape[1] as number;
   const step = gpu.reshape(delta as Tensor, [batch, length, channels, 1]);
@@ -41,7 +40,7 @@ function selectiveScan(gpu: RecordingGpu, { x, delta, a, b, c, d, state }: Recor
 }
 
 /** What comes in, with what is left of a state before the first step. */
-function startingFrom(gpu: RecordingGpu, given: Tensor, rates: Tensor, state: Tensor): Tensor {
+function startingFrom(gpu: RuleGpu, given: Tensor, rates: Tensor, state: Tensor): Tensor {
   const [batch, length, channels, n] = given.shape as [number, number, number, number];
   const left = gpu.mul(gpu.exp(gpu.narrow(rates, 1, 0, 1)), gpu.reshape(state, [batch, 1, channels, n]));
   const first = gpu.add(gpu.narrow(given, 1, 0, 1), left);
@@ -49,7 +48,7 @@ function startingFrom(gpu: RecordingGpu, given: Tensor, rates: Tensor, state: Te
 }
 
 /** h_t = e^rate_t · h_{t−1} + given_t along axis 1 of [batch, length, ..]. Rates are below 0. */
-function scan(gpu: RecordingGpu, rates: Tensor, given: Tensor): Tensor {
+function scan(gpu: RuleGpu, rates: Tensor, given: Tensor): Tensor {
   return gpu.custom('scan', { rates, given }, () => plainScan(gpu, rates, given), scanRule);
 }
 
@@ -75,7 +74,7 @@ const scanRule: Rule = (call) => {
 };
 
 /** The engine's operation with one state for each channel: its steps are −rate, and it takes in given / step. */
-function plainScan(gpu: RecordingGpu, rates: Tensor, given: Tensor): Tensor {
+function plainScan(gpu: RuleGpu, rates: Tensor, given: Tensor): Tensor {
   const [batch, length] = rates.shape as [number, number];
   const channels = rates.size / batch / length;
   const shape = [batch, length, channels];

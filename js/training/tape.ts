@@ -1,9 +1,25 @@
 /**
  * What was computed while gradients are recorded, in order.
  */
-import type { Tensor } from '../tensor/tensor.js';
-import type { RecordingGpu } from './recording.js';
+import type { FloatTensor, Tensor } from '../tensor/tensor.js';
+import type { Gpu } from '../compute/index.js';
 import type { Variable } from './variable.js';
+
+/** The operations that rules compute gradients with: {@link RecordingGpu}, of which rules need no more. */
+export interface RuleGpu extends Gpu {
+  noGrad<T>(work: () => T): T;
+  /** @internal */
+  replay(work: () => Tensor, leaves: Record<string, Tensor>, dy: Tensor): Record<string, Tensor>;
+  /** @internal */
+  filled(shape: readonly number[], number: number): FloatTensor;
+  /** @internal */
+  custom(
+    call: string,
+    inputs: Readonly<Record<string, Tensor | undefined>>,
+    work: () => Tensor | [y: Tensor, ...forRule: Tensor[]],
+    rule: Rule,
+  ): FloatTensor;
+}
 
 /** Gradients by the names of inputs, f32; of another shape where the input was broadcast. A function is called last. */
 export type Given = Readonly<Record<string, Tensor | (() => Tensor) | undefined>>;
@@ -13,7 +29,7 @@ export type Backward = (...dy: Tensor[]) => Given;
 
 /** A call, as the rule for its operation sees it. */
 export interface Call {
-  readonly gpu: RecordingGpu;
+  readonly gpu: RuleGpu;
   /** Inputs and options that are tensors, by name. */
   readonly inputs: Readonly<Record<string, Tensor>>;
   /** Options that are no tensors. */

@@ -3,7 +3,7 @@
  */
 import type { Expression } from '../../tensor/expression.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 
 const KINDS: readonly ((x: Expression, numbers: readonly number[]) => Expression)[] = [
   (x) => x.gelu(),

@@ -1,7 +1,7 @@
 /**
  * Sequences in the order of a run: which of them a step reads, as one tensor each of ids, targets and segments.
  */
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 import type { RunRecipe } from './options.js';
 import type { PackedSequence } from './packing.js';
 import { shuffled } from './random.js';

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../../errors.js';
 import type { FloatTensor, Tensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 import type { Op, Product, Program, Stack } from './program.js';
 import { type Activations, type Setting, productWith, run } from './run.js';
 

@@ -8,7 +8,7 @@ import { show } from '../../check.js';
 import { isQuantised } from '../../tensor/dtypes.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
-import { Gpu } from '../index.js';
+import { Gpu } from '../gpu.js';
 import { type Head, headOf, lossOf } from './head.js';
 import { type Attention, type Op, type Program, borderOf, noGradients, programOf, writesOf } from './program.js';
 import { type Activations, type RopeTables, type Setting, run, tablesOf, temperatureKey, withTables } from './run.js';

@@ -2,7 +2,7 @@
  * What is learned: the matrices of an adapter with their optimizer, on the GPU, and copies of them in memory.
  */
 import type { FloatTensor, Tensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 import { AdamW } from '../optimizers.js';
 import type { Recipe } from './options.js';
 import { randomNumbers } from './random.js';

@@ -3,7 +3,7 @@
  * <https://arxiv.org/abs/2305.18290>). The reference is the model without the adapter.
  */
 import type { FloatTensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 import { learnedOf, parts, uploaded } from './batches.js';
 import type { PackedSequence } from './packing.js';
 import type { TrainableModel } from './trainable.js';

@@ -3,7 +3,7 @@
  */
 import { shaped } from '../../compute/dispatch.js';
 import type { Tensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 import { activated } from './activations.js';
 import type { Attention, Matrix, Norm, Op, Product, Program } from './program.js';
 import type { Rule } from '../tape.js';

@@ -2,7 +2,7 @@
  * Many matrices in few tensors: those of one width below each other.
  */
 import type { FloatTensor, Tensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 
 /** Where a matrix is. */
 interface Place {

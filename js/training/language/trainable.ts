@@ -2,7 +2,7 @@
  * A loaded language model as a function that can be differentiated with respect to the matrices of an adapter.
  */
 import type { FloatTensor, Tensor } from '../../tensor/tensor.js';
-import type { Gpu } from '../index.js';
+import type { Gpu } from '../gpu.js';
 
 /** A weight that an adapter can change: `y = W·x` becomes `y = W·x + scale · B·(A·x)`. */
 export interface AdapterTarget {
