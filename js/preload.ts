@@ -14,7 +14,8 @@ import * as templates from './engine/chat-text.js';
 import * as chatText from './engine/conversation-text.js';
 import * as encodeParts from './engine/encode-parts.js';
 import * as inWorker from './engine/in-worker.js';
-import { grammarModule } from './engine/grammar.js';
+import * as grammars from './engine/grammars.js';
+import { files } from './engine/files.js';
 import { later } from './engine/later.js';
 import * as saved from './engine/saved.js';
 import * as threads from './engine/threads.js';
@@ -24,10 +25,12 @@ import * as advice from './load/advice.js';
 import * as inspect from './load/inspect.js';
 import * as inspectEncoder from './load/inspect-encoder.js';
 import * as mediaFile from './load/media-file.js';
+import { pageFiles } from './load/page-files.js';
 import * as parts from './load/parts.js';
 import * as peft from './load/peft.js';
 import * as pictureKinds from './load/picture-kinds.js';
 import * as transparent from './load/transparent.js';
+import * as verified from './load/verified.js';
 import * as encoder from './media/encoders.js';
 import { mediaModule } from './media/module.js';
 import * as imagePrompt from './media/prompt.js';
@@ -54,16 +57,28 @@ function having<T extends object>(modules: T): { [K in keyof T]: () => Promise<T
 
 /** Starts the WebAssembly for grammars, and that for images and sounds. @internal */
 export async function preload(): Promise<void> {
-  await Promise.all([grammarModule(), mediaModule()]);
+  await Promise.all([grammars.grammarModule(), mediaModule()]);
 }
 
-const ofEngine: Omit<typeof later, 'startWorker' | 'preload'> = having({
-  ...{ chatText, encodeParts, encoder, grammar, imagePrompt, mediaFile, parts, pictureKinds, rare, rareTemplates },
-  ...{ saved, threads, transparent, tuning },
+const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
+  ...{ grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent, verified },
+});
+const ofEngine: typeof later = having({
+  chatText,
+  encodeParts,
+  encoder,
+  grammars,
+  imagePrompt,
+  saved,
+  threads,
+  tuning,
 });
 const ofPage: typeof onDemand = having({
-  ...{ adapter, advice, callGrammar, completions, embeddings, families, inWorker, inspect, inspectEncoder, messages },
-  ...{ peft, preload: { preload }, runTools, samples, signs, templates, transcriptions, worker },
+  ...{ adapter, completions, embeddings, families, inWorker, inspect, messages, preload: { preload }, runTools, signs },
+  ...{ templates, transcriptions, worker },
 });
+const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
+Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);
+Object.assign(pageFiles, ofPageFiles);

@@ -3,8 +3,10 @@
  */
 import * as chatText from './engine/conversation-text.js';
 import * as encodeParts from './engine/encode-parts.js';
+import { files } from './engine/files.js';
 import { later } from './engine/later.js';
 import * as saved from './engine/saved.js';
+import * as grammars from './engine/grammars.js';
 import { serve } from './engine/worker-side.js';
 import * as grammar from './grammar/webgguf_grammar.js';
 import { startOwnScript } from './engine/thread-side.js';
@@ -15,29 +17,33 @@ import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
 import * as pictureKinds from './load/picture-kinds.js';
 import * as transparent from './load/transparent.js';
+import * as verified from './load/verified.js';
 import * as rareTemplates from './templates/rare.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
-/** As modules of this script, rather than files that it fetches. */
-const here: Omit<typeof later, 'preload'> = {
+// As modules of this script, rather than files that it fetches.
+Object.assign(files, {
   startWorker: startOwnScript,
-  chatText: async () => chatText,
-  encodeParts: async () => encodeParts,
-  encoder: async () => encoder,
   grammar: async () => grammar,
-  imagePrompt: async () => imagePrompt,
   rare: async () => rare,
   mediaFile: async () => mediaFile,
   parts: async () => parts,
   pictureKinds: async () => pictureKinds,
   rareTemplates: async () => rareTemplates,
+  transparent: async () => transparent,
+  verified: async () => verified,
+} satisfies Omit<typeof files, 'preload'>);
+Object.assign(later, {
+  chatText: async () => chatText,
+  encodeParts: async () => encodeParts,
+  encoder: async () => encoder,
+  grammars: async () => grammars,
+  imagePrompt: async () => imagePrompt,
   saved: async () => saved,
   threads: async () => threads,
-  transparent: async () => transparent,
   tuning: async () => tuning,
-};
-Object.assign(later, here);
+} satisfies typeof later);
 serve(globalThis as unknown as DedicatedWorker);
 
 /** What this script needs of its global scope; the types of pages do not have it. */

@@ -4,7 +4,7 @@
 import { guarded } from '../errors.js';
 import { chatText } from './protected-text.js';
 import { enter, NotLoaded } from '../templates/more.js';
-import { later } from './later.js';
+import { files } from './files.js';
 
 /** See {@link chatText}. @internal */
 export async function conversationText(...of: Parameters<typeof chatText>): Promise<string> {
@@ -14,6 +14,6 @@ export async function conversationText(...of: Parameters<typeof chatText>): Prom
   } catch (error) {
     if (!(error instanceof NotLoaded)) throw error;
   }
-  enter((await later.rareTemplates()).MORE);
+  enter((await files.rareTemplates()).MORE);
   return write();
 }

@@ -20,12 +20,3 @@ export async function fetched<T>(file: () => Promise<T>): Promise<T> {
     throw new WebggufError('download_failed', message, { cause });
   }
 }
-
-type Files = Record<string, (...args: never[]) => Promise<unknown>>;
-
-/** Functions that import, whose failures are a {@link WebggufError}. @internal */
-export function allFetched<T extends Files>(files: T): T {
-  return Object.fromEntries(
-    Object.entries(files).map(([name, file]) => [name, (...args: never[]) => fetched(() => file(...args))]),
-  ) as T;
-}

@@ -16,6 +16,7 @@ import type { Source, SourceOptions } from '../types/source.js';
 import { giveRare } from '../wasm/give-rare.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoadOptions } from '../wasm/webgguf.js';
+import { files } from './files.js';
 import { later } from './later.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 
@@ -158,7 +159,7 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
     };
     const team = LazyThreads.areThere() && threads !== 1 ? new LazyThreads(threads, scope) : undefined;
     const given = { ...options, ...hooks, ...(team && { threads: team.start }) };
-    const rare = (): Promise<void> => giveRare(later.rare);
+    const rare = (): Promise<void> => giveRare(files.rare);
     const handle = await WasmModel.load(sources, { backend, rare, ...given }, told, device?.());
     const info = handle.info();
     const found = tuning?.found(info);

@@ -6,6 +6,7 @@ import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
+import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
 import type { ModelInfo } from '../types/info.js';
@@ -26,7 +27,9 @@ import {
   type Restored,
   type StartOptions,
 } from './engine.js';
-import { Grammars } from './grammar.js';
+import type { GrammarText } from './grammar.js';
+import type { Grammars } from './grammars.js';
+import { files } from './files.js';
 import { later } from './later.js';
 import { type Loaded, loadModel } from './load.js';
 
@@ -37,7 +40,8 @@ const MOST_ELEMENTS = 2 ** 32 - 1;
 export class LocalEngine implements Engine {
   readonly #loaded: Loaded;
   readonly #handle: WasmHandle;
-  readonly #grammars: Grammars;
+  /** The compiled grammars, once a text is to follow one. */
+  #grammars: Promise<Grammars> | undefined;
   /** The engines of a model whose requests run together. */
   #lanes: readonly LocalEngine[] = [this];
   /** The lanes without a request, the one that is idle for longest first. */
@@ -57,7 +61,6 @@ export class LocalEngine implements Engine {
   private constructor(loaded: Loaded, handle: WasmHandle) {
     this.#loaded = loaded;
     this.#handle = handle;
-    this.#grammars = new Grammars(handle, loaded.recovery.warn);
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
@@ -125,9 +128,18 @@ export class LocalEngine implements Engine {
     const { cachedTokens } = guarded(() => this.#handle.start(ids, all, tell));
     tell?.(cachedTokens);
     if (!grammar) return;
-    const matcher = this.#grammars.matcher(grammar);
+    const matcher = this.#matcher(grammar);
     matcher.catch(() => {}); // the generation reports it, unless that was stopped before
     guarded(() => this.#handle.constrain(matcher));
+  }
+
+  async #matcher(grammar: GrammarText): Promise<Matcher> {
+    this.#grammars ??= later.grammars().then(({ Grammars }) => new Grammars(this.#handle, this.#loaded.recovery.warn));
+    const grammars = await this.#grammars.catch((error: unknown) => {
+      this.#grammars = undefined; // the next call may reach the file
+      throw error;
+    });
+    return grammars.matcher(grammar);
   }
 
   async next(): Promise<Piece | undefined> {
@@ -172,7 +184,7 @@ export class LocalEngine implements Engine {
   async addAdapter(file: Uint8Array, scale: number): Promise<number> {
     const { recovery } = this.#loaded;
     const id = recovery.nextAdapter();
-    await giveRare(later.rare);
+    await giveRare(files.rare);
     await this.#kept(() => this.#handle.addAdapter(id, file));
     recovery.adapters.set(id, { file: new Blob([file as Uint8Array<ArrayBuffer>]), scale });
     return id;
@@ -305,7 +317,10 @@ export class LocalEngine implements Engine {
   async free(): Promise<void> {
     this.#isFreed = true;
     for (const lane of this.#lanes) {
-      lane.#grammars.free();
+      void lane.#grammars?.then(
+        (grammars) => grammars.free(),
+        () => {},
+      );
       lane.#handle.free();
     }
     if (this.#isFirst) this.#loaded.encoders?.free();

@@ -7,7 +7,7 @@ import { init, wasmClasses } from '../wasm/instance.js';
 import type { CpuThread } from '../wasm/webgguf.js';
 import { running, trusted } from '../worker-running.js';
 import type { Handler } from './channel.js';
-import { later } from './later.js';
+import { files } from './files.js';
 
 /** Most values of x and of a product: 4 MiB each. @internal */
 export const MOST_VALUES = 1 << 20;
@@ -76,7 +76,7 @@ export function startOwnScript(signal: AbortSignal): Promise<Worker> {
 
 async function begin(module: WebAssembly.Module, withRare: boolean): Promise<CpuThread> {
   await init({ wasm: module });
-  if (withRare) await giveRare(later.rare);
+  if (withRare) await giveRare(files.rare);
   const { CpuThread } = await wasmClasses();
   return new CpuThread();
 }

@@ -9,7 +9,7 @@ import { compiledModule } from '../wasm/instance.js';
 import type { CpuThreads } from '../wasm/webgguf.js';
 import { whenGone } from './alive.js';
 import { Channel } from './channel.js';
-import { later } from './later.js';
+import { files } from './files.js';
 import { Job, MOST_VALUES, type SharedMemory } from './thread-side.js';
 
 /** Most threads of a model by default: more are rarely faster, since all read the same memory. */
@@ -54,8 +54,8 @@ export class Threads implements CpuThreads {
    * @throws what starting a worker throws
    */
   static async open(count: number, signal: AbortSignal): Promise<Threads> {
-    const first = await later.startWorker(signal);
-    const others = Array.from({ length: count - 1 }, () => later.startWorker(signal));
+    const first = await files.startWorker(signal);
+    const others = Array.from({ length: count - 1 }, () => files.startWorker(signal));
     return new Threads([Promise.resolve(first), ...others]);
   }
 

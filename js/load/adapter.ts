@@ -3,7 +3,7 @@
  */
 import { abortable, cancellable } from '../cancel.js';
 import { invalidArgument } from '../errors.js';
-import { onDemand } from '../model/on-demand.js';
+import { pageFiles } from './page-files.js';
 import { splitSourceOptions } from '../options.js';
 import { warner } from './cache/warning.js';
 import { withSources } from './sources.js';
@@ -30,7 +30,7 @@ export async function readAdapter(source: Source, options: AdapterOptions, archi
   }
   const { sha256: _, cacheKey: _key, ...rest } = others;
   const text = new TextDecoder().decode(await readFile(beside, isPair ? { ...rest, sha256: digests[1] } : rest));
-  const { ggufOfPeft } = await onDemand.peft();
+  const { ggufOfPeft } = await pageFiles.peft();
   const warn = warner(others.onWarning);
   return ggufOfPeft(file, text, architecture, (message) => warn({ code: 'file', message }));
 }

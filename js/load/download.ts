@@ -4,7 +4,7 @@
 import { ChunkReader, isNative } from './bytes.js';
 import { shownUrl } from './cache/key.js';
 import { abortable } from '../cancel.js';
-import { later } from '../engine/later.js';
+import { files } from '../engine/files.js';
 import { WebggufError, isAbort } from '../errors.js';
 import {
   Connections,
@@ -322,7 +322,7 @@ export class Download implements ByteSource {
     const [size, facts] = [this.#size, this.#facts];
     if (most === 1 || size === undefined || !facts || !takesParts(this.#first, facts)) return;
     try {
-      const { PART_BYTES, Parts } = await later.parts();
+      const { PART_BYTES, Parts } = await files.parts();
       if (this.#signal.aborted || !this.#connections) return; // it was ended meanwhile
       const start = this.#received + PART_BYTES;
       if (start + PART_BYTES > size) return;

@@ -2,7 +2,7 @@
  * What a file is, whether it runs here and how much memory it takes, by its header alone.
  */
 import { abortable, cancellable } from '../cancel.js';
-import { onDemand } from '../model/on-demand.js';
+import { pageFiles } from './page-files.js';
 import { inspectOptions, splitSourceOptions } from '../options.js';
 import type { Inspection } from '../types/info.js';
 import type { InspectOptions } from '../types/load.js';
@@ -38,11 +38,11 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
       Object.assign(beside, { draft: await look(draft, ofDraft, asked) });
     }
     if (mmproj !== undefined) {
-      const { inspectEncoder } = await onDemand.inspectEncoder();
+      const { inspectEncoder } = await pageFiles.inspectEncoder();
       Object.assign(beside, { encoder: await inspectEncoder(source, mmproj, from, scope) });
     }
     if (memoryBytes !== undefined) {
-      const { advise } = await onDemand.advice();
+      const { advise } = await pageFiles.advice();
       const taken = (beside.draft?.fileBytes ?? 0) + (beside.encoder?.fileBytes ?? 0);
       const advised: typeof ofHeader = (sources, asked) => advise(sources, asked, { memoryBytes, taken }, ofHeader);
       found = await look(source, from, rest, advised);

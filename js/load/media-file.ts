@@ -2,9 +2,13 @@
  * Files of images and sounds from elsewhere.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
-import { checkBytes, type MediumKind } from '../media/kept.js';
 import { drop, unlessStalled } from './patience.js';
 import { announcedSize } from './responses.js';
+
+type MediumKind = 'image' | 'audio';
+
+/** Refuses a file with more bytes than are taken: see `media/kept.ts`. */
+type CheckBytes = (what: MediumKind, bytes: number) => void;
 
 /** Milliseconds without a byte after which a server counts as gone. */
 const PATIENCE = { retries: 0, stallTimeout: 30_000 };
@@ -16,7 +20,12 @@ const PATIENCE = { retries: 0, stallTimeout: 30_000 };
  *   `download_failed`
  * @internal
  */
-export async function download(what: MediumKind, url: string | URL, signal?: AbortSignal | undefined): Promise<Blob> {
+export async function download(
+  what: MediumKind,
+  url: string | URL,
+  checkBytes: CheckBytes,
+  signal?: AbortSignal | undefined,
+): Promise<Blob> {
   const shown = String(url).slice(0, 80);
   const connection = new AbortController();
   const stop = (): void => connection.abort(signal?.reason);
@@ -25,7 +34,7 @@ export async function download(what: MediumKind, url: string | URL, signal?: Abo
   signal?.addEventListener('abort', stop);
   try {
     const response = await patiently(fetch(url, { signal: connection.signal }));
-    if (response.ok) return await fileOf(what, response, patiently);
+    if (response.ok) return await fileOf((bytes) => checkBytes(what, bytes), response, patiently);
     drop(response);
     throw new WebggufError('download_failed', `${what}: ${shown}: HTTP status ${response.status}`);
   } catch (cause) {
@@ -49,7 +58,7 @@ function isAddress(url: string | URL): boolean {
 
 /** The body, which may say no size, or another one. */
 async function fileOf(
-  what: MediumKind,
+  check: (bytes: number) => void,
   response: Response,
   patiently: <T>(work: Promise<T>) => Promise<T>,
 ): Promise<Blob> {
@@ -60,7 +69,7 @@ async function fileOf(
   let bytes = announcedSize(response) ?? 0;
   try {
     for (let found = 0; ; bytes = found) {
-      checkBytes(what, bytes);
+      check(bytes);
       const { value } = await patiently(reader.read());
       if (!value) return new Blob(pieces, { type: headers.get('content-type') ?? '' });
       pieces.push(value as Uint8Array<ArrayBuffer>);

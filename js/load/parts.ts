@@ -1,7 +1,6 @@
 /**
  * The rest of a file over several connections: parts that are fetched at the same time and given in order.
  */
-import type { Download } from './download.js';
 import type { NextPiece } from './rest.js';
 
 /** Bytes of a part: each costs a request, and as many parts as there are connections may wait in memory. */
@@ -13,7 +12,10 @@ const PIECE = 4 << 20;
 /** Opens the bytes from `at` to `until`, which is not part of it. */
 type Open = (at: number, until: number, signal: AbortSignal) => Source;
 
-type Source = Pick<Download, 'nextOrPaused'>;
+/** What is used of a download. */
+interface Source {
+  nextOrPaused(): Promise<NextPiece>;
+}
 
 /** What parts are of. */
 interface About {

@@ -8,6 +8,7 @@ import { storedAs } from './cache/models.js';
 import { type CacheUse, openCached } from './cache/open.js';
 import { warner } from './cache/warning.js';
 import { cancellable } from '../cancel.js';
+import { files } from '../engine/files.js';
 import { Download } from './download.js';
 import { announcedSize, requestFor, statusOf } from './responses.js';
 import { WebggufError, fromWasm, invalidArgument } from '../errors.js';
@@ -15,7 +16,7 @@ import { aliasOf, chooseFile, fileRequest, type HubName, hubName, storedRequest 
 import { show } from '../check.js';
 import { type Patience, patienceOf } from './patience.js';
 import type { RangedSource, Source, SourceOptions, SourcePart } from '../types/source.js';
-import { type LoadSource, verified } from './verified.js';
+import type { LoadSource } from './source.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /** The end of the name of one part of a split file; a query may follow in a URL. */
@@ -101,12 +102,13 @@ export async function openSources(
     opened = (await throughCache(wanted, signal, use)) ?? wanted.map((part) => openPart(part, signal, patience));
     await Promise.all(opened.map((part, index) => prepare(part, index)));
     bound(opened, options.maxBytes);
-    return opened.map((part, index) => {
+    const checked = opened.map(async (part, index) => {
       const mayChange = isRanged(wanted[index]);
       const digest = sha256[index];
       if (digest === undefined || part instanceof CachedDownload) return part;
-      return verified(part, digest, { signal, mayChange });
+      return (await files.verified()).verified(part, digest, { signal, mayChange });
     });
+    return await Promise.all(checked);
   } catch (error) {
     for (const part of opened) part.cancel();
     throw error;

@@ -1,7 +1,7 @@
 /**
  * Colours of pictures that are not opaque.
  */
-import type { Pixels } from '../media/pixels.js';
+import type { Pixels } from '../media/header.js';
 
 /**
  * The colours of the file where it is transparent: a canvas multiplies them by how much is seen of them, and keeps none

@@ -1,19 +1,9 @@
 /**
  * A source whose SHA-256 was promised.
  */
-import { hashYielding, Sha256 } from './cache/sha256.js';
-import { WebggufError } from '../errors.js';
+import { hashYielding, Sha256, wrongDigest } from './cache/sha256.js';
 import type { ByteSource } from '../wasm/webgguf.js';
-
-/** A source that has work to do after the model has all it needs. @internal */
-export interface LoadSource extends ByteSource {
-  /** Reads what the model did not need, as far as it is needed to check or to store the file. */
-  finish?(): Promise<void>;
-  /** Whether bytes came from the cache: where they are wrong, those of the server may be right. */
-  readonly usedStored?: boolean;
-  /** Forgets what the cache has of this file. */
-  discard?(): Promise<void>;
-}
+import type { LoadSource } from './source.js';
 
 /**
  * `source`, read to its end by `finish`, which throws `integrity_failed` where its digest is another. Nothing is read
@@ -52,9 +42,4 @@ export function verified(
       if (found !== sha256) throw wrongDigest(source.name, found, sha256);
     },
   };
-}
-
-/** @internal */
-export function wrongDigest(name: string, found: string, expected: string): WebggufError {
-  return new WebggufError('integrity_failed', `${name}: the SHA-256 is ${found}, expected ${expected}`);
 }

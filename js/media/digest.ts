@@ -1,7 +1,6 @@
 /**
  * Names of images and sounds by their content.
  */
-import type { Content } from './encoder.js';
 import { inParts } from './steps.js';
 
 /** Bytes that are hashed at once: a browser does that in the page's thread. */
@@ -17,8 +16,19 @@ export function digestOfPart(digest: string, number: number): string {
   return commonOf(digest) + number.toString(16).padStart(2, '0');
 }
 
-/** Of the pixels or samples, and of what is made of them: 16 hexadecimal digits. @internal */
-export async function digestOf(content: Content, numbers: Float64Array): Promise<string> {
+/** Pixels or samples. */
+type Values =
+  | {
+      readonly image: {
+        readonly width: number;
+        readonly height: number;
+        readonly data: Uint8Array | Uint8ClampedArray;
+      };
+    }
+  | { readonly audio: { readonly samples: Float32Array } };
+
+/** The digest of pixels or samples with the numbers of their encoder: 16 hexadecimal digits. @internal */
+export async function digestOf(content: Values, numbers: Float64Array): Promise<string> {
   const held = 'image' in content ? content.image.data : content.audio.samples;
   const sizes = 'image' in content ? `${content.image.width} ${content.image.height}` : 'sound';
   const { buffer, byteOffset, byteLength } = held;

@@ -2,7 +2,7 @@
  * An encoder of images or sounds beside a model: these become rows of its prompts.
  */
 import { settled } from '../cancel.js';
-import { later } from '../engine/later.js';
+import { files } from '../engine/files.js';
 import { Recovery, readOnce } from '../engine/recovery.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { warner } from '../load/cache/warning.js';
@@ -16,7 +16,7 @@ import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
 import { type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
 import { mediaModule } from './module.js';
-import type { Pixels } from './pixels.js';
+import type { Pixels } from './header.js';
 import { RATE, type Samples } from './samples.js';
 import { inParts, inSteps, pause } from './steps.js';
 import type { Picture, Sound } from './webgguf_media.js';
@@ -126,7 +126,7 @@ export class Encoder {
     const { scope, report, width, device } = about;
     const { WasmEncoder: Handle } = await wasmClasses();
     const { backend, precision, ofSounds, selfCheck } = options;
-    const rare = (): Promise<void> => giveRare(later.rare);
+    const rare = (): Promise<void> => giveRare(files.rare);
     const given = { backend, rare, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {

@@ -3,6 +3,13 @@
  * hostile: where it says several sizes, the largest counts.
  */
 
+/** Pixels of four bytes each, red, green, blue and one that is not read. @internal */
+export interface Pixels {
+  readonly width: number;
+  readonly height: number;
+  readonly data: Uint8Array | Uint8ClampedArray;
+}
+
 /** Width and height in pixels. @internal */
 export type PixelSize = readonly [width: number, height: number];
 

@@ -2,7 +2,7 @@
  * What files were decoded to: the last ones, by their content. The same bytes are not decoded again, whichever object
  * holds them, and bytes that a page has written over are.
  */
-import { later } from '../engine/later.js';
+import { files } from '../engine/files.js';
 import { invalidArgument } from '../errors.js';
 import { digestOfFile } from './digest.js';
 
@@ -23,7 +23,7 @@ const KEPT_BYTES = 64 << 20;
 
 /** The file at an address; most pages have none. @internal */
 export async function download(what: MediumKind, url: string | URL, signal?: AbortSignal): Promise<Blob> {
-  return (await later.mediaFile()).download(what, url, signal);
+  return (await files.mediaFile()).download(what, url, checkBytes, signal);
 }
 
 interface Held {

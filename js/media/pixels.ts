@@ -1,19 +1,12 @@
 /**
  * Everything that a page calls an image, as pixels. Nothing is resized here: the filter of a canvas is no encoder's.
  */
-import { later } from '../engine/later.js';
+import { files } from '../engine/files.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { show } from '../check.js';
-import { type PixelSize, sizeInHeader } from './header.js';
+import { type Pixels, type PixelSize, sizeInHeader } from './header.js';
 import { checkBytes, decodedOnce, download } from './kept.js';
 import { inParts } from './steps.js';
-
-/** Pixels of four bytes each, red, green, blue and one that is not read. @internal */
-export interface Pixels {
-  readonly width: number;
-  readonly height: number;
-  readonly data: Uint8Array | Uint8ClampedArray;
-}
 
 /** What is taken where there is no decoder of images. */
 const GIVE_PIXELS = 'give its pixels, { width, height, data } with four bytes each';
@@ -76,7 +69,7 @@ async function ofFile(file: Blob): Promise<Pixels> {
 }
 
 async function decoded(file: Blob, bytes: Uint8Array): Promise<Pixels> {
-  const size = sizeInHeader(bytes) ?? (await later.pictureKinds()).sizeOfRareKind(bytes);
+  const size = sizeInHeader(bytes) ?? (await files.pictureKinds()).sizeOfRareKind(bytes);
   if (size) checkSize(size);
   if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {
     throw invalidArgument(`image: there is no decoder of image files here: ${GIVE_PIXELS}`);
@@ -93,7 +86,7 @@ async function decoded(file: Blob, bytes: Uint8Array): Promise<Pixels> {
   try {
     const pixels = await drawn(bitmap, [bitmap.width, bitmap.height]);
     if (await isOpaque(pixels)) return pixels;
-    return (await later.transparent()).unmultiplied(bitmap) ?? pixels;
+    return (await files.transparent()).unmultiplied(bitmap) ?? pixels;
   } finally {
     bitmap.close();
   }

@@ -6,7 +6,9 @@ import { asItIs, isCopy, mediumOf } from './conversation.js';
 import type { Message, TextPart } from '../types/chat.js';
 import type { AudioPart, ImagePart } from '../types/media.js';
 import { download } from '../load/media-file.js';
-import { isPixels, type Pixels, pixelsOf } from '../media/pixels.js';
+import type { Pixels } from '../media/header.js';
+import { checkBytes } from '../media/kept.js';
+import { isPixels, pixelsOf } from '../media/pixels.js';
 import { samplesOf, waveOf } from '../media/samples.js';
 
 type Part = TextPart | ImagePart | AudioPart;
@@ -22,11 +24,15 @@ export async function fixedMedia(messages: readonly Message[], signal?: AbortSig
     if (!medium) return part;
     if ('image' in medium) {
       const { image } = medium;
-      const fixed = isAddress(image) ? await download('image', image, signal) : await pixelsOf(image, signal);
+      const fixed = isAddress(image)
+        ? await download('image', image, checkBytes, signal)
+        : await pixelsOf(image, signal);
       return { type: 'image', image: asItIs(fixed) as ImagePart['image'] };
     }
     const { audio } = medium;
-    const fixed = isAddress(audio) ? await download('audio', audio, signal) : await samplesOf(audio, signal);
+    const fixed = isAddress(audio)
+      ? await download('audio', audio, checkBytes, signal)
+      : await samplesOf(audio, signal);
     return { type: 'audio', audio: asItIs(fixed) };
   });
 }
@@ -51,7 +57,7 @@ export async function savedMedia(messages: readonly Message[]): Promise<Message[
   checkSavable(messages);
   const urlOf = async (held: unknown, otherwise: () => Promise<Blob>): Promise<string> => {
     // The page that made such an address may be gone.
-    if (/^blob:/i.test(String(held))) return dataUrl(await download('image', held as string, undefined));
+    if (/^blob:/i.test(String(held))) return dataUrl(await download('image', held as string, checkBytes));
     if (typeof held === 'string') return held;
     if (held instanceof URL) return held.href;
     if (held instanceof Blob) return dataUrl(held);

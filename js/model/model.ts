@@ -10,7 +10,7 @@ import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
 import { onDemand } from './on-demand.js';
 import type { Gpu } from '../tensor/gpu.js';
-import { later } from '../engine/later.js';
+import { files } from '../engine/files.js';
 import { LocalEngine } from '../engine/local.js';
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import type { Completions } from '../openai/completions.js';
@@ -19,7 +19,16 @@ import type { TranscriptionRequest, Transcriptions } from '../openai/transcripti
 import type { RunToolsOptions, ToolRun } from '../openai/run-tools.js';
 import type { ChatRequest, EmbeddingRequest, RequestOptions } from '../openai/types.js';
 import { checkIds, checkText, show, signalOption } from '../check.js';
-import { adapterOptions, adapterSource, checkGpu, embedOptions, evaluateOptions, flagOptions, loadOptions, rankOptions } from '../options.js';
+import {
+  adapterOptions,
+  adapterSource,
+  checkGpu,
+  embedOptions,
+  evaluateOptions,
+  flagOptions,
+  loadOptions,
+  rankOptions,
+} from '../options.js';
 import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { knowItself, throughProxies } from '../proxies.js';
@@ -28,7 +37,7 @@ import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
 import type { GenerateOptions } from '../types/generate.js';
 import type { Inspection, ModelInfo } from '../types/info.js';
-import type { AdapterOptions, InspectOptions, LoadOptions } from '../types/load.js';
+import type { InspectOptions, AdapterOptions, LoadOptions } from '../types/load.js';
 import type {
   DetokenizeOptions,
   EmbedOptions,
@@ -40,8 +49,8 @@ import type {
 } from '../types/read.js';
 import type { Source } from '../types/source.js';
 
-later.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
-later.preload = async () => (await onDemand.preload()).preload();
+files.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
+files.preload = async () => (await onDemand.preload()).preload();
 
 const UNKNOWN_CALLS =
   'the chat template lists tools, and how the model writes calls is not known: a call may stay in the text';

@@ -4,7 +4,7 @@
  * Written in the Lark of llguidance (docs/syntax.md there): a `[lazy]` rule
  * ends where it first matches, `<[5]>` is the token 5, and `<[^5]>` is any other.
  */
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from './chat-model.js';
 import type { Tool } from '../types/chat.js';
 import type { Grammar } from '../types/generate.js';
 import { type Family, isInThoughts, specialOf } from './families.js';
@@ -17,7 +17,7 @@ export type ControlTokens = ReadonlyMap<string, number>;
 /** As the crate `grammar` has it between the parts of JSON; words that it does not know are left out. */
 const GUIDANCE = { whitespace_pattern: '[ ]|\\n[ \\t]{0,20}', lenient: true };
 
-type Vocabulary = Pick<WasmModel, 'tokenize' | 'detokenize'>;
+type Vocabulary = Pick<ChatModel, 'tokenize' | 'detokenize'>;
 
 /** The ids of the family's signs that are control tokens. */
 async function controlTokens(model: Vocabulary, family: Family): Promise<ControlTokens> {

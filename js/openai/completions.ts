@@ -1,7 +1,7 @@
 /**
  * `chat.completions.create` over a model that is loaded.
  */
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from './chat-model.js';
 import { signalOption } from '../check.js';
 import type { ChosenToken, GenerationResult, TokenProbability } from '../types/generate.js';
 import { type Prepared, prepare } from './prepare.js';
@@ -44,9 +44,9 @@ export interface Completions {
 
 /** @internal */
 export class LocalCompletions implements Completions {
-  readonly #model: WasmModel;
+  readonly #model: ChatModel;
 
-  constructor(model: WasmModel) {
+  constructor(model: ChatModel) {
     this.#model = model;
   }
 
@@ -80,7 +80,7 @@ function followed(signal: AbortSignal | undefined, controller: AbortController):
  * aborts, they end without throwing; with the caller's signal, they throw its reason.
  */
 async function* chunksOf(
-  model: WasmModel,
+  model: ChatModel,
   prepared: Prepared,
   controller: AbortController,
   caller: AbortSignal | undefined,
@@ -142,7 +142,7 @@ const UNREAD = {
 
 /** One answer. */
 class Answer {
-  readonly #model: WasmModel;
+  readonly #model: ChatModel;
   readonly #prepared: Prepared;
   readonly #index: number;
   readonly #signal: AbortSignal;
@@ -153,7 +153,7 @@ class Answer {
   reasoningTokens = 0;
   result: GenerationResult | undefined;
 
-  constructor(model: WasmModel, prepared: Prepared, index: number, signal: AbortSignal) {
+  constructor(model: ChatModel, prepared: Prepared, index: number, signal: AbortSignal) {
     this.#model = model;
     this.#prepared = prepared;
     this.#index = index;
@@ -285,7 +285,7 @@ function timingsOf({ usage, timings }: GenerationResult): CompletionTimings {
   };
 }
 
-function frameOf({ info }: WasmModel, { model }: { model?: string | undefined }): Omit<ChatChunk, 'choices'> {
+function frameOf({ info }: ChatModel, { model }: { model?: string | undefined }): Omit<ChatChunk, 'choices'> {
   return {
     id: randomId('chatcmpl-', 24),
     object: 'chat.completion.chunk',
@@ -297,7 +297,7 @@ function frameOf({ info }: WasmModel, { model }: { model?: string | undefined })
 }
 
 /** What a model is called. @internal */
-export function nameOf({ name, architecture }: WasmModel['info']): string {
+export function nameOf({ name, architecture }: ChatModel['info']): string {
   return name ?? architecture;
 }
 

@@ -1,7 +1,7 @@
 /**
  * `embeddings.create` over a model that is loaded.
  */
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from './chat-model.js';
 import { signalOption } from '../check.js';
 import type { TokenIds } from '../types/read.js';
 import { nameOf } from './completions.js';
@@ -30,9 +30,9 @@ export interface Embeddings {
 
 /** @internal */
 export class LocalEmbeddings implements Embeddings {
-  readonly #model: WasmModel;
+  readonly #model: ChatModel;
 
-  constructor(model: WasmModel) {
+  constructor(model: ChatModel) {
     this.#model = model;
   }
 

@@ -4,9 +4,9 @@
 import { lenient } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import { mediaOf } from '../model/conversation.js';
-import { onDemand } from '../model/on-demand.js';
+import { pageFiles } from '../load/page-files.js';
 import { type TextWithMedia, withMedia } from '../model/prompt.js';
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from './chat-model.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, Message, Tool } from '../types/chat.js';
 import type { GenerateOptions, Grammar } from '../types/generate.js';
@@ -46,7 +46,7 @@ export interface Extension {
 
 /** @internal */
 export async function prepare(
-  model: WasmModel,
+  model: ChatModel,
   body: ChatRequest,
   { grammar: wanted, prefix }: Extension = {},
 ): Promise<Prepared> {
@@ -88,7 +88,7 @@ export async function prepare(
 }
 
 /** The beginning of an answer in a prompt: control tokens in its prefix and in the name of a tool are text. */
-async function asText(model: WasmModel, begun: string, given = '', { mode, tools }: Choice): Promise<string> {
+async function asText(model: ChatModel, begun: string, given = '', { mode, tools }: Choice): Promise<string> {
   const [only] = mode === 'required' ? tools : [];
   const prefix = begun.endsWith(given) ? given : '';
   const own = begun.slice(0, begun.length - prefix.length);
@@ -106,7 +106,7 @@ function shownTools(family: Family, tools: readonly Tool[], choice: Choice): rea
 
 /** The template that writes a conversation with these tools. */
 function templateOf(
-  { chatTemplate, toolTemplate }: WasmModel['info'],
+  { chatTemplate, toolTemplate }: ChatModel['info'],
   tools?: readonly unknown[] | null,
 ): string | undefined {
   return tools?.length ? (toolTemplate ?? chatTemplate) : chatTemplate;
@@ -114,7 +114,7 @@ function templateOf(
 
 /** A conversation as text, without the beginning of an answer, its images and its sounds. @internal */
 export async function conversationText(
-  model: WasmModel,
+  model: ChatModel,
   messages: readonly Message[],
   tools: readonly Tool[],
   options: ChatTemplateOptions = { addGenerationPrompt: false },
@@ -125,7 +125,7 @@ export async function conversationText(
 
 /** Where the template refuses the messages, they are given to it in other forms that say the same. */
 async function templateText(
-  model: WasmModel,
+  model: ChatModel,
   family: Family,
   given: readonly Message[],
   tools: readonly Tool[],
@@ -188,7 +188,7 @@ function beginningOf(
 async function grammarOfForced(
   ...args: Parameters<typeof import('./call-grammar.js').forcedGrammar>
 ): Promise<Grammar | undefined> {
-  const { forcedGrammar } = await onDemand.callGrammar();
+  const { forcedGrammar } = await pageFiles.callGrammar();
   return forcedGrammar(...args);
 }
 
@@ -228,7 +228,7 @@ function objectSchema({ name = 'name', key, id, isByName = false }: ObjectKeys, 
 async function grammarOfCalls(
   ...args: Parameters<typeof import('./call-grammar.js').callGrammar>
 ): Promise<Grammar | undefined> {
-  const { callGrammar } = await onDemand.callGrammar();
+  const { callGrammar } = await pageFiles.callGrammar();
   return callGrammar(...args);
 }
 

@@ -2,7 +2,7 @@
  * The same requests, answered by a server that speaks OpenAI's API.
  */
 import { invalidArgument, WebggufError } from '../errors.js';
-import { onDemand } from '../model/on-demand.js';
+import { pageFiles } from '../load/page-files.js';
 import { show, signalOption } from '../check.js';
 import type { Completions } from './completions.js';
 import type { Embeddings } from './embeddings.js';
@@ -82,7 +82,7 @@ export class Server {
     create: (async (body: TranscriptionRequest, options: RequestOptions = {}) => {
       const { file, response_format: format, ...others } = checkTranscription(body);
       const form = new FormData();
-      const { samplesOf, waveOf } = await onDemand.samples();
+      const { samplesOf, waveOf } = await pageFiles.samples();
       const name = file instanceof File ? file.name : 'sound.wav';
       form.set('file', file instanceof Blob ? file : waveOf(await samplesOf(file)), name);
       for (const [name, value] of Object.entries(others)) if (value != null) form.set(name, String(value));

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from './chat-model.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { show, signalOption } from '../check.js';
 import type { GenerateOptions } from '../types/generate.js';
@@ -102,9 +102,9 @@ function languageName(language: string): string {
 
 /** @internal */
 export class LocalTranscriptions implements Transcriptions {
-  readonly #model: WasmModel;
+  readonly #model: ChatModel;
 
-  constructor(model: WasmModel) {
+  constructor(model: ChatModel) {
     this.#model = model;
   }
 

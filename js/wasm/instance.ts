@@ -1,7 +1,7 @@
 /**
  * Starting the WebAssembly module: once per page, from wherever the application put the file.
  */
-import { later } from '../engine/later.js';
+import { files } from '../engine/files.js';
 import { WebggufError, fromWasm } from '../errors.js';
 import { show } from '../check.js';
 import type { WasmInput } from '../types/source.js';
@@ -75,7 +75,7 @@ export async function init(options: InitOptions = {}): Promise<void> {
     started = undefined; // the next call may know a better address
     throw error;
   }
-  if (options.preload) await later.preload();
+  if (options.preload) await files.preload();
 }
 
 /** The classes that Rust exports, which the public ones wrap. @internal */

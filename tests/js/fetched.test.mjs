@@ -7,8 +7,10 @@ import { afterEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { dist, withCode } from './api.mjs';
 
-const { allFetched, fetched } = await import(`${dist}engine/fetched.js`);
+const { fetched } = await import(`${dist}engine/fetched.js`);
+const { allFetched, files: ofSources } = await import(`${dist}engine/files.js`);
 const { later } = await import(`${dist}engine/later.js`);
+const { pageFiles } = await import(`${dist}load/page-files.js`);
 const { onDemand } = await import(`${dist}model/on-demand.js`);
 const { WebggufError } = await import(`${dist}errors.js`);
 
@@ -53,7 +55,7 @@ test('every import() says what is wrong where it fails', () => {
   // Each in a registry of `allFetched`, or with an error of its own.
   const known = new RegExp(
     [
-      '^(engine/later|model/on-demand)\\.ts: ',
+      '^(engine/files|engine/later|load/page-files|model/on-demand)\\.ts: ',
       'fetched\\(\\(\\) => import\\(',
       '^engine/worker-side\\.ts: .*script\\)',
       '^tensor/gpu\\.ts: .*shaders\\.js',
@@ -66,14 +68,13 @@ test('every import() says what is wrong where it fails', () => {
 });
 
 test('preload.js has all that is loaded later', async () => {
-  const names = [...Object.keys(onDemand), ...Object.keys(later)].filter(
-    (name) => !/^(startWorker|preload)$/.test(name),
-  );
-  const before = new Map(names.map((name) => [name, onDemand[name] ?? later[name]]));
+  const registries = [ofSources, later, onDemand, pageFiles];
+  const names = registries.flatMap((registry) => Object.keys(registry).map((name) => [registry, name]));
+  const before = registries.map((registry) => ({ ...registry }));
   await import(`${dist}preload.js`);
-  for (const name of names) {
-    const now = onDemand[name] ?? later[name];
-    assert.notEqual(now, before.get(name), name);
-    assert.equal(typeof (await now()), 'object', name);
+  for (const [registry, name] of names) {
+    if (registry === ofSources && ['startWorker', 'preload'].includes(name)) continue;
+    assert.notEqual(registry[name], before[registries.indexOf(registry)][name], name);
+    assert.equal(typeof (await registry[name]()), 'object', name);
   }
 });

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { mock, test } from 'node:test';
 import { digestOfFile } from '../../dist/media/digest.js';
-import { download } from '../../dist/load/media-file.js';
+import { download } from '../../dist/media/kept.js';
 import { MOST_BYTES } from '../../dist/media/kept.js';
 import { sizeOfRareKind } from '../../dist/load/picture-kinds.js';
 import { sizeInHeader } from '../../dist/media/header.js';

@@ -5,27 +5,27 @@ import { beforeEach, test } from 'node:test';
 import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
 
 const { WasmModel, init } = api;
-const { later } = await import(`${dist}engine/later.js`);
+const { files } = await import(`${dist}engine/files.js`);
 const { hasRare } = await import(`${dist}wasm/give-rare.js`);
 await init({ wasm: new Uint8Array(8) });
 
 beforeEach(resetMock);
 
 const load = () => WasmModel.load(new Blob([Uint8Array.of(1, 2, 3)]), { backend: 'cpu' });
-const { rare } = later;
+const { rare } = files;
 
 test('a load that needs none fetches none', async () => {
-  later.rare = () => assert.fail('it was fetched');
+  files.rare = () => assert.fail('it was fetched');
   await load();
   assert.deepEqual([seen.rare, hasRare()], [[], false]);
 });
 
 test('a load whose file cannot be fetched says which one, and the next load fetches it', async () => {
   plan.isRare = true;
-  later.rare = () => Promise.reject(new TypeError('Failed to fetch'));
+  files.rare = () => Promise.reject(new TypeError('Failed to fetch'));
   await assert.rejects(load(), withCode('download_failed', /wasm\/rare\.js.*Failed to fetch/));
   assert.equal(hasRare(), false);
-  later.rare = rare;
+  files.rare = rare;
   await load();
   assert.equal(seen.rare.length, 1);
 });

@@ -3,7 +3,7 @@
  */
 import { Download } from '../download.js';
 import type { Patience } from '../patience.js';
-import type { LoadSource } from '../verified.js';
+import type { LoadSource } from '../source.js';
 import { CachedDownload, type CacheRules, isMeant } from './cached-download.js';
 import { hasStorage, openRoot, type Place } from './folder.js';
 import { keyOfUrl, shownUrl } from './key.js';

@@ -1,6 +1,7 @@
 /**
  * SHA-256 (FIPS 180-4) of bytes that come in pieces: WebCrypto digests whole buffers only.
  */
+import { WebggufError } from '../../errors.js';
 
 const BLOCK = 64;
 
@@ -152,4 +153,9 @@ function compress(state: Int32Array, k: Int32Array, w: Int32Array): void {
   state[5] = (state[5] as number) + f;
   state[6] = (state[6] as number) + g;
   state[7] = (state[7] as number) + h;
+}
+
+/** @internal */
+export function wrongDigest(name: string, found: string, expected: string): WebggufError {
+  return new WebggufError('integrity_failed', `${name}: the SHA-256 is ${found}, expected ${expected}`);
 }

@@ -1,0 +1,24 @@
+/**
+ * What the answers to requests need of a model: {@link WasmModel} has all of it.
+ */
+import type { LoadWarning } from '../load/cache/warning.js';
+import type { Generation } from '../model/generation.js';
+import type { ChatTemplateOptions, Message } from '../types/chat.js';
+import type { GenerateOptions } from '../types/generate.js';
+import type { ModelInfo } from '../types/info.js';
+import type { DetokenizeOptions, EmbedOptions, TokenIds, TokenizeOptions } from '../types/read.js';
+
+/** @internal */
+export interface ChatModel {
+  readonly info: ModelInfo;
+  /** Tells the page of something that it may want to change. */
+  readonly warn?: ((warning: LoadWarning) => void) | undefined;
+  generate(prompt: string | readonly Message[] | TokenIds, options?: GenerateOptions): Generation;
+  embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
+  tokenize(text: string, options?: TokenizeOptions): Promise<Uint32Array>;
+  detokenize(ids: TokenIds, options?: DetokenizeOptions): Promise<string>;
+  /** Messages as the chat template writes them, with marks for images and sounds. */
+  textWithMarks(messages: readonly Message[], options: ChatTemplateOptions): Promise<string>;
+  /** A text for a prompt in which names of control tokens are text. */
+  protectedText(text: string, ofModel: boolean): Promise<string>;
+}
