@@ -1,4 +1,4 @@
-// Files of js/ that reach each other by imports, those of types among them, can be read only together: at most three.
+// Files of js/ that reach each other by imports can be read only together: at most three. Imports of types count, too.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
