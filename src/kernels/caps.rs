@@ -3,6 +3,22 @@
 use super::spec::Kernel;
 use super::tuned::Tuned;
 
+/// Names of vendors, as browsers give them, by the ids of PCI.
+const VENDORS: [(u32, &str); 7] = [
+    (0x10de, "nvidia"),
+    (0x1002, "amd"),
+    (0x8086, "intel"),
+    (0x106b, "apple"),
+    (0x13b5, "arm"),
+    (0x5143, "qualcomm"),
+    (0x10005, "mesa"),
+];
+
+/// The name of a vendor; empty where it is not known.
+pub fn vendor_name(pci_id: u32) -> &'static str {
+    VENDORS.iter().find(|(id, _)| *id == pci_id).map_or("", |(_, name)| name)
+}
+
 /// Features and limits of one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Caps {

@@ -23,6 +23,39 @@ test('without WebGPU, `auto` takes the CPU, and asking for the GPU is an error',
   await model.free();
 });
 
+test('with a `navigator.gpu` that gives no adapter `auto` takes the CPU and says why; no global is left behind', async () => {
+  const reasonWith = async (gpu, globals) => {
+    const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+    Object.defineProperty(globalThis, 'navigator', { value: { gpu }, configurable: true });
+    Object.assign(globalThis, globals);
+    try {
+      const model = await WasmModel.load(STORYTELLER);
+      await model.free();
+      assert.equal(model.info.backend, 'cpu');
+      return model.info.backendReason;
+    } finally {
+      for (const name of Object.keys(globals)) delete globalThis[name];
+      delete globalThis.navigator;
+      if (before) Object.defineProperty(globalThis, 'navigator', before);
+    }
+  };
+  const asked = [];
+  const none = {
+    requestAdapter: async ({ featureLevel }) => {
+      asked.push(featureLevel);
+      return null;
+    },
+  };
+  const broken = { requestAdapter: () => Promise.reject(new Error('no driver')) };
+  const globals = { GPUDevice: class {} };
+  assert.match(await reasonWith(none, {}), /globalThis lacks GPUDevice and the other `globals` of npm's webgpu$/);
+  assert.deepEqual(asked, []);
+  assert.equal(await reasonWith(none, globals), 'navigator.gpu offers no WebGPU adapter');
+  assert.deepEqual(asked, ['core', 'compatibility']);
+  assert.equal(await reasonWith(broken, globals), 'navigator.gpu gave no WebGPU adapter: no driver');
+  for (const name of ['Window', 'WorkerGlobalScope']) assert.ok(!(name in globalThis), name);
+});
+
 test('a file is read by openAsBlob, and its URL is refused with that hint', async () => {
   const url = new URL('../../www/models/storyteller.gguf', import.meta.url);
   const tokenizer = await Tokenizer.load(await fs.openAsBlob(url));

@@ -5,24 +5,13 @@ use std::task::{Context, Waker};
 
 use crate::Result;
 use crate::gpu::device::AdapterFacts;
-use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings};
+use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings, vendor_name};
 use crate::kernels::spec::Kernel;
 use crate::kernels::tuned::Tuned;
 
 /// The optional features that some variant uses, by their names in WebGPU.
 const WANTED: [(&str, wgpu::Features); 2] =
     [("shader-f16", wgpu::Features::SHADER_F16), ("subgroups", wgpu::Features::SUBGROUP)];
-
-/// Names of vendors, as browsers give them, by the ids of PCI.
-const VENDORS: [(u32, &str); 7] = [
-    (0x10de, "nvidia"),
-    (0x1002, "amd"),
-    (0x8086, "intel"),
-    (0x106b, "apple"),
-    (0x13b5, "arm"),
-    (0x5143, "qualcomm"),
-    (0x10005, "mesa"),
-];
 
 /// wgpu with every backend of this system, or the one of `WGPU_BACKEND`.
 pub fn instance() -> Result<wgpu::Instance> {
@@ -92,7 +81,7 @@ impl Request {
     }
 
     fn vendor(&self) -> &'static str {
-        VENDORS.iter().find(|(id, _)| *id == self.adapter.vendor).map_or("", |(_, name)| name)
+        vendor_name(self.adapter.vendor)
     }
 }
 

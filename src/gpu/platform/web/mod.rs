@@ -1,4 +1,4 @@
-//! In a browser: its WebGPU.
+//! In a browser, and in other programs that have `navigator.gpu`: their WebGPU.
 
 mod ahead;
 mod shim;
@@ -6,7 +6,7 @@ mod shim;
 pub use ahead::{Ahead, Compiled};
 
 use crate::gpu::device::AdapterFacts;
-use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings};
+use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings, vendor_name};
 use crate::kernels::tuned::Tuned;
 use crate::{Error, ErrorCode, Result};
 use wasm_bindgen::JsCast;
@@ -17,19 +17,24 @@ const WANTED: [&str; 4] = ["shader-f16", "subgroups", SUBGROUP_MATRIX, "timestam
 /// Behind a flag of Chromium, and so is its name.
 const SUBGROUP_MATRIX: &str = "chromium-experimental-subgroup-matrix";
 
-/// wgpu over the browser's WebGPU.
+/// wgpu over `navigator.gpu`.
 ///
 /// # Errors
-/// `webgpu_unavailable` where the browser has none.
+/// `webgpu_unavailable` where there is none.
 pub fn instance() -> Result<wgpu::Instance> {
-    if !shim::has_webgpu() {
-        let message = "WebGPU is not available here: navigator.gpu is missing";
+    if let Some(missing) = shim::missing() {
+        let message = format!("WebGPU is not available here: {missing}");
         return Err(Error::new(ErrorCode::WebgpuUnavailable, message));
     }
-    Ok(wgpu::Instance::new(wgpu::InstanceDescriptor {
+    let is_shown = shim::show_scope();
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
         backends: wgpu::Backends::BROWSER_WEBGPU,
         ..wgpu::InstanceDescriptor::new_without_display_handle()
-    }))
+    });
+    if is_shown {
+        shim::hide_scope();
+    }
+    Ok(instance)
 }
 
 /// The browser's adapter: one with all of WebGPU or else, as on devices that have OpenGL ES alone, one in
@@ -47,7 +52,7 @@ pub async fn adapter(
         let facts = facts.unchecked_ref();
         let why = shim::text(facts, "why");
         if !why.is_empty() {
-            return Err(format!("the browser gave no WebGPU adapter: {why}"));
+            return Err(format!("navigator.gpu gave no WebGPU adapter: {why}"));
         }
         if shim::flag(facts, "isFound")
             && let Ok(adapter) = instance.request_adapter(options).await
@@ -55,7 +60,7 @@ pub async fn adapter(
             return Ok(adapter);
         }
     }
-    Err("this browser offers no WebGPU adapter".into())
+    Err("navigator.gpu offers no WebGPU adapter".into())
 }
 
 /// What a device is asked for, and what its adapter says: an object that the request fills.
@@ -73,12 +78,11 @@ impl Request {
     }
 
     /// What the choice of variants depends on.
-    pub fn caps(&self, device: &wgpu::Device, instance: &wgpu::Instance) -> Caps {
+    pub fn caps(&self, device: &wgpu::Device, _: &wgpu::Instance) -> Caps {
         let facts = &self.0;
         let features = shim::texts(facts, "features");
         let limits = device.limits();
         let has = |name: &str| features.iter().any(|feature| feature == name);
-        let language = instance.wgsl_language_features();
         let subgroup_size = (shim::number(facts, "subgroupMinSize"), shim::number(facts, "subgroupMaxSize"));
         let one_size = subgroup_size.0 > 0 && subgroup_size.0 == subgroup_size.1;
         let has_matrices = has(SUBGROUP_MATRIX) && has("shader-f16") && one_size;
@@ -90,8 +94,8 @@ impl Request {
             subgroup_size,
             software: shim::flag(facts, "software"),
             subgroup_matrix: MatrixShape::ALL.into_iter().find(offered),
-            dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
-            vendor: shim::text(facts, "vendor").to_ascii_lowercase(),
+            dot4: shim::flag(facts, "dot4"),
+            vendor: self.vendor().to_ascii_lowercase(),
             activation_format: ActivationFormat::F32,
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
@@ -103,7 +107,7 @@ impl Request {
     /// What the adapter is.
     pub fn facts(&self) -> AdapterFacts {
         let facts = &self.0;
-        let (vendor, architecture) = (shim::text(facts, "vendor"), shim::text(facts, "architecture"));
+        let (vendor, architecture) = (self.vendor(), shim::text(facts, "architecture"));
         let description = shim::text(facts, "description");
         let name =
             if description.is_empty() { format!("{vendor} {architecture}").trim().to_owned() } else { description };
@@ -111,6 +115,12 @@ impl Request {
             shim::texts(facts, "features").into_iter().filter(|name| WANTED.contains(&name.as_str())).collect();
         let software = shim::flag(facts, "software");
         AdapterFacts { name, vendor, architecture, software, features }
+    }
+
+    /// The vendor by its name, where Deno gives its PCI id.
+    fn vendor(&self) -> String {
+        let vendor = shim::text(&self.0, "vendor");
+        vendor.parse().map_or(vendor, |id| vendor_name(id).to_owned())
     }
 }
 

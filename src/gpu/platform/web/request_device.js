@@ -1,13 +1,29 @@
-// wgpu's web backend knows no `subgroups`, so a device requested through it never has the feature, even where the
-// adapter offers it (gfx-rs/wgpu issue 10146; pull request 10220 adds the mapping). For one call of
-// `GPUAdapter.requestDevice` this adds the features in `wanted` that the adapter has, and notes what the adapter is.
-// Delete this file once a wgpu release maps the feature.
+// What wgpu's web backend does not do by itself. It knows no `subgroups`, so a device requested through it never has the
+// feature, even where the adapter offers it (gfx-rs/wgpu issue 10146; pull request 10220 adds the mapping); it cannot
+// ask for compatibility mode; and outside pages and workers, as in Node.js, it panics.
+
+const SCOPES = ['Window', 'WorkerGlobalScope'];
 
 /**
- * Arms the next `requestDevice`. Returns an object that the call fills in: `features` that the device has, and the
+ * Where this is neither a page nor a worker, makes it look like a worker, as wgpu wants it while it looks for
+ * `navigator.gpu`. Returns whether `hideScope` has to be called.
+ */
+export function showScope() {
+  if (SCOPES.some((name) => globalThis[name] !== undefined)) return false;
+  globalThis.WorkerGlobalScope = Object;
+  return true;
+}
+
+export function hideScope() {
+  delete globalThis.WorkerGlobalScope;
+}
+
+/**
+ * Arms the next `requestDevice`, which then asks for the features in `wanted` that the adapter has, too. Returns an object that the call fills in: `features` that the device has, and the
  * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`, its
- * `subgroupMatrices` as text (`f16 f32 16x16x16`: factors, sums, M×N×K), and whether it is `software`: a program on the
- * CPU that acts as a GPU.
+ * `subgroupMatrices` as text (`f16 f32 16x16x16`: factors, sums, M×N×K), whether it is `software`: a program on the
+ * CPU that acts as a GPU, and whether WGSL has packed dot products, `dot4`. (wgpu reads WGSL's features with an iterator,
+ * which npm's `webgpu` does not give.)
  */
 export function armRequestDevice(wanted) {
   const facts = { features: [] };
@@ -28,6 +44,7 @@ export function armRequestDevice(wanted) {
     facts.subgroupMatrices = matrices.map((m) => `${m.componentType} ${m.resultComponentType} ${m.M}x${m.N}x${m.K}`);
     facts.software = Boolean(info.isFallbackAdapter) || facts.architecture === 'swiftshader';
     facts.features = [...device.features];
+    facts.dot4 = Boolean(navigator.gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
     return device;
   };
   return facts;

@@ -9,6 +9,14 @@ extern "C" {
     #[wasm_bindgen(js_name = armRequestDevice)]
     pub fn arm_request_device(wanted: Vec<String>) -> js_sys::Object;
 
+    /// Makes this look like a worker where it is none, which [`hide_scope`] ends. Whether that was needed.
+    #[wasm_bindgen(js_name = showScope)]
+    pub fn show_scope() -> bool;
+
+    /// Ends what [`show_scope`] did.
+    #[wasm_bindgen(js_name = hideScope)]
+    pub fn hide_scope();
+
     /// Asks for an adapter of this level of features, which the next `requestAdapter` then gives. The object has
     /// `isFound`, or `why` where the browser failed.
     #[wasm_bindgen(js_name = askForAdapter, catch)]
@@ -26,12 +34,15 @@ extern "C" {
     pub fn answer_next_calls(device: &JsValue, made: &JsValue);
 }
 
-/// Whether this is a page or a worker with WebGPU. wgpu panics elsewhere, such as in Node.js.
-pub fn has_webgpu() -> bool {
+/// Why there is no WebGPU here, if there is none.
+pub fn missing() -> Option<&'static str> {
     let global = js_sys::global();
     let gpu = get(get(&global, "navigator").unchecked_ref(), "gpu");
-    let is_page = ["Window", "WorkerGlobalScope"].iter().any(|name| !get(&global, name).is_undefined());
-    is_page && !gpu.is_undefined() && !gpu.is_null()
+    if gpu.is_undefined() || gpu.is_null() {
+        return Some("navigator.gpu is missing");
+    }
+    let has_classes = !get(&global, "GPUDevice").is_undefined();
+    (!has_classes).then_some("globalThis lacks GPUDevice and the other `globals` of npm's webgpu")
 }
 
 /// An object with these properties.
