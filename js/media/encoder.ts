@@ -14,7 +14,7 @@ import { giveRare } from '../wasm/give-rare.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
-import { type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
+import { FAMILIES, type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
 import { mediaModule } from './module.js';
 import type { Pixels } from './header.js';
 import { RATE, type Samples } from './samples.js';
@@ -23,8 +23,6 @@ import type { Picture, Sound } from './webgguf_media.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
 const MOST_TOKENS = 1024;
-/** What Gemma 4 takes where nobody says. */
-const GEMMA4_TOKENS = 1120;
 /** Samples that are handed over without a pause. */
 const PIECE = 1 << 20;
 /** Bytes of rows of images and sounds that are kept, at most, unless one has more. */
@@ -108,11 +106,10 @@ export class Encoder {
   }
 
   #ofImages(options: EncoderOptions): Float64Array {
-    const { maxImageTokens = MOST_TOKENS, resize } = options;
     const { numbers, mostRows, projector, hasBreaks } = this.#info;
-    const usual = projector.startsWith('gemma4') && !options.maxImageTokens ? GEMMA4_TOKENS : maxImageTokens;
+    const { maxImageTokens = FAMILIES[projector]?.rows ?? MOST_TOKENS, resize } = options;
     const [, , merge = 1] = numbers;
-    const most = Math.max(1, Math.min(usual, Math.floor(mostRows / merge ** 2)));
+    const most = Math.max(1, Math.min(maxImageTokens, Math.floor(mostRows / merge ** 2)));
     return Float64Array.of(...numbers, most, resize === 'stretch' ? 1 : 0, hasBreaks ? 1 : 0);
   }
 

@@ -9,51 +9,67 @@ export type LayoutItem = string | number;
 /** Columns and rows of tiles, 0 where the image is not cut, and whether an overview follows them. @internal */
 export type TileGrid = readonly [columns: number, rows: number, overview: number];
 
-/** Begin and end of an image that is not cut, and of a sound. */
-const MARKS: Record<string, readonly [string, string]> = {
-  gemma3: ['<start_of_image>', '<end_of_image>'],
-  gemma4a: ['<|audio>', '<audio|>'],
-  gemma4ua: ['<|audio>', '<audio|>'],
-  gemma4uv: ['<|image>', '<image|>'],
-  gemma4v: ['<|image>', '<image|>'],
-  glm4v: ['<|begin_of_image|>', '<|end_of_image|>'],
-  pixtral: ['', '[IMG_END]'],
-  lfm2: ['<|image_start|>', '<|image_end|>'],
-  internvl: ['<img>', '</img>'],
-  qwen2a: ['<|audio_bos|>', '<|audio_eos|>'],
-  qwen3a: ['<|audio_start|>', '<|audio_end|>'],
-  voxtral: ['[BEGIN_AUDIO]', ''],
-  qwen2vl_merger: ['<|vision_start|>', '<|vision_end|>'],
-  'qwen2.5vl_merger': ['<|vision_start|>', '<|vision_end|>'],
-  qwen3vl_merger: ['<|vision_start|>', '<|vision_end|>'],
+/** What an encoder's family has around its rows in a prompt. @internal */
+export interface Family {
+  /** Text before an image or a sound. */
+  readonly begin?: string;
+  /** Text after it. */
+  readonly end?: string;
+  /** Text before a tile, with `R` and `C` for the numbers of its row and its column. */
+  readonly tile?: string;
+  /** Text between two lines of tiles. */
+  readonly line?: string;
+  /** Texts before the overview that follows tiles. */
+  readonly overview?: readonly string[];
+  /** Rows of an image, at most, unless the page says how many. */
+  readonly rows?: number;
+}
+
+/** Families by the name of their projector. @internal */
+export const FAMILIES: Record<string, Family> = {
+  gemma3: { begin: '<start_of_image>', end: '<end_of_image>' },
+  gemma4a: { begin: '<|audio>', end: '<audio|>' },
+  gemma4ua: { begin: '<|audio>', end: '<audio|>' },
+  gemma4uv: { begin: '<|image>', end: '<image|>', rows: 1120 },
+  gemma4v: { begin: '<|image>', end: '<image|>', rows: 1120 },
+  glm4v: { begin: '<|begin_of_image|>', end: '<|end_of_image|>' },
+  idefics3: {
+    tile: '<fake_token_around_image><row_R_col_C>',
+    line: '\n',
+    overview: ['\n\n', '<fake_token_around_image>', '<global-img>'],
+    end: '<fake_token_around_image>',
+  },
+  internvl: { begin: '<img>', end: '</img>' },
+  lfm2: {
+    begin: '<|image_start|>',
+    tile: '<|img_row_R_col_C|>',
+    overview: ['<|img_thumbnail|>'],
+    end: '<|image_end|>',
+  },
+  pixtral: { end: '[IMG_END]' },
+  qwen2a: { begin: '<|audio_bos|>', end: '<|audio_eos|>' },
+  qwen3a: { begin: '<|audio_start|>', end: '<|audio_end|>' },
+  voxtral: { begin: '[BEGIN_AUDIO]' },
+  qwen2vl_merger: { begin: '<|vision_start|>', end: '<|vision_end|>' },
+  'qwen2.5vl_merger': { begin: '<|vision_start|>', end: '<|vision_end|>' },
+  qwen3vl_merger: { begin: '<|vision_start|>', end: '<|vision_end|>' },
 };
 
-/** What stands in a prompt for an image. @internal */
-export function layoutOf(projector: string, [columns, rows, overview]: TileGrid): LayoutItem[] {
-  const items: LayoutItem[] = [];
-  const isIdefics = projector === 'idefics3';
-  const [begin, end] = MARKS[projector] ?? ['', ''];
-  items.push(begin);
+/** Tiles and text in a prompt for an image. @internal */
+export function layoutOf(projector: string, [columns, rows, hasOverview]: TileGrid): LayoutItem[] {
+  const { begin = '', end = '', tile = '', line = '', overview = [] } = FAMILIES[projector] ?? {};
+  const items: LayoutItem[] = [begin];
   for (let row = 0; row < rows; row++) {
+    if (row > 0) items.push(line);
     for (let column = 0; column < columns; column++) {
-      const place = `row_${row + 1}_col_${column + 1}`;
-      if (projector === 'internvl') {
-        items.push(row * columns + column);
-        continue;
-      }
-      items.push(isIdefics ? `<fake_token_around_image><${place}>` : `<|img_${place}|>`, row * columns + column);
+      items.push(tile.replace('R', `${row + 1}`).replace('C', `${column + 1}`), row * columns + column);
     }
-    if (isIdefics && row < rows - 1) items.push('\n');
   }
-  if (overview && isIdefics) items.push('\n\n', '<fake_token_around_image>', '<global-img>');
-  else if (overview && projector === 'lfm2') items.push('<|img_thumbnail|>');
-  items.push(columns * rows);
-  items.push(isIdefics ? '<fake_token_around_image>' : end);
+  if (hasOverview) items.push(...overview);
+  items.push(columns * rows, end);
   return items.filter((item) => item !== '');
 }
 
-/** What stands in a prompt for a sound of so many pieces. @internal */
-export function layoutOfSound(projector: string, pieces: number): LayoutItem[] {
-  const [begin, end] = MARKS[projector] ?? ['', ''];
-  return [begin, ...Array.from({ length: pieces }, (_, piece) => piece), end].filter((item) => item !== '');
-}
+/** Pieces and text in a prompt for a sound: one line of tiles without the whole. @internal */
+export const layoutOfSound = (projector: string, pieces: number): LayoutItem[] =>
+  layoutOf(projector, [pieces, 1, 0]).filter((item) => item !== pieces);
