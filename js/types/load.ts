@@ -2,6 +2,8 @@
  * What is given to load a model, to look into its header, and to load its tokenizer. No code here.
  */
 import type { Gpu } from '../tensor/gpu.js';
+import type { GenerateOptions } from './generate.js';
+import type { ModelInfo } from './info.js';
 import type { FoundBy, Source, SourceOptions } from './source.js';
 
 /** Progress of loading. */
