@@ -6,12 +6,12 @@ import type { WasmInput } from '../types/source.js';
 
 export default function init(options: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
 
-/** The tokens of a model, and what compiles grammars for them. */
+/** The tokens of a model, for which it compiles grammars. */
 export class Vocabulary {
   /**
    * @param bytes the bytes of all tokens
-   * @param ends where those of each token end
-   * @param kinds of each token: 0 for text, 1 for a control token
+   * @param ends where the bytes of each token end
+   * @param kinds for each token: 0 for text, 1 for a control token
    * @param endOfGeneration the tokens that end a text
    * @param tokenize the ids of a text in the middle of another
    */
@@ -29,17 +29,17 @@ export class Vocabulary {
 /** A grammar, compiled for a vocabulary. */
 export class Grammar {
   private constructor();
-  /** For one text. */
+  /** A matcher for one text. */
   matcher(): Matcher;
-  /** What its schemas ask for and the text need not follow. */
+  /** The parts of its schemas that the text need not follow. */
   notes(): string[];
   free(): void;
 }
 
-/** A text on its way through a grammar: the other WebAssembly module calls it. */
+/** The state of one text in a grammar. The other WebAssembly module calls it. */
 export class Matcher {
   private constructor();
-  /** Takes a token; whether the grammar allows it. */
+  /** Takes a token. Returns whether the grammar allows it. */
   commit(id: number): boolean;
   /** A bit for each token: whether the grammar allows it next. Throws where that takes more work than it may. */
   mask(): Uint32Array;

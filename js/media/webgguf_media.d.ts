@@ -2,32 +2,32 @@
 
 export default function init(options: { module_or_path: unknown }): Promise<unknown>;
 
-/** An image on its way to an encoder. */
+/** An image that is prepared for an encoder. */
 export class Picture {
   /**
-   * `rgba` `[height, width, 4]`. `numbers`: those of the encoder, then rows of an image at most, 1 for an image that is
-   * stretched where its shape is another, and 1 where a row stands between its lines.
+   * `rgba`: pixels `[height, width, 4]`. `numbers`: `EncoderInfo.numbers`, then the maximum number of rows of an image,
+   * 1 to stretch an image to the encoder's shape, and 1 if a row stands between the lines of an image.
    */
   constructor(projector: string, numbers: Float64Array, width: number, height: number, rgba: Uint8Array);
   /**
-   * Does a part of the work, a million multiplications at most. Once it returns true the image is resized and cut, as
-   * all other methods need it.
+   * Runs one step, of a million multiplications at most. Once it returns true, the tiles are ready, which the methods
+   * below need.
    */
   step(): boolean;
-  /** How many rows of a prompt become of it, before any step; throws for numbers that no encoder has. */
+  /** Number of prompt rows of the image, known before the first step. Throws for invalid numbers. */
   outputs(): number;
-  /** Columns and rows of tiles, 1 where an overview follows them, and how many tiles there are, that included. */
+  /** Columns and rows of tiles, 1 if an overview follows them, and the number of tiles with the overview. */
   grid(): Uint32Array;
-  /** Makes a tile the one that the other methods tell of: its patches, and columns and rows that become of it. */
+  /** Selects a tile. Returns its number of patches, then columns and rows of its output. */
   select(tile: number): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
-  /** Where rows stand in the table of places, which rows become one, turns, breaks, and lengths of parts. */
+  /** Tables of the selected tile: positions, merged rows, rotations, breaks, and lengths of its parts. */
   tables(): Tables;
   free(): void;
 }
 
-/** Tables of a tile or a piece; `numbers` are parts of a tile, or folds of a piece. */
+/** Tables of a tile or a piece. `numbers`: lengths of a tile's parts, or folds of a piece. */
 export type Tables = [
   placeRows: Uint32Array,
   placeWeights: Float32Array,
@@ -38,47 +38,47 @@ export type Tables = [
   numbers: Uint32Array,
 ];
 
-/** The samples of a sound at 16 kHz, piece by piece. */
+/** Resamples a sound to 16 kHz, piece by piece. */
 export class Samples {
-  /** Of so many samples; throws for too many and for none, and for a rate that is not taken. */
+  /** A sound of `count` samples. Throws for too many samples, for none, and for a sample rate out of range. */
   constructor(rate: number, count: number);
   /**
-   * Of a RIFF WAVE file with so many bytes of samples, given its part `fmt `; `undefined` where it is none that is read
-   * here. Throws as the constructor does.
+   * A RIFF WAVE file with `bytes` bytes of samples and this chunk `fmt `; `undefined` if the samples are compressed.
+   * Throws as the constructor does.
    */
   static ofWave(header: Uint8Array, bytes: number): Samples | undefined;
-  /** The next samples, none after the last ones, and what becomes of them; throws for one that is no number. */
+  /** Takes the next samples, none at the end, and returns resampled ones. Throws for a sample that is NaN. */
   push(samples: Float32Array): Float32Array;
-  /** The next whole moments of a file. */
+  /** Takes the next frames of a file, each a sample of every channel. */
   pushBytes(bytes: Uint8Array): Float32Array;
   free(): void;
 }
 
-/** A sound on its way to an encoder. */
+/** A sound that is prepared for an encoder. */
 export class Sound {
-  /** Of `count` samples at 16 kHz. `numbers`: those of the encoder. */
+  /** A sound of `count` samples at 16 kHz. `numbers`: `EncoderInfo.numbers`. */
   constructor(projector: string, numbers: Float64Array, count: number);
-  /** The next samples. */
+  /** Takes the next samples. */
   push(samples: Float32Array): void;
   /**
-   * Does a part of the work on all samples, a million multiplications at most. Once it returns true there is a
-   * spectrogram, as `select` and what it tells of need it.
+   * Runs one step on all samples, of a million multiplications at most. Once it returns true, the spectrogram is ready,
+   * which `select` and the methods below it need.
    */
   step(): boolean;
-  /** How many pieces there are. */
+  /** Number of pieces. */
   count(): number;
-  /** How many rows of a prompt become of it. */
+  /** Number of prompt rows of the sound. */
   outputs(): number;
   /**
-   * Makes a piece the one that the other methods tell of: rows of the layers, rows that become of them, and for each
-   * time that rows become others before the layers how many there are, and how many taps make the others.
+   * Selects a piece. Returns the encoder's rows, the output rows, then for each convolution before the layers its rows
+   * and its taps.
    */
   select(piece: number): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
   /**
-   * The same as of a picture, turns being sines and cosines of distances, and at last these taps: rows that stand side
-   * by side in another, as those that a convolution reads; 0xffffffff for none.
+   * As of a picture; rotations are sines and cosines of distances. Last come the taps of convolutions: the rows that
+   * stand side by side in an output row, 0xffffffff for padding.
    */
   tables(): Tables;
   free(): void;

@@ -12,55 +12,58 @@ import type { WasmInput } from '../types/source.js';
 
 /** One part of a file, pulled piece by piece in file order. */
 export interface ByteSource {
-  /** Bytes of this part, where known before it is read. */
+  /** Size of this part in bytes, if it is known before the part is read. */
   readonly size?: number | undefined;
-  /** How messages call it: a URL or file name. */
+  /** The name of the part in messages: a URL or file name. */
   readonly name: string;
   /**
-   * The next piece (at least one byte), or `undefined` at the end. It is valid until the next one is asked for, since
-   * that may be read into the same memory: who keeps a piece copies it.
+   * The next piece (at least one byte), or `undefined` at the end. A piece is valid until the next call, which may read
+   * into the same memory: a caller that keeps a piece copies it.
    */
   next(): Promise<Uint8Array | undefined>;
   /**
-   * Reads exactly `length` bytes at `offset`, also what `next` gave before and after the end, until `cancel`; several
-   * reads may be under way. Absent where a source can be read once.
+   * Reads exactly `length` bytes at `offset`, until `cancel`; also bytes that `next` gave before, and after the end.
+   * Several reads may run at the same time. Absent if the source can be read only once.
    */
   readonly read?: ((offset: number, length: number) => Promise<Uint8Array>) | undefined;
-  /** Stops reading and frees what the source holds. May be called at any time, more than once. */
+  /** Stops reading and frees the resources of the source. May be called at any time, more than once. */
   cancel(): void;
 }
 
 export interface WasmLoadOptions {
   backend: 'auto' | 'webgpu' | 'cpu';
   contextLength?: number;
-  /** Of a model that drafts tokens: the context length of the model that it drafts for. */
+  /** For a draft model: the context length of the model that it drafts for. */
   draftContext?: number;
   precision?: 'auto' | 'exact' | 'fast';
   kvType?: 'f16' | 'q8_0' | 'q4_0';
   /** Whether prompts will hold images. */
   hasImages?: boolean;
   parallel?: number;
-  /** Whether a block of the file that predicts the token after the next is to draft tokens: true unless given. */
+  /** Whether the multi-token prediction block of the file drafts tokens. Default: true. */
   mtp?: boolean;
   pooling?: 'mean' | 'cls' | 'last';
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
-  /** Variants that a check has found wrong before, by what names device and kernels. Without it nothing is checked. */
+  /**
+   * Returns the kernel variants that an earlier self-check found to be wrong, or `undefined` if there was no check.
+   * `key` names device and kernels. Without this function nothing is checked.
+   */
   selfCheck?: (key: string) => string[] | undefined;
-  /** Chooses rows of tables: frees the handle, and gives the lines of its verdicts. `key` is that of `selfCheck`. */
+  /** Tunes kernels: frees the handle, and returns the verdicts, one in each line. `key` is as in `selfCheck`. */
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
-  /** Calls {@link giveRare}, where the model needs that. */
+  /** Calls {@link giveRare}. It is called for a model that needs rare shaders. */
   rare?: () => Promise<void>;
-  /** Starts threads for the CPU path, where the model comes to run there. */
+  /** Starts threads. It is called for a model that runs on the CPU. */
   threads?: () => Promise<CpuThreads | undefined>;
 }
 
-/** What encoders have besides. */
+/** The options that only encoders have. */
 export interface WasmEncoderOptions {
   /** Loads the encoder of sounds from a file that has one of images, too. */
   ofSounds?: boolean;
 }
 
-/** Threads besides the one that runs the model: see `engine/threads.ts`. */
+/** The threads beside the one that runs the model: see `engine/threads.ts`. */
 export interface CpuThreads {
   count(): number;
   room(): number;
@@ -72,7 +75,7 @@ export interface CpuThreads {
   free(): void;
 }
 
-/** What one of them runs. */
+/** The weights of one such thread, and its products. */
 export class CpuThread {
   put(shape: Uint32Array, bytes: Uint8Array): void;
   multiply(number: number, group: number, x: Float32Array<ArrayBufferLike>): Float32Array;
@@ -93,7 +96,7 @@ export interface WasmGenerateOptions extends SamplingOptions {
   adapters?: readonly (readonly [number, number])[];
 }
 
-/** What `start` says of the prompt. */
+/** The result of `start`: counts of the prompt's tokens. */
 export interface StartedText {
   promptTokens: number;
   /** Tokens of the prompt that were in the KV cache. */
@@ -114,15 +117,15 @@ export interface VocabularyTokens {
 
 declare function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
 declare namespace init {
-  /** What was compiled. */
+  /** The compiled module. */
   const __wbindgen_wasm_module: WebAssembly.Module;
 }
 export default init;
 
-/** Takes the shaders and grids of `rare.js`: the files of one behind the other, and the codes of all grids. */
+/** Takes the shaders and grids of `rare.js`: all shader files in one text, and the codes of all grids. */
 export function giveRare(shaders: string, grids: Uint8Array): void;
 
-/** What the headers of these parts say, and whether a GPU here can hold the model. */
+/** Reads the headers of these parts, and finds out whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
   options: Pick<WasmLoadOptions, 'contextLength' | 'draftContext' | 'kvType' | 'parallel' | 'perLayerEmbeddings'> & {
@@ -144,56 +147,56 @@ export class WasmModel {
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
   chatTemplate(): ChatTemplate;
   /**
-   * A text for a prompt: control tokens that are written in it are text for `encodePrompt`. `ofModel`: but for those
-   * that mark thoughts and calls.
+   * Changes a text for a prompt so that `encodePrompt` reads names of control tokens in it as text. `ofModel`: the
+   * model has written the text, so that the marks of thoughts and calls in it are tokens.
    */
   protect(text: string, ofModel: boolean): string;
-  /** Parses special tokens; adds BOS where the file asks for it and the text does not begin with it. */
+  /** Parses special tokens; adds BOS if the file asks for it and the text does not begin with it. */
   encodePrompt(text: string): Uint32Array;
-  /** The device of a model that writes text, for another to be loaded on; `undefined` on the CPU. */
+  /** The device of a model that writes text, for loading another model on it; `undefined` on the CPU. */
   device(): DeviceHandle | undefined;
-  /** From now on `draft`, which is used up, drafts tokens for this model and for the sessions that it makes. */
+  /** Makes `draft`, which is used up, the draft model of this model and of its later sessions. */
   useDraft(draft: WasmModel): void;
-  /** `listener` hears how many tokens of the prompt are read, after each pass over it. It must not throw. */
+  /** After each pass over the prompt `listener` gets the number of tokens that are read. It must not throw. */
   start(ids: Uint32Array, options: WasmGenerateOptions, listener?: (read: number) => void): StartedText;
-  /** Makes the generation that was started follow a grammar, once its matcher is there. */
+  /** Makes the started generation follow a grammar, once its matcher is compiled. */
   constrain(matcher: Promise<Matcher>): void;
   tokens(): VocabularyTokens;
   /** Token ids of a text in the middle of another. */
   tokenizeInside(text: string): Uint32Array;
-  /** Values of a row of a prompt. */
+  /** Number of values of a prompt row. */
   rowWidth(): number;
   /**
-   * The first of the ids of `count` rows in prompts. `digest`, 16 hexadecimal digits: the same always has the same ids,
-   * also after `recover`. `columns`: rows side by side in an image. Works while a generation runs.
+   * The id of the first of `count` rows in prompts. The same `digest`, 16 hexadecimal digits, always gets the same ids,
+   * also after `recover`. `columns`: number of rows side by side in an image. Works while a generation runs.
    */
   knowRows(digest: string, columns: number, count: number): number;
-  /** The digests of rows that the next call of `next` reads and that nobody has added. */
+  /** The digests of rows that the next call of `next` reads and that were not added yet. */
   missingRows(): string[];
-  /** Adds rows `[count, rowWidth]`, which are kept until the prompt that was started is read, or is given up. */
+  /** Adds rows `[count, rowWidth]`, which are kept until the started prompt is read or its generation ends. */
   addRows(digest: string, columns: number, rows: Float32Array): void;
   /** The position of a token that follows these ids. */
   countPositions(ids: Uint32Array): number;
   next(): Promise<Piece | undefined>;
-  /** Makes the call that runs end soon, also within a long prompt: it then gives `undefined`. */
+  /** Makes the running call end soon, also within a long prompt: it then gives `undefined`. */
   cancel(): void;
-  /** What of it needs no encoder, and without the time before `start`. */
+  /** Ends the generation. The result has no counts of image and sound rows, and no time before `start`. */
   finish(): Promise<Omit<GenerationResult, 'usage'> & { usage: Omit<Usage, 'promptTokensDetails'> }>;
-  /** `logits`: n ids × vocabulary numbers, which are filled and returned. `undefined` where it was cancelled. */
+  /** `logits`: an array `[ids, vocabulary]` that is filled and returned. `undefined` if the call was cancelled. */
   evaluate(
     ids: Uint32Array,
     logits: Float32Array | undefined,
     adapters: readonly (readonly [number, number])[],
   ): Promise<Evaluation | undefined>;
-  /** Makes the adapter in a GGUF file known by a number that no other has or had. Nothing may be running. */
+  /** Registers the adapter in a GGUF file under a number that was never used. Nothing may be running. */
   addAdapter(id: number, file: Uint8Array): Promise<void>;
-  /** Texts that are on go on with it. False where there is none of this number. */
+  /** Removes an adapter; false if none has this number. Running generations keep it. */
   removeAdapter(id: number): boolean;
-  /** A tensor of `tensors`, on the device of both; `undefined` where it was cancelled. */
+  /** The last layer's hidden states as a tensor of `tensors`, on the device of both; `undefined` if cancelled. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle | undefined>;
   /**
-   * For training: tensors on the model's device, and what it computes, as `js/training/language/program.ts` reads it,
-   * with its weights among these tensors. `shaders`: those of `TensorEngine.open`.
+   * For training: a tensor engine on the model's device, the model's program as `js/training/language/program.ts` reads
+   * it, and its weights as tensors. `shaders`: as for `TensorEngine.open`.
    */
   exportProgram(
     shaders: string,
@@ -202,69 +205,69 @@ export class WasmModel {
   encodeInput(text: string, truncate: boolean): Uint32Array;
   /** Token ids of a query and a document for `rank`. */
   encodePair(query: string, document: string, truncate: boolean): Uint32Array;
-  /** The vectors of inputs, one after the other in `ids`, of these lengths; `undefined` where it was cancelled. */
+  /** The vectors of inputs, which follow each other in `ids` with these `lengths`; `undefined` if cancelled. */
   embed(
     ids: Uint32Array,
     lengths: Uint32Array,
     normalize: boolean,
     dimensions?: number,
   ): Promise<Float32Array | undefined>;
-  /** The scores of such inputs. */
+  /** The scores of inputs, which are given as for `embed`. */
   rank(ids: Uint32Array, lengths: Uint32Array): Promise<Float32Array | undefined>;
   /**
-   * Another session of the same model: with a copy of what this one has read, or empty; in any case with room for so
-   * many tokens. No generation may be on.
+   * Makes another session of the same model, with a copy of this one's KV cache or empty, and with room for `tokens`
+   * tokens. No generation may be running.
    */
   another(withCache: boolean, tokens: number): Promise<WasmModel>;
   /**
-   * Before `start`: where another session of the model has read more of `ids` with these adapters, this one gets a copy
-   * of that.
+   * Before `start`: copies the KV cache of another session of the model, if that has read more of `ids` with these
+   * adapters.
    */
   adopt(ids: Uint32Array, adapters: readonly (readonly [number, number])[]): Promise<void>;
   /**
-   * After the device was lost: this model and all its sessions go on with `fresh`, the same model loaded again, which
-   * is used up. A generation that is on goes on with the next `next`.
+   * Recovers from a lost device: this model and all its sessions go on with `fresh`, the same model loaded again, which
+   * is used up. A running generation goes on with the next call of `next`.
    */
   recover(fresh: WasmModel): Promise<void>;
   /**
-   * The head of what the session is saved as: all but its caches, and `notes`. No generation may be on. `text`: token
-   * ids, where the caches may hold another text; what they have of these is saved, if it is half of them at least.
+   * The head of the saved session: its state without its caches, and `notes`. No generation may be running. `text`:
+   * token ids. Of the caches, the common prefix with these ids is saved, if it has half of them or more.
    */
   saveHead(notes: string, text?: Uint32Array): Promise<Uint8Array<ArrayBuffer>>;
-  /** After `saveHead`, before anything else: a part of the caches, which follow it; `undefined` after the last. */
+  /** Right after `saveHead`: a part of the caches, which follow the head; `undefined` after the last part. */
   readPart(number: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Given the first 64 bytes of a saved session of `size` bytes: bytes of its head, and tokens in its caches. */
+  /** From the first 64 bytes of a saved session of `size` bytes: the size of its head, and tokens in its caches. */
   checkSaved(start: Uint8Array, size: number): Uint32Array;
   /**
-   * The session goes on with what the head says. Returns the notes, and how many bytes each part has but the last,
-   * which may have fewer: `writePart` is to get all of them next. 0 where the caches are none of this session's, which
-   * stays as it was. After an error it is empty.
+   * Restores the session from a head. Returns the notes and the size of the parts, of which the last may be smaller:
+   * `writePart` has to get all of them next. The size is 0 if the caches have another layout than this session's; then
+   * the session does not change. After an error it is empty.
    */
   restoreHead(head: Uint8Array, size: number): Promise<[notes: string, part: number]>;
   writePart(number: number, part: Uint8Array): Promise<void>;
-  /** How many of these ids are cached, from the first on; nothing may be running. */
+  /** Number of these ids that are cached, from the first on. Nothing may be running. */
   commonPrefix(ids: Uint32Array): number;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;
 }
 
-/** What an encoder of images or sounds is. */
+/** Properties of an encoder of images or sounds. */
 export interface EncoderInfo {
   readonly projector: string;
-  /** Values of a row that it gives, those for deeper layers too. */
+  /** Number of values of a row that the encoder gives, including those for deeper layers. */
   readonly width: number;
-  /** Parts of a row: one, and one for each of the deeper layers. */
+  /** Number of parts of a row: one, and one for each of the deeper layers. */
   readonly parts: number;
-  /** Patches of an image, at most. */
+  /** Maximum number of patches of an image. */
   readonly mostRows: number;
-  /** Whether it reads sounds. */
+  /** Whether this is an encoder of sounds. */
   readonly hears: boolean;
-  /** Whether its file has an encoder of sounds besides. */
+  /** Whether the file has an encoder of sounds, too. */
   readonly hearsToo: boolean;
   /** Whether a row stands between the lines of an image. */
   readonly hasBreaks: boolean;
-  /** As `Picture` or `Sound` of the module `media` takes them, without what the caller chooses. */
+  /** Arguments for `Picture` or `Sound` of the module `media`, without those that the caller chooses. */
   readonly numbers: readonly number[];
   /** Name of the GPU; empty on the CPU. */
   readonly adapter: string;
@@ -282,8 +285,8 @@ export class WasmEncoder {
   ): Promise<WasmEncoder>;
   info(): EncoderInfo;
   /**
-   * Fills `values` with rows `[parts, outputs, width / parts]` of `counts`: patches and outputs and, for each time that
-   * rows become others before the layers, rows before it and taps in `folds`; `false` where it was cancelled.
+   * Fills `values` with the rows `[parts, outputs, width / parts]` of an image or a sound; `false` if the call was
+   * cancelled. `counts`: patches, outputs, then for each convolution before the layers its rows and taps in `folds`.
    */
   encode(
     counts: Uint32Array,
@@ -319,19 +322,19 @@ export interface TensorHandle {
   readonly shape: number[];
 }
 
-/** What a device is and can do. */
+/** Properties of a device. */
 export interface DeviceFacts {
-  /** Of the adapter, as the browser tells it. */
+  /** Name of the adapter, from the browser. */
   readonly name: string;
-  /** Of the adapter, such as `nvidia`. */
+  /** Vendor of the adapter, such as `nvidia`. */
   readonly vendor: string;
-  /** Of the adapter, such as `hopper`. */
+  /** Architecture of the adapter, such as `hopper`. */
   readonly architecture: string;
   /** Whether the adapter computes on the CPU. */
   readonly software: boolean;
   /** WebGPU features in use. */
   readonly features: readonly string[];
-  /** Smallest and largest subgroup size; 0 where not known. */
+  /** Smallest and largest subgroup size; 0 if unknown. */
   readonly subgroupSize: readonly [number, number];
   /** Whether WGSL has the packed 4×8-bit dot product. */
   readonly dot4: boolean;
@@ -340,27 +343,27 @@ export interface DeviceFacts {
 }
 
 /**
- * A device for a model to be loaded on, which uses the handle up; or one with a model whose kernels are to be timed.
- * Verdicts are lines `problem=row`. What tables were asked is lines of a problem, `=`, the row that the table chooses,
- * a comma, and a mask of the rows that the device can run.
+ * A device for loading a model on it, which uses the handle up; or a device with a model whose kernels are tuned.
+ * Verdicts are lines `problem=row`. Problems are lines `problem=row,mask`: the row that the kernel's table chooses, and
+ * a mask of the rows that the device can run.
  */
 export class DeviceHandle {
   private constructor();
   /** The browser's `GPUDevice`. */
   raw(): unknown;
   /**
-   * Sets the verdicts of tensors. A line of what they are remembered by, version and adapter, and then what tables
-   * were asked since the last call that had `listen`.
+   * Sets the tuning verdicts for tensors on the device. Returns the line under which these are stored (version and
+   * adapter), then the problems that were looked up since the last call with `listen`.
    */
   tuned(lines: string, listen: boolean): string;
-  /** What tables are asked for decode of the model, or for many rows. */
+  /** The problems of the model's decode, or of many rows. */
   problems(many: boolean): string;
   /**
-   * Makes the model's list of decode or of many rows under these verdicts; with `but` only what it has that it has not
-   * under those. Its number and how many dispatches it has.
+   * Makes the model's command list of decode or of many rows under the verdicts `lines`; with `but` only the dispatches
+   * that differ from the list under the verdicts `but`. Returns the list's number and its number of dispatches.
    */
   make(lines: string, but: string | undefined, many: boolean): Promise<Uint32Array>;
-  /** Submits `count` dispatches from number `first` on, around and around. */
+  /** Submits `count` dispatches from number `first` on; after the last one the first follows. */
   submit(list: number, first: number, count: number): void;
   free(): void;
 }
@@ -368,18 +371,18 @@ export class DeviceHandle {
 /** A device with tensors by number and operations by name (`src/tensor/op.rs`). */
 export class TensorEngine {
   private constructor();
-  /** `shaders`: those of `tensor/shaders.js`. */
+  /** `shaders`: the text of `tensor/shaders.js`. */
   static open(shaders: string): Promise<TensorEngine>;
   facts(): DeviceFacts;
   /** Throws once the `Gpu` is destroyed. */
   device(): DeviceHandle;
   upload(bytes: Uint8Array, dtype: string, shape: number[]): TensorHandle;
   run(op: string, inputs: (number | undefined)[], options: object): TensorHandle[];
-  /** The number of a shader with so many tensors: `names` of its `override` constants with commas between. */
+  /** Registers a shader and returns its number. `names`: its `override` constants, separated by commas. */
   shader(label: string, code: string, names: string, inputs: number, outputs: number): number;
   /**
-   * Runs the shader of that number: `outputs` as type (0 f32, 1 f16, 2 bf16, 3 u32, 4 i32), number of axes and lengths
-   * of each, `words` as three counts of workgroups and the words of `params`.
+   * Runs the shader with this number. `outputs`: for each output its type (0 f32, 1 f16, 2 bf16, 3 u32, 4 i32), its
+   * number of axes and their lengths. `words`: three counts of workgroups, then the words of `params`.
    */
   dispatch(
     shader: number,
@@ -389,7 +392,7 @@ export class TensorEngine {
     words: Uint32Array,
   ): TensorHandle[];
   read(id: number): Promise<Uint8Array>;
-  /** Never throws for a tensor that is free already, nor on a device that was destroyed. */
+  /** Does nothing for a tensor that is freed already, and on a destroyed device. */
   free_tensor(id: number): void;
   destroy(): void;
 }
