@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use webgguf::forward::{BufferSpec, Buffers, Forward, Placement, Plan, Room, place};
 use webgguf::gguf::{GgmlType, HeaderReader, TensorInfo, Value};
 use webgguf::harness::all_cases_without_weights;
-use webgguf::harness::costs::{Costed, Costs, Device, OF_LOADING, Scene, kernels, work};
+use webgguf::harness::costs::{Costed, Costs, Device, LOADING_KERNELS, Scene, kernels, work};
 use webgguf::kernels::CATALOGUE;
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
 use webgguf::kernels::kv_type::KvType;
@@ -33,7 +33,7 @@ fn devices() -> [Caps; 2] {
 #[test]
 fn every_kernel_that_models_run_has_a_cost() {
     let of_models = CATALOGUE.iter().map(|spec| spec.kernel_name).filter(|name| !FETCHED.contains(name));
-    let expected: BTreeSet<&str> = of_models.filter(|name| !OF_LOADING.contains(name)).collect();
+    let expected: BTreeSet<&str> = of_models.filter(|name| !LOADING_KERNELS.contains(name)).collect();
     assert_eq!(kernels().collect::<BTreeSet<&str>>(), expected);
     assert_eq!(kernels().count(), expected.len(), "each once");
 }

@@ -68,7 +68,7 @@ type Row = fn(&View) -> Work;
 static ROWS: &[&[(&str, Row)]] = &[products::ROWS, attention::ROWS, recurrent::ROWS, vectors::ROWS];
 
 /// Kernels that run only while a model is loaded.
-pub const OF_LOADING: &[&str] = &["repack", "unpack_f16"];
+pub const LOADING_KERNELS: &[&str] = &["repack", "unpack_f16"];
 
 /// The kernels that have a row.
 pub fn kernels() -> impl Iterator<Item = &'static str> {

@@ -32,7 +32,7 @@ impl Costs<'_> {
     /// As [`work`].
     pub fn decode(&self, position: u64) -> Result<Vec<Costed>, String> {
         let list = [self.forward.decode(1), self.forward.greedy(1)].concat();
-        self.of(&list, Scene::new(1, position))
+        self.costed_list(&list, Scene::new(1, position))
     }
 
     /// Prefill of a prompt of `tokens` tokens, up to its first answer. Where activations are rounded, the last token
@@ -48,18 +48,18 @@ impl Costs<'_> {
         for position in (0..many).step_by(CHUNK) {
             let rows = chunk.min(many - position);
             let ends = !rounded && position + rows == many;
-            all.extend(self.of(if ends { &list } else { &list[..kept] }, Scene::new(rows, position))?);
+            all.extend(self.costed_list(if ends { &list } else { &list[..kept] }, Scene::new(rows, position))?);
         }
         if rounded {
             all.extend(self.decode(many)?);
         } else {
             let head = [self.forward.head(1), self.forward.greedy(1)].concat();
-            all.extend(self.of(&head, Scene::new(1, tokens - 1))?);
+            all.extend(self.costed_list(&head, Scene::new(1, tokens - 1))?);
         }
         Ok(all)
     }
 
-    fn of(&self, list: &[Dispatch], scene: Scene) -> Result<Vec<Costed>, String> {
+    fn costed_list(&self, list: &[Dispatch], scene: Scene) -> Result<Vec<Costed>, String> {
         let (smallest, _) = self.forward.caps.subgroup_sizes();
         let scene = Scene { subgroup: smallest.into(), ..scene };
         list.iter().map(|dispatch| self.costed(dispatch, scene)).collect()

@@ -9,8 +9,8 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("mat_vec_split", mat_vec_split),
     ("mat_vec_columns", mat_vec_columns),
     ("mat_vec_experts", mat_vec_experts),
-    ("mat_mul", |view| tiles(view, [4 * view.of("TX"), 4 * view.of("TY")], FOUR)),
-    ("mat_mul_8x8", |view| tiles(view, [64, 64], EIGHT)),
+    ("mat_mul", |view| tiles(view, [4 * view.constant("TX"), 4 * view.constant("TY")], PERCENT_4X4)),
+    ("mat_mul_8x8", |view| tiles(view, [64, 64], PERCENT_8X8)),
     ("mat_mul_int8", mat_mul_int8),
     ("mat_mul_subgroup_matrix", mat_mul_subgroup_matrix),
     ("mat_mul_experts", mat_mul_experts),
@@ -29,25 +29,25 @@ pub(super) const F32: u64 = 4;
 
 /// Percentages of the f32 peak that tiled loops reach with 8 × 8 and with 4 × 4 sums in the registers of a thread, and
 /// of the peak of packed dot products with 8 × 4 sums (record of 2026-11-27, sums of products).
-const EIGHT: u64 = 54;
-const FOUR: u64 = 34;
-const OF_INT8: u64 = 62;
+const PERCENT_8X8: u64 = 54;
+const PERCENT_4X4: u64 = 34;
+const INT8_PERCENT: u64 = 62;
 
 /// Instructions to stage a value of x: as a float, in limbs, and for each further vector of the prologue.
 const STAGED: u64 = 2;
-const IN_LIMBS: u64 = 11;
-const OF_VECTOR: u64 = 2;
+const STAGED_LIMBS: u64 = 11;
+const STAGED_VECTOR: u64 = 2;
 
 /// Steps of `lanes` threads over `count` parts of a row, and the instructions, with those of idle threads in the last
 /// step.
-fn in_steps(count: u64, lanes: u64, instructions: u64) -> (u64, u64) {
+fn stepped(count: u64, lanes: u64, instructions: u64) -> (u64, u64) {
     let steps = count.div_ceil(lanes.max(1)).max(1);
     (steps, instructions * steps * lanes / count.max(1))
 }
 
 /// Rows of W: as many as y has, or twice as many with gate and up side by side.
 fn matrix_rows(view: &View) -> u64 {
-    view.of("ROWS") * (1 + view.of("SWIGLU"))
+    view.constant("ROWS") * (1 + view.constant("SWIGLU"))
 }
 
 /// Vectors that every workgroup of a product of one row reads: x, the norm's weights, inputs of the prologue.
@@ -57,14 +57,14 @@ fn vectors(view: &View) -> u64 {
         () if view.is_named("gate") => 1,
         () => 0,
     };
-    1 + view.of("NORM") + prologue
+    1 + view.constant("NORM") + prologue
 }
 
 /// The work that all products of one row have in common: weights, vectors, y; and the vectors again in every workgroup.
-fn of_one_row(view: &View) -> Work {
-    let (cols, rows) = (view.of("COLS"), view.of("ROWS"));
+fn one_row(view: &View) -> Work {
+    let (cols, rows) = (view.constant("COLS"), view.constant("ROWS"));
     let vectors = vectors(view) * cols * F32;
-    let y = rows * F32 * (1 + view.of("RESIDUAL") + view.of("BIAS"));
+    let y = rows * F32 * (1 + view.constant("RESIDUAL") + view.constant("BIAS"));
     let new_x = if view.is_named("update") { cols * F32 } else { 0 };
     let adapter = if view.is_named("adapter") { view.bytes("adapter") } else { 0 };
     // The prologue sums squares before x is staged, with barriers that take as long as a load. With an update, each of
@@ -85,18 +85,18 @@ fn of_one_row(view: &View) -> Work {
 }
 
 fn mat_vec(view: &View) -> Work {
-    let (cols, weights) = (view.of("COLS"), matrix_rows(view) * view.of("COLS"));
+    let (cols, weights) = (view.constant("COLS"), matrix_rows(view) * view.constant("COLS"));
     let limbs = view.is_named("limbs");
-    let (form, of_value) = if limbs { (Form::Limbs, IN_LIMBS) } else { (Form::Floats, STAGED) };
-    let stage = view.of("STAGE").max(1);
+    let (form, of_value) = if limbs { (Form::Limbs, STAGED_LIMBS) } else { (Form::Floats, STAGED) };
+    let stage = view.constant("STAGE").max(1);
     let stages = cols.div_ceil(32).div_ceil(stage);
-    let lanes = match view.of("LANES") {
+    let lanes = match view.constant("LANES") {
         0 => view.scene.subgroup,
         lanes => lanes,
     };
-    let work = of_one_row(view);
-    let (steps, of_weights) = in_steps(stage, lanes, weights + instructions(view.ty(), form, weights));
-    let staging = view.workgroups() * cols * (of_value + OF_VECTOR * (vectors(view) - 1));
+    let work = one_row(view);
+    let (steps, of_weights) = stepped(stage, lanes, weights + instructions(view.ty(), form, weights));
+    let staging = view.workgroups() * cols * (of_value + STAGED_VECTOR * (vectors(view) - 1));
     Work {
         // `flops` already has the multiplications.
         instructions: (of_weights - weights) + staging,
@@ -109,27 +109,28 @@ fn mat_vec(view: &View) -> Work {
 
 /// Passes of a thread group over rows.
 fn passes(view: &View, lanes: u64) -> u64 {
-    let outputs = view.of("ROWS_PER_GROUP") / (1 + view.of("SWIGLU"));
+    let outputs = view.constant("ROWS_PER_GROUP") / (1 + view.constant("SWIGLU"));
     let at_once = view.threads() / lanes.max(1) * outputs;
-    view.of("GROUP_ROWS").div_ceil(at_once.max(1))
+    view.constant("GROUP_ROWS").div_ceil(at_once.max(1))
 }
 
 fn mat_vec_split(view: &View) -> Work {
-    let (cols, weights) = (view.of("COLS"), matrix_rows(view) * view.of("COLS"));
-    let work = of_one_row(view);
+    let (cols, weights) = (view.constant("COLS"), matrix_rows(view) * view.constant("COLS"));
+    let work = one_row(view);
     // Scales are read once for eight weights, not once for 32.
     let scales = if view.ty().is_some_and(|ty| ty.is_quantised()) { weights } else { 0 };
     let of_weights = weights + scales + instructions(view.ty(), Form::Floats, weights);
-    let (steps, of_weights) = in_steps(4 * cols.div_ceil(32), view.threads(), of_weights);
-    let staging = view.workgroups() * cols * OF_VECTOR * vectors(view);
+    let (steps, of_weights) = stepped(4 * cols.div_ceil(32), view.threads(), of_weights);
+    let staging = view.workgroups() * cols * STAGED_VECTOR * vectors(view);
     Work { instructions: (of_weights - weights) + staging, trips: work.trips + 1, steps, ..work }
 }
 
 fn mat_vec_columns(view: &View) -> Work {
-    let (cols, columns, weights) = (view.of("COLS"), view.of("COLUMNS"), matrix_rows(view) * view.of("COLS"));
-    let work = of_one_row(view);
+    let (cols, columns, weights) =
+        (view.constant("COLS"), view.constant("COLUMNS"), matrix_rows(view) * view.constant("COLS"));
+    let work = one_row(view);
     let (steps, of_weights) =
-        in_steps(cols.div_ceil(32), view.of("LANES"), weights + instructions(view.ty(), Form::Floats, weights));
+        stepped(cols.div_ceil(32), view.constant("LANES"), weights + instructions(view.ty(), Form::Floats, weights));
     Work {
         memory: work.memory * columns,
         again: work.again * columns,
@@ -149,13 +150,13 @@ fn x_rows(view: &View) -> u64 {
 /// Products of many rows: W is read once from memory, then again for every tile of tokens, and x for every tile of
 /// rows.
 fn tiles(view: &View, [tile_rows, tile_tokens]: [u64; 2], percent: u64) -> Work {
-    let (rows, cols, tokens) = (view.of("ROWS"), view.of("COLS"), x_rows(view));
+    let (rows, cols, tokens) = (view.constant("ROWS"), view.constant("COLS"), x_rows(view));
     let [down, across] = [rows.div_ceil(tile_rows), tokens.div_ceil(tile_tokens)];
     let weights = view.bytes("w_vec");
     let x = tokens * cols * F32;
     Work {
         weights,
-        memory: x + tokens * rows * F32 * (1 + view.of("RESIDUAL")),
+        memory: x + tokens * rows * F32 * (1 + view.constant("RESIDUAL")),
         again: weights * (across - 1) + x * (down - 1),
         // A tile multiplies all its rows and tokens, also past the end.
         flops: 2 * down * tile_rows * across * tile_tokens * cols,
@@ -166,36 +167,36 @@ fn tiles(view: &View, [tile_rows, tile_tokens]: [u64; 2], percent: u64) -> Work 
 }
 
 fn mat_mul_int8(view: &View) -> Work {
-    let work = tiles(view, [64, 64], OF_INT8);
+    let work = tiles(view, [64, 64], INT8_PERCENT);
     // x takes a byte per value, and 16 bytes of scales for each 32 values.
-    let x = x_rows(view) * view.of("COLS");
+    let x = x_rows(view) * view.constant("COLS");
     let fewer = x * F32 - (x + x / 2);
     let again = work.again.saturating_sub(fewer * (view.grid(0) - 1));
     Work { memory: work.memory - fewer, again, flops: 0, int8: work.flops, ..work }
 }
 
 fn mat_mul_subgroup_matrix(view: &View) -> Work {
-    let [rows, tokens] = [view.of("ROWS").div_ceil(view.grid(0)), x_rows(view).div_ceil(view.grid(1))];
+    let [rows, tokens] = [view.constant("ROWS").div_ceil(view.grid(0)), x_rows(view).div_ceil(view.grid(1))];
     let work = tiles(view, [rows, tokens], 0);
     Work { flops: 0, matrix: work.flops, ..work }
 }
 
 /// Returns the rows of an expert's matrix, and the bytes of all distinct experts that a pass with `top` experts per
 /// token reads.
-fn of_experts(view: &View, top: u64) -> (u64, u64) {
-    let [experts, rows] = [view.of("EXPERTS"), view.of("ROWS") * (1 + view.of("PAIRED"))];
+fn expert_weights(view: &View, top: u64) -> (u64, u64) {
+    let [experts, rows] = [view.constant("EXPERTS"), view.constant("ROWS") * (1 + view.constant("PAIRED"))];
     let met = (top * view.rows()).min(experts);
     (rows, view.bytes("w_vec") * met / experts.max(1))
 }
 
 fn mat_vec_experts(view: &View) -> Work {
-    let (top, cols) = (view.of("TOP"), view.of("COLS"));
-    let (rows, weights) = of_experts(view, top);
+    let (top, cols) = (view.constant("TOP"), view.constant("COLS"));
+    let (rows, weights) = expert_weights(view, top);
     let products = view.rows() * top * rows * cols;
-    let x = cols * F32 * if view.is("SUM") { top } else { 1 };
+    let x = cols * F32 * if view.is_set("SUM") { top } else { 1 };
     Work {
         weights,
-        memory: view.rows() * (x + top * view.of("ROWS") * F32),
+        memory: view.rows() * (x + top * view.constant("ROWS") * F32),
         again: view.workgroups() * x,
         flops: 2 * products,
         instructions: instructions(view.ty(), Form::Floats, products) + products,
@@ -207,38 +208,43 @@ fn mat_vec_experts(view: &View) -> Work {
 }
 
 fn mat_mul_experts(view: &View) -> Work {
-    let (cols, down) = (view.of("COLS"), view.grid(0));
-    let entries = match view.grid(1) * 4 * view.of("TY") {
-        all if view.of("EXPERTS") == 0 => all,
-        all => all - all.min(view.of("EXPERTS") * 2 * view.of("TY")),
+    let (cols, down) = (view.constant("COLS"), view.grid(0));
+    let entries = match view.grid(1) * 4 * view.constant("TY") {
+        all if view.constant("EXPERTS") == 0 => all,
+        all => all - all.min(view.constant("EXPERTS") * 2 * view.constant("TY")),
     };
-    let (rows, weights) = of_experts(view, view.of("EXPERTS"));
-    let x = entries / view.of("SHARE").max(1) * cols * F32;
+    let (rows, weights) = expert_weights(view, view.constant("EXPERTS"));
+    let x = entries / view.constant("SHARE").max(1) * cols * F32;
     Work {
         weights,
-        memory: x + entries * view.of("ROWS") * F32,
+        memory: x + entries * view.constant("ROWS") * F32,
         again: x * down.saturating_sub(1),
         flops: 2 * entries * rows * cols,
         trips: 3,
-        percent: FOUR,
+        percent: PERCENT_4X4,
         ..Work::default()
     }
 }
 
 fn expert_tiles(view: &View) -> Work {
-    let entries = view.rows() * view.of("TOP");
+    let entries = view.rows() * view.constant("TOP");
     Work { memory: 3 * entries * F32, instructions: 8 * entries, trips: 3, ..Work::default() }
 }
 
 fn expert_add(view: &View) -> Work {
-    let (top, width) = (view.of("TOP"), view.of("WIDTH"));
+    let (top, width) = (view.constant("TOP"), view.constant("WIDTH"));
     let values = view.rows() * width;
-    Work { memory: values * (top + 1 + view.of("ADD")) * F32, flops: 2 * values * top, trips: 2, ..Work::default() }
+    Work {
+        memory: values * (top + 1 + view.constant("ADD")) * F32,
+        flops: 2 * values * top,
+        trips: 2,
+        ..Work::default()
+    }
 }
 
 fn route(view: &View) -> Work {
-    let experts = view.of("EXPERTS");
-    let memory = view.rows() * (experts + 2 * view.of("TOP")) * F32;
+    let experts = view.constant("EXPERTS");
+    let memory = view.rows() * (experts + 2 * view.constant("TOP")) * F32;
     Work { memory, instructions: view.rows() * experts * experts, trips: 2, ..Work::default() }
 }
 
@@ -258,12 +264,12 @@ fn lora_a(view: &View) -> Work {
     let (cols, ranks) = (view.param("cols"), view.param("ranks"));
     let products = view.rows() * cols * ranks;
     let memory =
-        if view.is("TABLE") { 2 * view.rows() * ranks * F32 } else { view.bytes("a") + view.rows() * cols * F32 };
+        if view.is_set("TABLE") { 2 * view.rows() * ranks * F32 } else { view.bytes("a") + view.rows() * cols * F32 };
     Work { memory, again: products * F32, flops: 2 * products, trips: 2, ..Work::default() }
 }
 
 fn lora_a_row(view: &View) -> Work {
-    let x = 4 * view.param("quads") * F32 * (1 + view.of("NORM"));
+    let x = 4 * view.param("quads") * F32 * (1 + view.constant("NORM"));
     let a = view.bytes("a");
     Work { memory: a + x, again: (view.workgroups() - 1) * x, flops: a / 2, trips: 3, ..Work::default() }
 }

@@ -26,22 +26,22 @@ fn rows_in_turn(view: &View) -> u64 {
 }
 
 fn conv_causal(view: &View) -> Work {
-    let (channels, kernel) = (view.of("CHANNELS"), view.of("KERNEL"));
+    let (channels, kernel) = (view.constant("CHANNELS"), view.constant("KERNEL"));
     let values = view.rows() * channels;
-    let inputs = 1 + 2 * view.of("GATED");
-    let state = 2 * view.of("KEEP") * (kernel - 1) * channels;
+    let inputs = 1 + 2 * view.constant("GATED");
+    let state = 2 * view.constant("KEEP") * (kernel - 1) * channels;
     Work {
         memory: (values * (inputs + 1) + state + channels * (kernel + 1)) * F32,
         again: values * (kernel - 1) * F32,
         flops: values * (2 * kernel + inputs),
-        instructions: values * view.of("SILU") * EXPONENTIAL,
+        instructions: values * view.constant("SILU") * EXPONENTIAL,
         trips: 3,
         ..Work::default()
     }
 }
 
 fn channel_scan(view: &View) -> Work {
-    let (channels, state) = (view.of("CHANNELS"), view.of("STATE"));
+    let (channels, state) = (view.constant("CHANNELS"), view.constant("STATE"));
     let values = view.rows() * channels;
     Work {
         memory: (4 * values + 3 * channels * state + 2 * view.rows() * state) * F32,
@@ -55,7 +55,7 @@ fn channel_scan(view: &View) -> Work {
 
 /// States of `HEAD_DIM` × `HEAD_DIM` numbers that stay in registers during a pass.
 fn matrix_state(view: &View, heads: &str, of_number: u64) -> Work {
-    let (heads, dim) = (view.of(heads), view.of("HEAD_DIM"));
+    let (heads, dim) = (view.constant(heads), view.constant("HEAD_DIM"));
     let (rows, state) = (view.rows(), heads * dim * dim);
     Work {
         memory: (2 * state + rows * heads * dim * 5) * F32,
@@ -69,15 +69,15 @@ fn matrix_state(view: &View, heads: &str, of_number: u64) -> Work {
 
 /// Values of a row of xbc: x of all heads, B and C of all groups.
 fn xbc(view: &View) -> u64 {
-    view.of("HEADS") * view.of("HEAD_DIM") + 2 * view.of("GROUPS") * view.of("STATE")
+    view.constant("HEADS") * view.constant("HEAD_DIM") + 2 * view.constant("GROUPS") * view.constant("STATE")
 }
 
 fn ssm_scan(view: &View) -> Work {
-    let values = view.of("HEADS") * view.of("HEAD_DIM");
-    let (state, rows) = (values * view.of("STATE"), view.rows());
+    let values = view.constant("HEADS") * view.constant("HEAD_DIM");
+    let (state, rows) = (values * view.constant("STATE"), view.rows());
     Work {
         memory: (2 * state + rows * (xbc(view) + 2 * values)) * F32,
-        again: rows * view.grid(0) * 2 * view.of("STATE") * F32,
+        again: rows * view.grid(0) * 2 * view.constant("STATE") * F32,
         flops: 5 * rows * state,
         instructions: rows * values * EXPONENTIAL,
         trips: rows_in_turn(view) + 1,
@@ -86,7 +86,7 @@ fn ssm_scan(view: &View) -> Work {
 }
 
 fn ssm_chunk_products(view: &View) -> Work {
-    let (chunk, state, groups) = (view.of("CHUNK"), view.of("STATE"), view.of("GROUPS"));
+    let (chunk, state, groups) = (view.constant("CHUNK"), view.constant("STATE"), view.constant("GROUPS"));
     let products = view.rows() * chunk * groups;
     Work {
         memory: (products + 2 * view.rows() * groups * state) * F32,
@@ -99,8 +99,8 @@ fn ssm_chunk_products(view: &View) -> Work {
 }
 
 fn ssm_chunk_scan(view: &View) -> Work {
-    let values = view.of("HEADS") * view.of("HEAD_DIM");
-    let (rows, state, chunk) = (view.rows(), view.of("STATE"), view.of("CHUNK"));
+    let values = view.constant("HEADS") * view.constant("HEAD_DIM");
+    let (rows, state, chunk) = (view.rows(), view.constant("STATE"), view.constant("CHUNK"));
     Work {
         memory: (2 * values * state + rows * (xbc(view) + 2 * values)) * F32,
         again: rows * view.grid(0) * (chunk + 2 * state) * F32,
@@ -113,20 +113,20 @@ fn ssm_chunk_scan(view: &View) -> Work {
 }
 
 fn wkv_output(view: &View) -> Work {
-    let values = view.rows() * view.of("HEADS") * view.of("HEAD_DIM");
-    let read = 1 + 4 * view.of("OWN") + view.of("GATED");
+    let values = view.rows() * view.constant("HEADS") * view.constant("HEAD_DIM");
+    let read = 1 + 4 * view.constant("OWN") + view.constant("GATED");
     Work { memory: values * (read + 1) * F32, flops: values * 12, trips: 3, ..Work::default() }
 }
 
 fn output_gate(view: &View) -> Work {
-    let values = view.workgroups() * view.of("WIDTH");
-    let gates = view.workgroups() * view.of("GATES");
+    let values = view.workgroups() * view.constant("WIDTH");
+    let gates = view.workgroups() * view.constant("GATES");
     let memory = (2 * values + gates) * F32;
     Work { memory, flops: 4 * values, instructions: gates * EXPONENTIAL, trips: 2, ..Work::default() }
 }
 
 fn lerp(view: &View) -> Work {
-    let (values, by) = (view.rows() * view.of("WIDTH"), u64::from(view.of("BY_STRIDE") > 0));
-    let memory = (values * (3 + by) + view.of("SHARED") * view.of("WIDTH")) * F32;
+    let (values, by) = (view.rows() * view.constant("WIDTH"), u64::from(view.constant("BY_STRIDE") > 0));
+    let memory = (values * (3 + by) + view.constant("SHARED") * view.constant("WIDTH")) * F32;
     Work { memory, flops: 4 * values, trips: 1, ..Work::default() }
 }

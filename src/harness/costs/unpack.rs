@@ -38,7 +38,7 @@ const IN_LIMBS: &[(GgmlType, u64)] = &[
 ];
 
 /// Hundredths of an instruction per weight of float types: half a conversion of two numbers, and the multiplication.
-const OF_NUMBERS: u64 = 150;
+const FLOAT_TYPES: u64 = 150;
 
 /// How x is represented in the products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +55,13 @@ pub(super) fn instructions(ty: Option<GgmlType>, form: Form, weights: u64) -> u6
 }
 
 fn hundredths(ty: Option<GgmlType>, form: Form) -> u64 {
-    let Some(ty) = ty else { return OF_NUMBERS };
+    let Some(ty) = ty else { return FLOAT_TYPES };
     let measured = MEASURED.iter().find(|(of, _)| *of == ty).map(|(_, [floats, limbs])| (*floats, *limbs));
     let in_limbs = || IN_LIMBS.iter().find(|(of, _)| *of == ty).map(|(_, limbs)| (limbs + 265, *limbs));
     match (measured.or_else(in_limbs), form) {
         (Some((floats, _)), Form::Floats) => floats,
         (Some((_, limbs)), Form::Limbs) => limbs,
-        (None, _) => OF_NUMBERS,
+        (None, _) => FLOAT_TYPES,
     }
 }
 

@@ -49,13 +49,13 @@ impl<'a> View<'a> {
     }
 
     /// An `override` constant as an integer: the host's value, or else the shader's default.
-    pub fn of(&self, name: &str) -> u64 {
+    pub fn constant(&self, name: &str) -> u64 {
         self.find(name, 0).unwrap_or_else(|| self.miss("constant", name))
     }
 
     /// Whether a constant is not 0.
-    pub fn is(&self, name: &str) -> bool {
-        self.of(name) != 0
+    pub fn is_set(&self, name: &str) -> bool {
+        self.constant(name) != 0
     }
 
     fn find(&self, name: &str, depth: usize) -> Option<u64> {
