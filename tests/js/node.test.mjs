@@ -23,7 +23,7 @@ test('without WebGPU, `auto` takes the CPU, and asking for the GPU is an error',
   await model.free();
 });
 
-test('with a `navigator.gpu` that gives no adapter `auto` takes the CPU and says why; no global is left behind', async () => {
+test('where `navigator.gpu` gives no adapter `auto` takes the CPU and says why; no global is left behind', async () => {
   const reasonWith = async (gpu, globals) => {
     const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
     Object.defineProperty(globalThis, 'navigator', { value: { gpu }, configurable: true });

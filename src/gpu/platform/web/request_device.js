@@ -1,6 +1,6 @@
-// What wgpu's web backend does not do by itself. It knows no `subgroups`, so a device requested through it never has the
-// feature, even where the adapter offers it (gfx-rs/wgpu issue 10146; pull request 10220 adds the mapping); it cannot
-// ask for compatibility mode; and outside pages and workers, as in Node.js, it panics.
+// What wgpu's web backend does not do by itself. It knows no `subgroups`, so a device requested through it never has
+// the feature, even where the adapter offers it (gfx-rs/wgpu issue 10146; pull request 10220 adds the mapping); it
+// cannot ask for compatibility mode; and outside pages and workers, as in Node.js, it panics.
 
 const SCOPES = ['Window', 'WorkerGlobalScope'];
 
@@ -19,11 +19,11 @@ export function hideScope() {
 }
 
 /**
- * Arms the next `requestDevice`, which then asks for the features in `wanted` that the adapter has, too. Returns an object that the call fills in: `features` that the device has, and the
- * adapter's `vendor`, `architecture`, `device`, `description`, `subgroupMinSize`, `subgroupMaxSize`, its
- * `subgroupMatrices` as text (`f16 f32 16x16x16`: factors, sums, M×N×K), whether it is `software`: a program on the
- * CPU that acts as a GPU, and whether WGSL has packed dot products, `dot4`. (wgpu reads WGSL's features with an iterator,
- * which npm's `webgpu` does not give.)
+ * Arms the next `requestDevice`, which then asks for the features in `wanted` that the adapter has, too. Returns an
+ * object that the call fills in: `features` that the device has, and the adapter's `vendor`, `architecture`, `device`,
+ * `description`, `subgroupMinSize`, `subgroupMaxSize`, its `subgroupMatrices` as text (`f16 f32 16x16x16`: factors,
+ * sums, M×N×K), whether it is `software`: a program on the CPU that acts as a GPU, and whether WGSL has packed dot
+ * products, `dot4`. (wgpu reads WGSL's features with an iterator, which npm's `webgpu` does not give.)
  */
 export function armRequestDevice(wanted) {
   const facts = { features: [] };
