@@ -3,12 +3,12 @@
  */
 import { checkKey, compare, contains, equals, keyIn } from './compare.js';
 import { filtered } from './filters.js';
-import { AtPlace, type Token } from './lexer.js';
 import { numberIn, textIn } from './literals.js';
 import { signed } from './numbers.js';
 import { called, member, operate, sliced } from './operations.js';
 import type { State } from './state.js';
 import { tested } from './tests.js';
+import type { TokenReader } from './token-reader.js';
 import { isMap, kindOf, TemplateError, tupleOf, type Value } from './values.js';
 
 /** @internal */
@@ -18,8 +18,6 @@ type Arguments = (state: State) => [Value[], Named];
 
 /** @internal */
 export const NONE_GIVEN: Arguments = () => [[], new Map()];
-/** How deep expressions may nest. */
-const DEEPEST = 64;
 const COMPARISONS = ['==', '!=', '<', '<=', '>', '>='];
 const CONSTANTS: Record<string, Value> = {
   true: true,
@@ -172,7 +170,7 @@ function filtersOf(reader: TokenReader, first: Evaluate): Evaluate {
     const inner = value;
     if (reader.skip('|')) {
       const name = dotted(reader);
-      const args = reader.peek('(') ? reader.arguments() : NONE_GIVEN;
+      const args = reader.peek('(') ? argumentsIn(reader) : NONE_GIVEN;
       value = (state) => filtered(state, name, inner(state), ...args(state));
     } else if (reader.skipName('is')) value = testOf(reader, inner);
     else return value;
@@ -184,7 +182,7 @@ function testOf(reader: TokenReader, value: Evaluate): Evaluate {
   const negated = reader.skipName('not');
   const name = dotted(reader);
   let args = NONE_GIVEN;
-  if (reader.peek('(')) args = reader.arguments();
+  if (reader.peek('(')) args = argumentsIn(reader);
   else if (reader.startsArgument()) {
     const one = postfixOf(reader, primaryOf(reader));
     args = (state) => [[one(state)], new Map()];
@@ -209,7 +207,7 @@ function postfixOf(reader: TokenReader, first: Evaluate): Evaluate {
       value = (state) => member(state, inner(state), key, true);
     } else if (reader.skip('[')) value = subscriptOf(reader, inner);
     else if (reader.peek('(')) {
-      const args = reader.arguments();
+      const args = argumentsIn(reader);
       value = (state) => called(state, inner(state), ...args(state));
     } else return value;
     reader.longer();
@@ -234,7 +232,7 @@ function subscriptOf(reader: TokenReader, value: Evaluate): Evaluate {
       );
   }
   if (!first) throw reader.unexpected('an index');
-  const key = reader.peek(',') ? reader.tuple(first) : first;
+  const key = reader.peek(',') ? tupleIn(reader, first) : first;
   reader.expect(']');
   return (state) => member(state, value(state), key(state), false);
 }
@@ -256,7 +254,7 @@ function primaryOf(reader: TokenReader): Evaluate {
     }
     default:
   }
-  if (text === '(') return reader.skip(')') ? () => tupleOf([]) : reader.closed(')', () => reader.tuple());
+  if (text === '(') return reader.skip(')') ? () => tupleOf([]) : reader.closed(')', () => tupleIn(reader));
   if (text === '[') return listOf(reader);
   if (text === '{') return mapOf(reader);
   throw reader.before('an expression');
@@ -299,175 +297,56 @@ function mapOf(reader: TokenReader): Evaluate {
   };
 }
 
-/** The tokens of one tag, from left to right. @internal */
-export class TokenReader {
-  #at = 0;
-  #depth = 0;
-  #length = 0;
-
-  constructor(private readonly tokens: readonly Token[]) {}
-
-  /** Where the next token begins. */
-  get at(): number {
-    return (this.tokens[this.#at] as Token).at;
+/** An expression, or several with commas between them: a tuple. @internal */
+export function tupleIn(reader: TokenReader, first = expressionOf(reader), read = expressionOf): Evaluate {
+  if (!reader.peek(',')) return first;
+  const items = [first];
+  while (reader.skip(',')) {
+    if (reader.atEnd() || reader.peek(')') || reader.peek(']')) break;
+    items.push(read(reader));
   }
+  return (state) => tupleOf(items.map((item) => item(state)));
+}
 
-  next(): Token {
-    const token = this.tokens[this.#at] as Token;
-    if (token.kind !== 'end') this.#at += 1;
-    return token;
-  }
+/** The values that a loop goes over: an `if` behind them belongs to the loop. @internal */
+export const iteratedIn = (reader: TokenReader): Evaluate => tupleIn(reader, orOf(reader), orOf);
 
-  /** The error that the next token is another than what was expected. */
-  unexpected(expected: string): AtPlace {
-    const { text, at } = this.tokens[this.#at] as Token;
-    return new AtPlace(at, `expected ${expected}, found ${text}`);
-  }
+/** Filters of a block. @internal */
+export function filtersIn(reader: TokenReader): (state: State, value: Value) => Value {
+  const holder: { value: Value } = { value: undefined };
+  const chained = filtersOf(reader, () => holder.value);
+  return (state, value) => {
+    holder.value = value;
+    return chained(state);
+  };
+}
 
-  /** The same of the token that was read last. */
-  before(expected: string): AtPlace {
-    if (!this.atEnd()) this.#at -= 1;
-    return this.unexpected(expected);
+/** A call that gets further arguments by name. @internal */
+export function callIn(reader: TokenReader): (state: State, further: Named) => Value {
+  let target: Evaluate = nameOf(reader.name());
+  while (reader.skip('.')) {
+    const [inner, field] = [target, reader.name()];
+    target = (state) => member(state, inner(state), field, true);
   }
+  const args = argumentsIn(reader);
+  return (state, further) => {
+    const [given, named] = args(state);
+    return called(state, target(state), given, new Map([...named, ...further]));
+  };
+}
 
-  /** Reads something that stands inside of what is being read. */
-  nested<T>(read: () => T): T {
-    this.#depth += 1;
-    if (this.#depth > DEEPEST) throw new AtPlace(this.at, `an expression nests deeper than ${DEEPEST} levels`);
-    const result = read();
-    this.#depth -= 1;
-    return result;
+/** The arguments of a call, in brackets. @internal */
+export function argumentsIn(reader: TokenReader): Arguments {
+  const given: [kind: string, value: Evaluate][] = [];
+  reader.expect('(');
+  while (!reader.skip(')')) {
+    const spread = reader.skip('**') ? '**' : reader.skip('*') ? '*' : '';
+    const name = !spread && reader.isNamed() ? reader.name() : '';
+    if (name) reader.expect('=');
+    given.push([spread || name, expressionOf(reader)]);
+    if (!reader.peek(')')) reader.expect(',');
   }
-
-  /** Each filter, field and call is evaluated inside of the next. */
-  longer(): void {
-    this.#length += 1;
-    if (this.#length > 500) throw new AtPlace(this.at, 'more than 500 filters, fields and calls in a tag');
-  }
-
-  peekSign(): string {
-    const { kind, text } = this.tokens[this.#at] as Token;
-    return kind === 'sign' ? text : '';
-  }
-
-  peek(sign: string): boolean {
-    const token = this.tokens[this.#at] as Token;
-    return token.kind === 'sign' && token.text === sign;
-  }
-
-  peekKind(): Token['kind'] {
-    return (this.tokens[this.#at] as Token).kind;
-  }
-
-  peekName(ahead = 0): string | undefined {
-    const token = this.tokens[this.#at + ahead];
-    return token?.kind === 'name' ? token.text : undefined;
-  }
-
-  skip(sign: string): boolean {
-    const found = this.peek(sign);
-    if (found) this.#at += 1;
-    return found;
-  }
-
-  skipName(name: string): boolean {
-    const found = this.peekName() === name;
-    if (found) this.#at += 1;
-    return found;
-  }
-
-  expect(sign: string): void {
-    if (!this.skip(sign)) throw this.unexpected(`'${sign}'`);
-  }
-
-  expectName(name: string): void {
-    if (!this.skipName(name)) throw this.unexpected(`'${name}'`);
-  }
-
-  name(): string {
-    if (this.peekKind() !== 'name') throw this.unexpected('a name');
-    return this.next().text;
-  }
-
-  atEnd(): boolean {
-    return this.peekKind() === 'end';
-  }
-
-  end(): void {
-    if (!this.atEnd()) throw this.unexpected('the end of the tag');
-  }
-
-  closed<T>(sign: string, read: () => T): T {
-    const result = read();
-    this.expect(sign);
-    return result;
-  }
-
-  /** Whether a test's argument without brackets begins here. */
-  startsArgument(): boolean {
-    const name = this.peekName();
-    if (name !== undefined) return !['else', 'or', 'and', 'is', 'if', 'in', 'not', 'recursive'].includes(name);
-    return ['text', 'integer', 'float'].includes(this.peekKind()) || this.peek('[') || this.peek('{');
-  }
-
-  /** An expression, or several with commas between them: a tuple. */
-  tuple(first = expressionOf(this)): Evaluate {
-    return this.#tupleOf(first, expressionOf);
-  }
-
-  #tupleOf(first: Evaluate, read: (reader: TokenReader) => Evaluate): Evaluate {
-    if (!this.peek(',')) return first;
-    const items = [first];
-    while (this.skip(',')) {
-      if (this.atEnd() || this.peek(')') || this.peek(']')) break;
-      items.push(read(this));
-    }
-    return (state) => tupleOf(items.map((item) => item(state)));
-  }
-
-  /** What a loop goes over: an `if` behind it belongs to the loop. */
-  withoutCondition(): Evaluate {
-    return this.#tupleOf(orOf(this), orOf);
-  }
-
-  /** Filters of a block. */
-  filters(): (state: State, value: Value) => Value {
-    const holder: { value: Value } = { value: undefined };
-    const chained = filtersOf(this, () => holder.value);
-    return (state, value) => {
-      holder.value = value;
-      return chained(state);
-    };
-  }
-
-  /** A call that gets further arguments by name. */
-  callWith(): (state: State, further: Named) => Value {
-    const name = this.name();
-    let target: Evaluate = nameOf(name);
-    while (this.skip('.')) {
-      const [inner, field] = [target, this.name()];
-      target = (state) => member(state, inner(state), field, true);
-    }
-    const args = this.arguments();
-    return (state, further) => {
-      const [given, named] = args(state);
-      return called(state, target(state), given, new Map([...named, ...further]));
-    };
-  }
-
-  arguments(): Arguments {
-    const given: [kind: string, value: Evaluate][] = [];
-    this.expect('(');
-    while (!this.skip(')')) {
-      const spread = this.skip('**') ? '**' : this.skip('*') ? '*' : '';
-      const isNamed = !spread && this.peekName() !== undefined && this.tokens[this.#at + 1]?.text === '=';
-      const name = isNamed ? this.name() : '';
-      if (isNamed) this.expect('=');
-      given.push([spread || name, expressionOf(this)]);
-      if (!this.peek(')')) this.expect(',');
-    }
-    return (state) => argumentsOf(state, given);
-  }
+  return (state) => argumentsOf(state, given);
 }
 
 function argumentsOf(state: State, given: readonly (readonly [string, Evaluate])[]): [Value[], Named] {

@@ -1,9 +1,19 @@
 /**
  * Turns the parts of a template into functions that render it: what is read once runs as often as a loop asks.
  */
-import { expressionOf, NONE_GIVEN, type Evaluate, TokenReader } from './expressions.js';
+import {
+  argumentsIn,
+  callIn,
+  type Evaluate,
+  expressionOf,
+  filtersIn,
+  iteratedIn,
+  NONE_GIVEN,
+  tupleIn,
+} from './expressions.js';
 import { AtPlace, type Part, partsOf } from './lexer.js';
 import { forLoop, macroOf, type Parameter, type Render, sequence } from './statements.js';
+import { TokenReader } from './token-reader.js';
 import { type Callable, Namespace, TemplateError } from './values.js';
 import { filtered } from './filters.js';
 import { type Assign, captured, type State } from './state.js';
@@ -149,7 +159,7 @@ class Parser {
   #for(reader: TokenReader, at: number): Render {
     const target = targetOf(reader);
     reader.expectName('in');
-    const items = reader.withoutCondition();
+    const items = iteratedIn(reader);
     const only = reader.skipName('if') ? expressionOf(reader) : undefined;
     const recursive = reader.skipName('recursive');
     reader.end();
@@ -164,11 +174,11 @@ class Parser {
   #set(reader: TokenReader, at: number): Render {
     const assign = targetOf(reader);
     if (reader.skip('=')) {
-      const value = reader.tuple();
+      const value = tupleIn(reader);
       reader.end();
       return (state) => assign(state, value(state));
     }
-    const filters = reader.filters();
+    const filters = filtersIn(reader);
     reader.end();
     const body = this.#ended('endset', at);
     return (state) => assign(state, filters(state, captured(state, body)));
@@ -181,12 +191,12 @@ class Parser {
   }
 
   #call(reader: TokenReader, at: number): Render {
-    let call: ReturnType<TokenReader['callWith']> | undefined;
+    let call: ReturnType<typeof callIn> | undefined;
     const caller = this.#macroOf(
       'caller',
       reader,
       () => {
-        call = reader.callWith();
+        call = callIn(reader);
         reader.end();
       },
       at,
@@ -207,8 +217,8 @@ class Parser {
 
   #filter(reader: TokenReader, at: number): Render {
     const name = reader.name();
-    const args = reader.peek('(') ? reader.arguments() : NONE_GIVEN;
-    const more = reader.filters();
+    const args = reader.peek('(') ? argumentsIn(reader) : NONE_GIVEN;
+    const more = filtersIn(reader);
     reader.end();
     const body = this.#ended('endfilter', at);
     return (state) => {
@@ -245,13 +255,13 @@ function ended(reader: TokenReader): Evaluate {
 }
 
 function printed(reader: TokenReader): Render {
-  const value = reader.tuple();
+  const value = tupleIn(reader);
   reader.end();
   return (state) => state.print(value(state));
 }
 
 function done(reader: TokenReader): Render {
-  const value = reader.tuple();
+  const value = tupleIn(reader);
   reader.end();
   return (state) => void value(state);
 }
