@@ -16,7 +16,7 @@ import { Holds } from './holds.js';
 import { Loss, lossOf } from './loss.js';
 import { evaluate } from './regions.js';
 import { ruleFor } from './rules.js';
-import { type Place, type Rule, Tape } from './tape.js';
+import { independent, type Rule, Tape } from './tape.js';
 import {
   type Gradients,
   type Leaf,
@@ -262,7 +262,7 @@ export class RecordingGpu extends ComputeGpu {
     const outputs = super.run(call, op, inputs, options, extra);
     if (typeof rule === 'function') return this.#record(tape, call, given, plain, outputs, rule);
     if (rule === 'stop') {
-      for (const { value } of placesOf(tape, given)) tape.stops.push({ call, value });
+      for (const { value } of tape.placesOf(given)) tape.stops.push({ call, value });
     }
     return outputs;
   }
@@ -356,7 +356,7 @@ export class RecordingGpu extends ComputeGpu {
     made: Tensor[],
     rule: Rule,
   ): Tensor[] {
-    const places = placesOf(tape, given);
+    const places = tape.placesOf(given);
     if (places.length === 0) return made;
     const outputs = tape.variables ? made.map((y) => this.#asVariable(y, tape)) : made;
     const saved: Tensor[] = [];
@@ -396,17 +396,4 @@ function madeBy(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[]): Tensor {
   const y: unknown = f(...inputs);
   if (y instanceof Tensor) return y;
   throw invalidArgument(`checkpoint: the function must return a tensor, found ${show(y)}`);
-}
-
-/** The inputs that a gradient depends on. */
-function placesOf(tape: Tape, given: Record<string, Tensor>): Place[] {
-  return Object.entries(given).flatMap(([name, tensor]) => {
-    const value = tape.valueOf(tensor);
-    return value === undefined ? [] : [{ name, value }];
-  });
-}
-
-function independent(what: string, stop: string | undefined): Error {
-  if (stop) return invalidArgument(`${what}: the result depends on it only through ${stop}, which has no gradient`);
-  return invalidArgument(`${what}: the result does not depend on the inputs`);
 }

@@ -1,6 +1,7 @@
 /**
  * What was computed while gradients are recorded, in order.
  */
+import { invalidArgument } from '../errors.js';
 import type { FloatTensor, Tensor } from '../tensor/tensor.js';
 import type { Gpu } from '../compute/index.js';
 import type { Variable } from './variable.js';
@@ -105,6 +106,14 @@ export class Tape {
     return this.add(tensor);
   }
 
+  /** The inputs of a call that a gradient depends on. */
+  placesOf(inputs: Readonly<Record<string, Tensor>>): Place[] {
+    return Object.entries(inputs).flatMap(([name, tensor]) => {
+      const value = this.valueOf(tensor);
+      return value === undefined ? [] : [{ name, value }];
+    });
+  }
+
   /** The call that stands between a value and everything else, if there is one. */
   stopBehind(value: number): string | undefined {
     const reached = new Set([value]);
@@ -118,4 +127,10 @@ export class Tape {
   release(start = 0): void {
     for (const { saved } of this.entries.splice(start)) for (const tensor of saved) tensor.free();
   }
+}
+
+/** The error for a gradient with respect to a value that the result does not depend on. */
+export function independent(what: string, stop: string | undefined): Error {
+  if (stop) return invalidArgument(`${what}: the result depends on it only through ${stop}, which has no gradient`);
+  return invalidArgument(`${what}: the result does not depend on the inputs`);
 }
