@@ -8,7 +8,7 @@ import type { WasmInput } from './types/source.js';
 
 /** One of the package's three files. */
 interface PackageFile {
-  /** Its folder in dist/. */
+  /** The folder in dist/. */
   readonly folder: 'wasm' | 'grammar' | 'media';
   readonly name: string;
   /** The option of `init` for it. */

@@ -34,7 +34,7 @@ export interface FilePart {
   type: 'file';
   /** What is in it. */
   data: FileData;
-  /** Its IANA media type. */
+  /** The IANA media type. */
   mediaType: string;
 }
 
@@ -113,7 +113,7 @@ export interface CallOptions {
   tools?: readonly ToolDefinition[] | undefined;
   /** Whether it must call one. */
   toolChoice?: { type: 'auto' | 'none' | 'required' } | { type: 'tool'; toolName: string } | undefined;
-  /** Of a stream: whether it also has the chunks of `chat.completions` as they are. */
+  /** Whether a stream also has the unchanged chunks of `chat.completions`. */
   includeRawChunks?: boolean | undefined;
   /** Ends the call. */
   abortSignal?: AbortSignal | undefined;
@@ -132,14 +132,14 @@ export type Warning =
 
 /** Counts of tokens; `undefined` where there is none. */
 export interface TokenUsage {
-  /** Of the prompt: all, and those that were in the KV cache or not. */
+  /** Tokens of the prompt: all, those in the KV cache, and those that were not. */
   inputTokens: {
     total: number | undefined;
     noCache: number | undefined;
     cacheRead: number | undefined;
     cacheWrite: number | undefined;
   };
-  /** Of the answer: all, and those of its text and its thoughts. */
+  /** Tokens of the answer: all, of its text, and of its thoughts. */
   outputTokens: { total: number | undefined; text: number | undefined; reasoning: number | undefined };
   /** As `chat.completions` says it, rows of images and sounds among it. */
   raw?: Pick<CompletionUsage, keyof CompletionUsage>; // as a type, which the SDK takes for JSON
@@ -161,7 +161,7 @@ export type Content =
 
 /** What else is known of an answer. */
 export interface ResponseMetadata {
-  /** Its id in `chat.completions`. */
+  /** The id in `chat.completions`. */
   id?: string;
   /** When it began. */
   timestamp?: Date;
@@ -197,15 +197,15 @@ export interface GenerateResult {
 
 /** The token counts of version 2. */
 export interface TokenUsageV2 {
-  /** Of the prompt. */
+  /** Tokens of the prompt. */
   inputTokens: number | undefined;
-  /** Of the answer. */
+  /** Tokens of the answer. */
   outputTokens: number | undefined;
   /** Both together. */
   totalTokens: number | undefined;
-  /** Of the thoughts. */
+  /** Tokens of the thoughts. */
   reasoningTokens?: number | undefined;
-  /** Of the prompt, those that were in the KV cache already. */
+  /** Tokens of the prompt that were in the KV cache already. */
   cachedInputTokens?: number | undefined;
 }
 
@@ -247,7 +247,7 @@ export interface ModelName<V extends SpecificationVersion> {
   readonly modelId: string;
 }
 
-/** `LanguageModelV4`, or that of another version. */
+/** `LanguageModelV4`, or the interface of another version. */
 export interface WebggufLanguageModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
   /** Addresses of files that the model reads by itself: none. */
   readonly supportedUrls: Record<string, RegExp[]>;
@@ -267,7 +267,7 @@ interface CallSettings {
   headers?: Record<string, string | undefined> | undefined;
 }
 
-/** `EmbeddingModelV4`, or that of another version. */
+/** `EmbeddingModelV4`, or the interface of another version. */
 export interface WebggufEmbeddingModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
   /** Most texts of a call; `undefined`: any number. */
   readonly maxEmbeddingsPerCall: number | undefined;
@@ -285,7 +285,7 @@ export interface RerankCall extends CallSettings {
   documents: { type: 'text'; values: string[] } | { type: 'object'; values: readonly unknown[] };
   /** What they are to be about. */
   query: string;
-  /** Gives so many of the best ones. Default: all. */
+  /** Number of the best documents to return. Default: all. */
   topN?: number | undefined;
 }
 

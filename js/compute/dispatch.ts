@@ -45,7 +45,7 @@ export interface Work {
   more?: readonly (readonly number[])[];
   /** Every field of its `params`. */
   params: Readonly<Record<string, number | readonly number[]>>;
-  /** Its `override` constants. */
+  /** The shader's `override` constants. */
   constants?: Readonly<Record<string, number | boolean>>;
   /** Workgroups; see {@link grid}. */
   workgroups: readonly number[];

@@ -17,7 +17,7 @@ export interface IrfftOptions {
 
 /** Options of {@link FourierOperations.stft}. */
 export interface StftOptions {
-  /** f32 [n]: factors of each frame, such as a Hann window; its length is that of a frame. */
+  /** f32 [n]: factors of each frame, such as a Hann window, as long as a frame. */
   window: Tensor;
   /** Elements from frame to frame. */
   hop: number;
@@ -51,7 +51,7 @@ export interface Transform {
   load: keyof typeof FORMS;
   store: 'complex' | 'real';
   inverse: boolean;
-  /** Of the result. */
+  /** The shape of the result. */
   shape: number[];
   /** Rows that overlap in one of x, `hop` elements apart. */
   frames?: number;

@@ -62,7 +62,7 @@ export abstract class NeighbourOperations extends PeakOperations {
         return this.#nearest(x, part * rows, Math.min(rows, count - part * rows), k);
       });
       const negative = this.#joined(parts.map(({ values }) => values));
-      // Of unit vectors, half of the squared distance is 1 − a·b.
+      // For unit vectors, half of the squared distance is 1 − a·b.
       const distances = this.fuse([negative], (d) => (isCosine ? d.mul(-0.5) : d.neg().sqrt()));
       return { indices: this.#joined(parts.map(({ indices }) => indices)), distances };
     });

@@ -30,7 +30,7 @@ export interface Peaks {
 
 /** Peaks of a spectrum. */
 export interface SpectralPeaks extends Peaks {
-  /** Those of the bins, in the unit of the sample rate. */
+  /** The frequencies of the bins, in the unit of the sample rate. */
   readonly frequencies: Float64Array;
 }
 
@@ -150,7 +150,7 @@ function chosen(maxima: Peak[], { height, distance, prominence }: ReturnType<typ
   return apart(high, Math.ceil(distance)).filter((peak) => peak.prominence >= prominence);
 }
 
-/** Those that stay where of two that are nearer than `distance` the lower goes; of equals the one on the left. */
+/** Peaks that are `distance` or more apart: of two nearer ones the higher stays, of two equal ones the right one. */
 function apart(peaks: Peak[], distance: number): Peak[] {
   if (distance <= 1) return peaks;
   const gone = new Set<Peak>();

@@ -22,7 +22,7 @@ export interface Region {
 
 /** Words of `params`: what a dispatch has. */
 const WORDS = 64;
-/** Of these, the places of axes, of starts in what is packed, and of numbers. */
+/** Among these words, the places of axes, of starts in packed arrays, and of numbers. */
 const [SIZES, STARTS, NUMBERS] = [1, 6, 22];
 
 /** Four elements from element 4 · q on, by the type of a tensor. */

@@ -12,7 +12,7 @@ import * as shaders from './shaders.js';
 /** Windows by their names: cosines with these factors, over a period as long as the window. */
 const WINDOWS = { hann: [0.5, 0.5], hamming: [0.54, 0.46], blackman: [0.42, 0.5, 0.08], boxcar: [1] };
 
-/** Options of {@link SpectrumOperations.welch}; defaults are those of SciPy's `welch`. */
+/** Options of {@link SpectrumOperations.welch}; the defaults are as in SciPy's `welch`. */
 export interface WelchOptions {
   /** Elements per second, or per any other unit that frequencies are to be in. Default: 1 */
   sampleRate?: number | undefined;
@@ -63,7 +63,7 @@ interface Plan {
   window: Float64Array;
   detrend: number;
   sampleRate: number;
-  /** Of the square of a bin that stands for one frequency. */
+  /** The factor of the square of a bin that stands for one frequency. */
   factor: number;
 }
 

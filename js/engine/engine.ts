@@ -14,7 +14,7 @@ import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/we
 /** A checked prompt: text, a conversation, or ids as they are. @internal */
 export type Prompt = string | Conversation | Uint32Array;
 
-/** Of `generate`. @internal */
+/** Options of `start`: checked options of `generate`. @internal */
 export interface StartOptions extends WasmGenerateOptions {
   readonly onProgress?: ((progress: PromptProgress) => void) | undefined;
   readonly grammar?: GrammarText;
@@ -37,13 +37,13 @@ export interface TextEngine {
   finish(): Promise<GenerationResult>;
 }
 
-/** Of `evaluate`, without its signal. @internal */
+/** Options of `evaluate` without the signal. @internal */
 export interface EvaluateCall {
   readonly logits: boolean;
   readonly adapters: StartOptions['adapters'];
 }
 
-/** Of `embed`, without its signal. @internal */
+/** Options of `embed` without the signal. @internal */
 export interface EmbedCall {
   readonly truncate: boolean;
   readonly normalize: boolean;
@@ -53,16 +53,16 @@ export interface EmbedCall {
 /** A text whose special tokens are parsed, an image or a sound. @internal */
 export type PromptPart = { readonly text: string } | Medium;
 
-/** What parts become. @internal */
+/** The ids and rows of a prompt's parts. @internal */
 export interface EncodedParts {
   readonly ids: Uint32Array;
-  /** Of each image or sound: its tiles one after the other, with the overview last, `[rows, width]`. */
+  /** For each image or sound its tiles `[rows, width]`, one after the other, with the overview last. */
   readonly media: readonly { readonly rows: number; readonly embeddings: readonly Float32Array[] }[];
-  /** Of the next token. */
+  /** The position of the next token. */
   readonly positions: number;
 }
 
-/** What a saved session becomes. @internal */
+/** A restored session. @internal */
 export interface Restored {
   readonly engine: Engine;
   readonly notes: string;
@@ -79,11 +79,11 @@ export interface Engine extends TextEngine {
   /** `logits`: with all logits. Rejects once `signal` fires and the passes under way are over. */
   evaluate(ids: Uint32Array, options: EvaluateCall, signal?: AbortSignal): Promise<Evaluation>;
   /**
-   * Adds an adapter, the bytes of a GGUF file, and gives its number. `scale`: how much of it texts have that name no
-   * adapters.
+   * Adds an adapter, given the bytes of a GGUF file, and returns its number. `scale`: its scale in texts whose options
+   * name no adapters.
    */
   addAdapter(file: Uint8Array, scale: number): Promise<number>;
-  /** False where there is no such adapter. */
+  /** Returns false if there is no such adapter. */
   removeAdapter(id: number): Promise<boolean>;
   /** A row for each input. Rejects once `signal` fires and the device is idle. */
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
@@ -96,24 +96,24 @@ export interface Engine extends TextEngine {
   ): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
-  /** The ids of texts, images and sounds in this order, what these become, and how many positions all take. */
+  /** The ids of texts, images and sounds in this order, the rows of the media, and the number of positions. */
   encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts>;
   /** How many tokens a prompt has; `signal` ends downloads of its images and sounds. */
   count(prompt: Prompt, signal?: AbortSignal): Promise<number>;
   /**
-   * Where a request with this prompt is to run: of the model's engines that are free, the one that has read most of it,
-   * if that is half of it, else the one that is free for longest.
-   * It is taken until `finish`, or a `start` that fails. `signal` ends downloads of images and sounds.
+   * The engine for a request with this prompt: among the model's idle engines the one with the longest common prefix,
+   * if that is half of the prompt or more, else the one that is idle for longest. It is taken until `finish`, or until
+   * `start` fails. `signal` ends downloads of images and sounds.
    */
   lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine>;
-  /** Another session on the same weights: with a copy of what this one has read, or empty. */
+  /** Another session on the same weights, with a copy of this one's KV cache or empty. */
   another(withCache: boolean): Promise<Engine>;
   /**
-   * What this session has read, as bytes, with notes in their midst. `text`: of engines whose requests run together,
-   * what the one has read that has read most of it.
+   * Saves the session with notes. `text`: among engines whose requests run together, the one with the longest common
+   * prefix is saved.
    */
   save(notes: string, text?: Prompt): Promise<Blob>;
-  /** Another session on the same weights, with what such bytes hold; and the notes. */
+  /** Restores a saved session on the same weights. Returns it with its notes. */
   restore(saved: Blob): Promise<Restored>;
   /** In a worker: calls what training has there; the worker loads it from `script`. */
   train?<T>(script: string, method: string, args: unknown[]): Promise<T>;

@@ -29,7 +29,7 @@ import type { Conversation } from '../templates/types.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
 import { startWorker } from '../worker-start.js';
 
-/** Pieces that are asked for before somebody wants them, so that the worker does not wait for a busy page. */
+/** Number of pieces that are asked for ahead, so that the worker does not wait for a busy page. */
 const AHEAD = 32;
 /** How long a worker may take to free its model before it is ended all the same, in milliseconds. */
 const GRACE = 1000;
@@ -41,7 +41,7 @@ interface Connection {
   /** Fires when the worker is gone, however it went. */
   readonly ended: AbortSignal;
   readonly channel: Channel;
-  /** Of each engine: who hears how far the reading of its prompt is. */
+  /** For each engine the listener of its prompt's progress. */
   readonly readers: Map<number, StartOptions['onProgress']>;
   /** Ends the worker; calls without a reply reject with `error`. */
   end(error: unknown): void;
@@ -51,7 +51,7 @@ interface Connection {
 export class WorkerEngine implements Engine {
   readonly info: ModelInfo;
   readonly #connection: Connection;
-  /** Of this engine in the worker; 1 is the model that was loaded. */
+  /** The number of this engine in the worker; 1 is the loaded model. */
   readonly #number: number;
   readonly #ahead: Promise<Piece | undefined>[] = [];
   /** Tells how far the reading of the prompt is. */
@@ -228,7 +228,7 @@ export class WorkerEngine implements Engine {
     return this.#call('wasmMemoryBytes');
   }
 
-  /** Of the model, not of a session: ends the worker, whose memory goes back with it. */
+  /** Frees a session; the model's engine ends the worker, which returns its memory. */
   async free(): Promise<void> {
     if (this.#number !== 1) return this.#call<void>('free').catch(() => {}); // gone with the worker
     const timeout = new Promise((resolve) => setTimeout(resolve, GRACE));

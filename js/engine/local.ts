@@ -251,7 +251,7 @@ export class LocalEngine implements Engine {
     try {
       return await this.#idsOf(prompt, wanted);
     } catch (error) {
-      // Whoever counts tokens takes no turn, so the model may have gone meanwhile.
+      // Counting tokens takes no turn, so the model may have been freed meanwhile.
       throw this.#isFreed ? invalidArgument('the model was freed') : error;
     }
   }
@@ -280,7 +280,7 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** Where most of `ids` was read. No request may run. */
+  /** The lane with the longest common prefix with `ids`. No request may run. */
   #laneWith(ids: Uint32Array): WasmHandle {
     const known = this.#lanes.map((lane) => lane.#handle.commonPrefix(ids));
     return (this.#lanes[known.indexOf(Math.max(...known))] as LocalEngine).#handle;
@@ -291,7 +291,7 @@ export class LocalEngine implements Engine {
       const shares = this.#lanes.length > 1;
       const { headOf, restoreIn } = await later.saved();
       const { end, tokens } = await headOf(this.#handle, saved);
-      // No request runs: all lanes are free, and that of the last comes last.
+      // No request runs: all lanes are idle, and the lane of the last request comes last.
       const lane = shares ? (this.#free.shift() ?? this) : undefined;
       const handle = lane ? lane.#handle : await this.#handle.another(false, tokens);
       try {

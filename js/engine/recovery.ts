@@ -8,22 +8,22 @@ import { WebggufError, fromWasm } from '../errors.js';
 import type { Source, SourcePart } from '../types/source.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
-/** Within so many milliseconds a second loss is an error: a third one would follow. */
+/** Milliseconds within which a second loss is an error: a third one would follow. */
 const MINUTE = 60_000;
 
 /** Loads the model again; the signal ends that. @internal */
 export type Reload = (signal: AbortSignal | undefined) => Promise<WasmHandle>;
 
-/** Of a model and its sessions. @internal */
+/** The recovery of a model and its sessions. @internal */
 export class Recovery {
   readonly #reload: Reload | string;
   /** Tells the page. */
   readonly warn: (warning: LoadWarning) => void;
   #last = -Infinity;
-  /** How often the model was loaded again, and that it is now. */
+  /** How often the model was loaded again, and the loading that is under way. */
   #times = 0;
   #recovering: Promise<void> | undefined;
-  /** What is loaded beside the model, by number, and how much of it texts have that name no adapters. */
+  /** Adapters by number, with their scales in texts whose options name no adapters. */
   readonly adapters = new Map<number, { readonly file: Blob; readonly scale: number }>();
   #adapters = 0;
 
@@ -63,7 +63,7 @@ export class Recovery {
     return (this.#adapters += 1);
   }
 
-  /** The adapters of texts that name none. */
+  /** Numbers and scales for texts whose options name no adapters. */
   scales(): (readonly [number, number])[] {
     return [...this.adapters].map(([id, { scale }]) => [id, scale] as const).filter(([, scale]) => scale !== 0);
   }

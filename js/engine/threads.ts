@@ -48,7 +48,7 @@ export class Threads implements CpuThreads {
   }
 
   /**
-   * Starts so many threads besides this one, and waits for the first of them. The others start then, when the browser
+   * Starts `count` threads besides this one, and waits for the first of them. The others start then, when the browser
    * has their script, while the model is loaded.
    *
    * @throws what starting a worker throws

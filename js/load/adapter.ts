@@ -18,7 +18,7 @@ import type { ByteSource } from '../wasm/webgguf.js';
  */
 export async function readAdapter(source: Source, options: AdapterOptions, architecture: string): Promise<Uint8Array> {
   const { config, ...others } = options;
-  // Of two digests the second is the configuration's.
+  // The second of two digests is the configuration's.
   const digests = typeof others.sha256 === 'string' ? [others.sha256] : (others.sha256 ?? []);
   const beside = config ?? configBeside(source);
   const isPair = beside !== undefined && digests.length === 2;

@@ -111,7 +111,7 @@ function wantedOf({ contextLength, kvType }: InspectOptions, found: Inspection, 
   };
 }
 
-/** The quantisation with the most bits of which the weights take no more than so many bytes. */
+/** The quantisation with the most bits whose weights take at most this number of bytes. */
 function quantisationFor(bytes: number, parameters: number | undefined): string | undefined {
   return QUANTISATIONS.find(([, bits]) => parameters !== undefined && (parameters * bits) / 8 <= bytes)?.[0];
 }

@@ -57,7 +57,7 @@ export class Download implements ByteSource {
   #tries = 0;
   #receivedAtResume = 0;
   readonly #until: number | undefined;
-  /** Of one connection; nothing once there is to be no other. */
+  /** How many connections to open; nothing once no other may be opened. */
   #connections: Connections | undefined;
   /** The rest over several connections. */
   #parts: Parts | undefined;

@@ -113,7 +113,7 @@ export async function chooseFile(name: HubName, options: HubOptions, signal: Abo
   throw failed(name, `${what}${known ? `; there are ${known}` : ''}`);
 }
 
-/** Of encoders of images the smallest that hardly loses anything comes first. */
+/** Quantisations of image encoders: the smallest one that hardly loses quality comes first. */
 const USUAL_ENCODER = ['Q8_0', 'F16', 'BF16'];
 
 /**

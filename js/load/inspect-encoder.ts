@@ -9,7 +9,7 @@ import type { Source, SourceOptions } from '../types/source.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { beside } from '../media/encoders.js';
 
-/** Of the encoder `mmproj` of the model `source`; no weight is downloaded. @internal */
+/** Inspects the encoder `mmproj` of the model `source`; no weight is downloaded. @internal */
 export async function inspectEncoder(
   source: Source,
   mmproj: Source | true,

@@ -38,7 +38,7 @@ interface Half {
   readonly half: 'A' | 'B';
   /** Whether it is of a table, whose A lies the other way around. */
   readonly isOfTable: boolean;
-  /** Its name in a GGUF. */
+  /** The name in a GGUF. */
   readonly name: string;
   readonly matrix: Matrix;
 }
@@ -90,7 +90,7 @@ function halfOf(matrix: Matrix): Half {
   return { module, half: half as 'A' | 'B', isOfTable: Boolean(embedding), name, matrix };
 }
 
-/** Whether the configuration is that of this tensor. */
+/** Whether the configuration is about this tensor. */
 function check({ module, half, matrix: { name, shape } }: Half, config: PeftConfig): void {
   const why = config.excludes(module);
   if (why) throw bad(`tensor ${name}: ${why} of adapter_config.json leaves its module out`);

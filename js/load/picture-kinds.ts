@@ -23,7 +23,7 @@ function sizeOfBitmap(view: DataView, at: number): PixelSize {
   return [Math.abs(view.getInt32(at + 4, true)), Math.abs(view.getInt32(at + 8, true))];
 }
 
-/** Of all pictures of an icon: bitmaps, whose height counts twice, or PNG files. */
+/** The largest size among the pictures of an icon: bitmaps, whose height counts twice, or PNG files. */
 function sizeOfIcon(view: DataView): PixelSize | undefined {
   let size: PixelSize | undefined;
   for (let left = view.getUint16(4, true), at = 18; left > 0; left -= 1, at += 16) {

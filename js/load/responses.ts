@@ -120,7 +120,7 @@ function waitOf(headers: Headers): string | undefined {
   return after ? `the server wants to be asked again after ${after}${/^\d+$/.test(after) ? ' s' : ''}` : undefined;
 }
 
-/** Of an answer with the whole file. */
+/** The message for an answer with the whole file. */
 const NO_RANGE = 'the server takes no range requests, or the file changed meanwhile';
 
 /** Why a response does not have the bytes of a range of this version of a file, if so. */

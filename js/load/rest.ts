@@ -24,11 +24,11 @@ export interface Step {
   readonly atOnce?: boolean;
 }
 
-/** A rest. @internal */
+/** A range of a file that is not read yet. @internal */
 export interface Rest {
-  /** Its first byte. */
+  /** The first byte. */
   readonly at: number;
-  /** The byte after its last one; of a request the end of the file where there is none. */
+  /** The byte after the last one. In a request: the end of the file, unless given. */
   readonly until: number | undefined;
   /** The version of the file. */
   readonly facts: FileFacts | undefined;

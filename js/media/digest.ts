@@ -11,7 +11,7 @@ const PLAIN_BYTES = 1 << 16;
 /** What the digests of all tiles or pieces begin with. @internal */
 export const commonOf = (digest: string): string => digest.slice(0, 14);
 
-/** Of a tile or a piece: the last two digits are its number. @internal */
+/** The digest of a tile or a piece: the last two digits are its number. @internal */
 export function digestOfPart(digest: string, number: number): string {
   return commonOf(digest) + number.toString(16).padStart(2, '0');
 }
@@ -37,7 +37,7 @@ export async function digestOf(content: Values, numbers: Float64Array): Promise<
   return digestOfBytes(new TextEncoder().encode(`${sizes} ${numbers.join()} ${await digestOfFile(data)}`));
 }
 
-/** Of the bytes of a file: 16 hexadecimal digits for each so many of them. @internal */
+/** The digest of a file: 16 hexadecimal digits for each {@link PIECE_BYTES} bytes. @internal */
 export async function digestOfFile(data: Uint8Array<ArrayBuffer>): Promise<string> {
   const digests = [];
   for (let at = 0; at < data.length; at += PIECE_BYTES) {

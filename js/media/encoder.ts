@@ -36,7 +36,7 @@ export interface EncoderOptions {
   readonly resize?: 'pad' | 'stretch' | undefined;
   readonly keepEncoder?: boolean | undefined;
   readonly selfCheck?: boolean | undefined;
-  /** Of a file that has both, the encoder of sounds. */
+  /** Loads the encoder of sounds from a file that has both. */
   readonly ofSounds?: boolean;
 }
 
@@ -89,7 +89,7 @@ export class Encoder {
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
-  /** Of those that are encoded, by the digests of their parts. */
+  /** The rows of encoded images and sounds, by the digests of their parts. */
   readonly #rows = new Map<string, TileRows>();
   #isFreed = false;
   /** The end of what is being encoded: one at a time. */

@@ -81,7 +81,7 @@ export class Encoders {
 
   /**
    * Gives the model the rows that it is about to read. They leave it once it has read them, and come again where its
-   * device is lost. `own`: those of the request; others may still be known from before.
+   * device is lost. `own`: the rows of the request; others may still be known from before.
    */
   giveRows(handle: WasmModel, own: RowsOfPrompt): void {
     for (const digest of handle.missingRows()) {

@@ -37,7 +37,7 @@ export function larger(one: PixelSize | undefined, other: PixelSize | undefined)
   return one && other ? [Math.max(one[0], other[0]), Math.max(one[1], other[1])] : (one ?? other);
 }
 
-/** Of the screen, and of the first frame, which may reach beyond it. */
+/** The size of the screen, or of the first frame, which may reach beyond it. */
 function sizeOfGif(view: DataView): PixelSize {
   const colours = (flags: number): number => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0);
   let at = 13 + colours(view.getUint8(10));
@@ -60,7 +60,7 @@ function sizeOfWebp(view: DataView, kind: string): PixelSize | undefined {
   return [1 + (bits & 0x3fff), 1 + ((bits >> 14) & 0x3fff)];
 }
 
-/** Of all segments that start a frame. */
+/** The largest size among the segments that start a frame. */
 function sizeOfJpeg(view: DataView): PixelSize | undefined {
   let size: PixelSize | undefined;
   for (let at = 2; at + 9 <= view.byteLength && view.getUint8(at) === 0xff; ) {

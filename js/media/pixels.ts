@@ -131,7 +131,7 @@ async function isOpaque({ data }: Pixels): Promise<boolean> {
   return isAll;
 }
 
-/** The same that the module checks, before anything is made of so many pixels. */
+/** Checks the size as the module does, before memory is taken for the pixels. */
 function checkSize([width, height]: PixelSize): void {
   const pixels = width * height;
   const what = `image: an image of ${width} × ${height}`;

@@ -68,7 +68,7 @@ async function decoded(bytes: Uint8Array<ArrayBuffer>): Promise<Samples> {
   return resampled(channelsOf(buffer), buffer.sampleRate);
 }
 
-/** Of a RIFF WAVE file with plain samples. */
+/** The samples of a RIFF WAVE file without compression. */
 async function ofWave(bytes: Uint8Array): Promise<Samples | undefined> {
   const { Samples: Kind } = await mediaModule();
   const parts = partsOfWave(bytes);
@@ -116,7 +116,7 @@ async function resampled(channels: readonly Float32Array[], rate: number, signal
   return filled(reader, [first.length, PIECE], (from, to) => reader.push(mixed(from, to)), signal);
 }
 
-/** Collects what `push` makes of so many moments. */
+/** Collects the results of `push` over all sample frames. */
 async function filled(
   reader: Reader,
   [moments, size]: readonly [number, number],

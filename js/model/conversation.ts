@@ -15,7 +15,7 @@ const DEEPEST = 64;
 export const MEDIA_MARK = '\ufdd2';
 /** Parts that JSON does not hold. */
 const MEDIA = ['image', 'audio'];
-/** Those of OpenAI beside them. */
+/** Kinds of parts of OpenAI's API that have links. */
 const LINKS = ['image_url', 'input_audio'];
 /** What a template is always given. */
 const GIVEN = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token', 'unk_token', 'pad_token'];

@@ -19,7 +19,7 @@ export interface Turn {
 export interface Run {
   readonly queue: Queue;
   readonly signal: AbortSignal | undefined;
-  /** Its texts are written one after the other. */
+  /** Texts of the same owner are written one after the other. */
   readonly owner?: object;
   /** Encodes the prompt and starts on an engine. */
   start(turn: Turn): Promise<TextEngine>;

@@ -6,7 +6,7 @@
 export interface Request {
   /** Nothing else may use the model meanwhile. */
   readonly alone?: boolean;
-  /** Of requests with the same one, each waits for those before it. */
+  /** Requests of the same owner wait for each other, in order. */
   readonly owner?: object | undefined;
   /** Others wait: go on without being asked for more. */
   hurry?(): void;

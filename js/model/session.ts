@@ -23,7 +23,7 @@ export interface SessionHost {
   readonly queue: Queue;
   /** The engines of sessions, which go with the model. */
   readonly engines: Set<Engine>;
-  /** Sessions have no engines: requests run together on those of the model. */
+  /** Sessions have no engines: requests run together on the engines of the model. */
   readonly shares: boolean;
   /** The model's own engine; throws where the model was freed. */
   use(call: string): Engine;

@@ -16,7 +16,7 @@ export interface Family {
   readonly takesCalls: boolean;
   /** Names under which the template reads the thoughts of earlier messages. */
   readonly thoughtFields: readonly string[];
-  /** Characters of the id of a call, where the template wants so many. */
+  /** Number of characters of a call's id, if the template wants a fixed one. */
   readonly idLength?: number;
 }
 

@@ -45,7 +45,7 @@ export interface TextReaderOptions {
   readonly isSure?: boolean;
 }
 
-/** After so many calls without an end, what looks like another is text: each is read to the end of all. */
+/** Most calls without an end; what looks like another one is text, since each is read to the end of the answer. */
 const MOST_ENDLESS = 16;
 
 type Kind = 'content' | 'reasoning';
@@ -185,7 +185,7 @@ export class TextReader implements Reader {
       yield* this.#think();
       return true;
     }
-    // Its beginning stood in the prompt, or it is there twice.
+    // The opening sign stood in the prompt, or the sign is there twice.
     if (isEdge && word === thoughts?.close) texts.edge();
     return isEdge && word === thoughts?.close;
   }

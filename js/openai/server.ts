@@ -111,7 +111,7 @@ export class Server {
     if (isForm) body.set('model', model);
     const content = isForm ? body : JSON.stringify({ ...body, model });
     const headers = {
-      // That of a form has a boundary, which `fetch` knows.
+      // The type of a form has a boundary, which `fetch` knows.
       ...(!isForm && { 'content-type': 'application/json' }),
       ...(apiKey && { authorization: `Bearer ${apiKey}` }),
     };

@@ -22,7 +22,7 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   model?: string | undefined;
   /** Default false. */
   stream?: boolean | null | undefined;
-  /** Of a stream: whether its last chunk has `usage`. */
+  /** Whether the last chunk of a stream has `usage`. */
   stream_options?: { include_usage?: boolean | undefined } | null | undefined;
   /** Most tokens of the answer, thoughts included. Default: until the context is full. */
   max_completion_tokens?: number | null | undefined;
@@ -34,7 +34,7 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   n?: number | null | undefined;
   /** Adds to each answer how likely its tokens were. Default false. */
   logprobs?: boolean | null | undefined;
-  /** With `logprobs`: so many of the most likely tokens of each place, 0 to 20. */
+  /** With `logprobs`: number of the most likely tokens for each place, 0 to 20. */
   top_logprobs?: number | null | undefined;
   /** Added to the logits of tokens, by their ids. */
   logit_bias?: Readonly<Record<string, number>> | null | undefined;
@@ -89,9 +89,9 @@ export interface ChatRequest extends OpenAiSamplingOptions {
 export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
   /** The text, in one string or in parts; nothing beside `tool_calls`. */
   content?: string | readonly ContentPart[] | null | undefined;
-  /** Of the assistant: tools that it called. */
+  /** Calls of tools, in a message of the assistant. */
   tool_calls?: readonly (ToolCall | CustomToolCall)[] | undefined;
-  /** Of the assistant: why it did not answer. The chat template gets it, like every field. */
+  /** Why the assistant did not answer. The chat template gets it, like every field. */
   refusal?: string | null | undefined;
 }
 
@@ -112,7 +112,7 @@ export type ContentPart =
 export interface CustomTool {
   /** `custom`. */
   type: 'custom';
-  /** Its name. */
+  /** The name of the tool. */
   custom: { name: string };
 }
 
@@ -130,7 +130,7 @@ export interface CustomToolCall {
 export interface NamedTool {
   /** `function`. */
   type: 'function';
-  /** Its name. */
+  /** The name of the function. */
   function: { name: string };
 }
 
@@ -194,9 +194,9 @@ export interface CompletionTimings {
 export interface TokenLogprob {
   /** The text of the token. */
   token: string;
-  /** Its natural log-probability. */
+  /** Natural log-probability of the token. */
   logprob: number;
-  /** Its bytes in UTF-8, which need not be whole characters. */
+  /** Bytes of the token in UTF-8, which need not be whole characters. */
   bytes: number[];
 }
 
@@ -215,7 +215,7 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'abort';
 export interface Origin {
   /** Where: on the GPU, on the CPU, or on the server of `fallback`. */
   backend: 'webgpu' | 'cpu' | 'server';
-  /** Of a server: why the model could not answer. */
+  /** Why a server's model could not answer. */
   reason?: { code: ErrorCode; message: string };
 }
 
@@ -293,7 +293,7 @@ export interface EmbeddingRequest {
   model?: string | undefined;
   /** `base64`: the bytes of 32-bit floats, little-endian. Default `float`. */
   encoding_format?: 'float' | 'base64' | null | undefined;
-  /** Keeps so many values of each vector, for models trained so. Default: all. */
+  /** Number of values of each vector to keep, for models trained so (Matryoshka). Default: all. */
   dimensions?: number | null | undefined;
   /** Taken and without effect here. */
   user?: string | null | undefined;

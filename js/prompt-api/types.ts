@@ -45,11 +45,11 @@ export interface LanguageModelTool {
 
 /** A part of a message. */
 export interface LanguageModelMessageContent {
-  /** Its kind. */
+  /** The kind of the content. */
   type: LanguageModelMessageType;
   /**
-   * Of `text`: a string. Of `image`: what `createImageBitmap` takes (a `Blob`, `ImageData`, `ImageBitmap`, canvas,
-   * `<img>`, `<video>`, `VideoFrame`), or the bytes of a file. Of `audio`: an `AudioBuffer`, or a file as a `Blob` or
+   * For `text`: a string. For `image`: what `createImageBitmap` takes (a `Blob`, `ImageData`, `ImageBitmap`, canvas,
+   * `<img>`, `<video>`, `VideoFrame`), or the bytes of a file. For `audio`: an `AudioBuffer`, or a file as a `Blob` or
    * its bytes.
    */
   value: unknown;
@@ -61,7 +61,7 @@ export interface LanguageModelMessage {
   role: 'system' | 'user' | 'assistant';
   /** The text, or parts. */
   content: string | readonly LanguageModelMessageContent[];
-  /** Of the last message, the assistant's: the answer begins with it. The result is what follows. */
+  /** On the last message, which is the assistant's: the answer begins with it. The result is the text that follows. */
   prefix?: boolean | undefined;
 }
 
@@ -72,7 +72,7 @@ export type LanguageModelPrompt = string | readonly LanguageModelMessage[];
 export interface LanguageModelCreateCoreOptions {
   /** Default `balanced`. */
   samplingMode?: LanguageModelSamplingMode | undefined;
-  /** In place of `samplingMode`: keep only the so many most likely tokens, 1 to 128. */
+  /** In place of `samplingMode`: number of the most likely tokens to keep, 1 to 128. */
   topK?: number | undefined;
   /** In place of `samplingMode`: 0 to 2. */
   temperature?: number | undefined;

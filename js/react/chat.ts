@@ -36,27 +36,27 @@ export interface ChatTool {
 
 /** A message on the page. */
 export interface ChatMessage {
-  /** Unlike that of all other messages: a `key`. */
+  /** A `key`, different for each message. */
   readonly id: number;
   /** Who speaks. */
   readonly role: 'user' | 'assistant' | 'tool';
   /** The text so far. */
   readonly content: string;
-  /** Of the user: images before the text. */
+  /** Images before the text, in a message of the user. */
   readonly images?: readonly ImagePart['image'][] | undefined;
-  /** Of the user: sounds before the text. */
+  /** Sounds before the text, in a message of the user. */
   readonly sounds?: readonly AudioPart['audio'][] | undefined;
-  /** Of the assistant: what it thought before it answered. */
+  /** The thoughts of the assistant before its answer. */
   readonly reasoning_content?: string | undefined;
-  /** Of the assistant: tools that it called; their results are messages of the role `tool`. */
+  /** Calls of tools by the assistant; their results are messages of the role `tool`. */
   readonly tool_calls?: readonly ToolCall[] | undefined;
-  /** Of a tool: its name. */
+  /** The name of the tool, in its result. */
   readonly name?: string | undefined;
-  /** Of a tool: the call that this is the result of. */
+  /** The id of the call whose result this is. */
   readonly tool_call_id?: string | undefined;
-  /** Of the assistant, at the end: why that was; nothing where `stop` ended it. */
+  /** Why the assistant's answer ended; absent if `stop` ended it. */
   readonly finish_reason?: FinishReason | undefined;
-  /** Of the assistant, at the end: how fast it was. */
+  /** How fast the assistant's answer was written. */
   readonly timings?: CompletionTimings | undefined;
 }
 

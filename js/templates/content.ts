@@ -19,7 +19,7 @@ interface Facts {
   readonly signs: Map<Kind, string>;
 }
 
-/** A page has few templates; those of hostile files are not to gather. */
+/** A page has few templates; templates of hostile files must not pile up. */
 const KEPT = 16;
 const known = new Map<string, Facts>();
 
@@ -141,7 +141,7 @@ function inserted(text: string, longer: string): string {
   while (same < text.length && text.at(-1 - same) === longer.at(-1 - same)) same++;
   const most = longer.length - text.length;
   let first = '';
-  // Of "<|a|><|b|>" with "<|c|>" in between, "|c|><" was inserted as well.
+  // If "<|c|>" was inserted into "<|a|><|b|>", "|c|><" was inserted as well.
   for (let from = text.length - same; from <= text.length && longer.startsWith(text.slice(0, from)); from++) {
     const found = longer.slice(from, from + most).trim();
     if (TOKENS.test(found)) return found;

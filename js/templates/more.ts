@@ -16,7 +16,7 @@ export type Method<T> = (budget: Budget, value: T, args: Args, named: Named) => 
 /** @internal */
 export interface More {
   readonly filters: Readonly<Record<string, Filter>>;
-  /** Of text. */
+  /** Methods of text. */
   readonly methods: Readonly<Record<string, Method<string>>>;
   readonly functions: Readonly<Record<string, (state: State) => Callable>>;
   /** `a + b` where one of them is safe: the other is escaped. */

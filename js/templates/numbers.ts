@@ -63,7 +63,7 @@ function power(x: number, y: number): number {
   if (x < 0 && Number.isFinite(x) && !Number.isInteger(y) && Number.isFinite(y)) {
     throw new TemplateError('a power of a negative number is no real number');
   }
-  // Of 1 and of -1 to an infinite power Python has 1, and 1 to the power of NaN is 1.
+  // In Python, 1 and -1 to an infinite power are 1, and so is 1 to the power of NaN.
   const found = x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y;
   if (Math.abs(found) === Infinity && Number.isFinite(x) && Number.isFinite(y)) {
     throw new TemplateError('a power is too large for a float');

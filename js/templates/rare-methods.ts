@@ -95,7 +95,7 @@ export function capitalized(value: string): string {
 /** Signs of two letters, of which the first alone is large where a word begins with them. */
 const DIGRAPHS: Record<string, string> = { Ǆ: 'ǅ', Ǉ: 'ǈ', Ǌ: 'ǋ', Ǳ: 'ǲ' };
 
-/** Of one sign that becomes several, such as ß, the first is large. */
+/** A capital letter; of a character that becomes several, such as ß, only the first one is. */
 function large(char: string): string {
   const [first = '', ...rest] = charactersOf(char.toUpperCase());
   return (DIGRAPHS[first] ?? first) + rest.join('').toLowerCase();

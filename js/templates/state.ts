@@ -7,7 +7,7 @@ import { type Budget, isTrue, itemsOf, type Value } from './values.js';
 /** Gives a value to a name. @internal */
 export type Assign = (state: State, value: Value) => void;
 
-/** Variables, and those of the scope around. @internal */
+/** Variables, and the variables of the scope around. @internal */
 export class Scope {
   readonly #own = new Map<string, Value>();
 

@@ -96,7 +96,7 @@ export class Tensor<D extends DType = DType> {
     return describe(this.shape, this.dtype);
   }
 
-  /** Its number in WebAssembly; throws where `owner` cannot use it. @internal */
+  /** The tensor's number in WebAssembly; throws if `owner` cannot use it. @internal */
   idFor(call: string, name: string, owner: Owner): number {
     if (this.#isFree) throw invalidArgument(`${call}: ${name} (${this}) was freed`);
     if (owner !== this.#owner) throw invalidArgument(`${call}: ${name} (${this}) belongs to another Gpu`);

@@ -125,7 +125,7 @@ export class AttentionGradients extends FourierGradients {
   }
 }
 
-/** Of heads with so many rows of tiles and tiles in each, how many heads and rows of tiles to take at a time. */
+/** How many heads, and rows of tiles of each, to compute at a time. */
 function partsOf([heads, rows, across]: Sizes): [heads: number, rows: number] {
   const fit = (count: number): number => Math.max(Math.floor(MOST_TILES / (count * across)), 1);
   const most = Math.min(Math.max(fit(heads), Math.min(FEWEST_ROWS, fit(1))), rows);

@@ -24,7 +24,7 @@ function mul(a: Value, b: Value): Value {
 const plus = (...terms: Value[]): Value => terms.reduce(add);
 const times = (...factors: Value[]): Value => factors.reduce(mul);
 
-/** Gradients of an operation's arguments: `g` is that of its result y. */
+/** Gradients of an operation's arguments: `g` is the gradient of its result y. */
 type Local = (g: Value, y: Value, ...args: [Value, Value, Value]) => readonly (Value | undefined)[];
 
 const SQRT_2_OVER_PI = Math.sqrt(2 / Math.PI);

@@ -37,7 +37,7 @@ export class RecordingGpu extends ComputeGpu {
   /** Where calls are recorded: null is nowhere, and without one, those of variables are on a tape of their own. */
   #tape: Tape | null | undefined;
   readonly #variables = new WeakSet<Tensor>();
-  /** That tape, as long as a result on it is reachable. */
+  /** The tape of variables, as long as a result on it is reachable. */
   #open: WeakRef<Tape> | undefined;
 
   /** @internal */

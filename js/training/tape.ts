@@ -25,7 +25,7 @@ export interface RuleGpu extends Gpu {
 /** Gradients by the names of inputs, f32; of another shape where the input was broadcast. A function is called last. */
 export type Given = Readonly<Record<string, Tensor | (() => Tensor) | undefined>>;
 
-/** The gradients of a call's inputs from those of its results, at least one of which there is. */
+/** Computes the gradients of a call's inputs from the gradients of its results, of which at least one is given. */
 export type Backward = (...dy: Tensor[]) => Given;
 
 /** A call, as the rule for its operation sees it. */
@@ -70,7 +70,7 @@ export class Tape {
   /** Tensors of the tape around this one that were used here. */
   readonly imports = new Set<Tensor>();
   readonly shapes: (readonly number[])[] = [];
-  /** Of the tape of variables: those that were used, by their values. */
+  /** On the tape of variables: the variables that were used, by their values. */
   readonly variables: Map<number, Variable> | undefined;
   readonly #values = new WeakMap<Tensor, number>();
   readonly #around: Tape | undefined;

@@ -15,7 +15,7 @@ export interface Differentiator extends Owner {
 
 /** What `gpu.variable` gives, and what is computed from it. */
 export class Variable<D extends DType = DType> extends Tensor<D> {
-  /** Of what `gpu.variable` gave: the sum of the gradients that `backward` found, f32. */
+  /** For a result of `gpu.variable`: the sum of the gradients that `backward` found, f32. */
   grad: FloatTensor | undefined;
   /** What it was computed on: as long as a result is reachable, so is what its gradient needs. @internal */
   tape: Tape | undefined;

@@ -35,7 +35,7 @@ export interface TuneOptions {
 /** Copies of w together are larger than the caches of GPUs, which would flatter, but for copies of one of many MB. */
 const COPIES_BYTES = 96 << 20;
 const MOST_COPIES = 64;
-/** Of the largest value of a result. */
+/** Tolerated difference, as a share of a result's largest value. */
 const TOLERANCE = 1e-3;
 
 /** Weights and bytes of a block of each type: `src/formats`. @internal */
@@ -124,7 +124,7 @@ interface Operands {
   readonly transposeB: boolean;
 }
 
-/** How many problems were measured: those of which nothing is kept. */
+/** The number of measured problems: those without a stored verdict. */
 async function tuneOne(call: Call, operands: Operands, seen: Map<string, TunedChoice | undefined>): Promise<number> {
   const { device, choices } = call;
   device.tuned('', true);

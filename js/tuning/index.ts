@@ -16,7 +16,7 @@ export interface Problem {
   readonly rows: readonly number[];
 }
 
-/** After so many milliseconds what was not measured keeps the table's rows. */
+/** Milliseconds after which problems that were not measured keep the table's rows. */
 const BUDGET_MS = 30_000;
 
 /** Dispatches of one submit, at most. */
@@ -30,7 +30,7 @@ interface Measured extends Pick<Tuning, 'problems' | 'changed'> {
   readonly isPartial?: boolean;
 }
 
-/** Of one load. @internal */
+/** The tuning of one load. @internal */
 export class ModelTuning {
   #report = NOT_TUNED;
   readonly #known: (key: string) => unknown;

@@ -32,7 +32,7 @@ const MOST_DISPATCHES = 4096;
 const ROUNDS = 5;
 /** What counts where one product is measured. */
 const ONE_PRODUCT: Terms = { below: 0.95, whole: false };
-/** A runner that needs so many times as long in a first run has no turn in the rounds. */
+/** A runner that takes this many times as long as the first one, once, has no turn in the rounds. */
 const HOPELESS = 1.6;
 
 /** How a race came out: the winner's number, and how many times as fast as the first it is. @internal */

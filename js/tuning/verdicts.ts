@@ -10,7 +10,7 @@ const FILE = 'verdicts.json';
 /** Verdicts that are kept: of that many devices and sets of kernels. */
 const MOST = 100;
 
-/** Of one browser, by what a verdict is about. The file may hold anything: who reads an entry checks it. */
+/** The verdicts of one browser, by their subject. The file may hold anything: whatever reads an entry checks it. */
 interface Stored {
   readonly agent: string;
   readonly verdicts: Readonly<Record<string, unknown>>;

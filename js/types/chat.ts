@@ -9,13 +9,13 @@ export interface Message {
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & Record<never, never>);
   /** The text, in one string or in parts, which are joined by newlines; nothing beside `tool_calls`. */
   content?: string | readonly (TextPart | ImagePart | AudioPart)[] | null | undefined;
-  /** Of the assistant: tools that it called. */
+  /** Calls of tools, in a message of the assistant. */
   tool_calls?: readonly ToolCall[] | undefined;
-  /** Of a tool: the call that this is the result of. */
+  /** The id of the call whose result this is, in a message of a tool. */
   tool_call_id?: string | undefined;
   /** Who speaks; of a tool its name. */
   name?: string | undefined;
-  /** Of the assistant: what it thought before. Some templates write it into the prompt. */
+  /** The assistant's thoughts before its answer. Some templates write them into the prompt. */
   reasoning_content?: string | null | undefined;
 }
 

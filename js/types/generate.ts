@@ -53,7 +53,7 @@ export interface GenerateOptions extends SamplingOptions {
   /** Numbers from -100 to 100 that are added to the logits of these token ids, at most 1024 of them. */
   logitBias?: Readonly<Record<number, number>> | undefined;
   /**
-   * Also give the log-probability of each token, and the so many most likely tokens in its place, 0 to 20: see
+   * Also give the log-probability of each token, and this number of the most likely tokens in its place, 0 to 20: see
    * {@link Piece.tokens}.
    */
   logprobs?: number | undefined;
@@ -108,9 +108,9 @@ export type Grammar =
 
 /** A token and how likely it was. */
 export interface TokenProbability {
-  /** Its id. */
+  /** The id of the token. */
   readonly id: number;
-  /** Its text; a token that is part of a character has U+FFFD there. */
+  /** The text of the token; a token that is part of a character has U+FFFD there. */
   readonly text: string;
   /** The bytes of its text. */
   readonly bytes: Uint8Array;
@@ -133,7 +133,7 @@ export interface Piece {
   readonly text: string;
   /** The tokens made since the last piece. */
   readonly ids: Uint32Array;
-  /** Of each of `ids`, with the option `logprobs`. */
+  /** The token of each of `ids`, with the option `logprobs`. */
   readonly tokens?: readonly ChosenToken[];
 }
 
@@ -143,7 +143,7 @@ export interface GenerationResult {
   readonly text: string;
   /** All tokens of the answer. */
   readonly ids: Uint32Array;
-  /** Of each of `ids`, with the option `logprobs`. */
+  /** The token of each of `ids`, with the option `logprobs`. */
   readonly tokens?: readonly ChosenToken[];
   /** `stop`: end of text or a stop string; `length`: `maxTokens` or the context; `abort`: cancelled. */
   readonly finishReason: 'stop' | 'length' | 'abort';

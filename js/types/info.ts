@@ -25,7 +25,7 @@ export interface Tuning {
   readonly verdict: 'tuned' | 'table' | 'partial' | 'remembered' | 'skipped';
   /** Products that were measured. */
   readonly problems: number;
-  /** Those of them for which another variant runs. */
+  /** The problems for which another variant runs. */
   readonly changed: readonly TunedChoice[];
   /** How long that took. */
   readonly milliseconds: number;
@@ -89,7 +89,7 @@ export interface Inspected {
   readonly warnings: readonly string[];
   /** The smaller model of the option `draft`; what `gpu` says is without it. */
   readonly draft?: Inspection;
-  /** Its encoder of images, with the option `mmproj`; what `gpu` says is without it. */
+  /** The encoder of images, with the option `mmproj`; `gpu` does not include it. */
   readonly encoder?: InspectedEncoder;
   /** With the option `memoryBytes`: how to load the model within it; absent where `gpu` is. */
   readonly advice?: Advice;
@@ -129,8 +129,8 @@ export interface Advice {
   /** Bytes at the peak: weights, encoder, draft model, the cache as it grows to that context, 100 MB for the page. */
   readonly bytes: number;
   /**
-   * Of the usual quantisations the one with the most bits that leaves room for this context, by the number of weights
-   * alone: `F16`, `Q8_0`, `Q6_K`, `Q5_K_M`, `Q4_K_M`, `Q3_K_M` or `Q2_K`. Absent where none does: take a smaller model.
+   * The usual quantisation with the most bits that leaves room for this context, by the number of weights alone:
+   * `F16`, `Q8_0`, `Q6_K`, `Q5_K_M`, `Q4_K_M`, `Q3_K_M` or `Q2_K`. Absent if none does: take a smaller model.
    */
   readonly quantization?: string;
 }
@@ -197,11 +197,11 @@ export interface ModelInfo {
   /** GPU dispatches for one token of text; 0 on the CPU. */
   readonly dispatchesPerToken: number;
   /**
-   * Of an embedder: what becomes of the vectors of a text's tokens; `rank` where a classifier makes scores of them.
+   * For an embedder: how the vectors of a text's tokens become one; `rank` where a classifier makes scores of them.
    * Such a model writes no text.
    */
   readonly pooling?: 'mean' | 'cls' | 'last' | 'rank';
-  /** Of an embedder: values of a vector. */
+  /** For an embedder: number of values of a vector. */
   readonly embeddingLength?: number;
   /** What prompts may hold besides text, where an encoder of it was loaded, see {@link LoadOptions.mmproj}. */
   readonly media?: { readonly image: boolean; readonly audio: boolean };

@@ -42,7 +42,7 @@ export interface LoadOptions extends SourceOptions {
   kvType?: 'f16' | 'q8_0' | 'q4_0' | undefined;
   /**
    * Requests whose texts are written at the same time, 1 to 4: each step reads the weights once for all of them. Each
-   * takes a KV cache of `contextLength` tokens, so the memory of so many. More requests wait. Default 1. On the CPU
+   * takes a KV cache of `contextLength` tokens, with its memory. More requests wait. Default 1. On the CPU
    * requests run one at a time whatever this says.
    */
   parallel?: number | undefined;
@@ -134,7 +134,7 @@ export interface LoadOptions extends SourceOptions {
 export interface AdapterOptions extends SourceOptions {
   /**
    * `adapter_config.json`, for PEFT's safetensors that are no URL beside it. `sha256` is the digest of the weights; a
-   * list of two has that of the configuration, too.
+   * list of two has the digest of the configuration, too.
    */
   config?: Source | undefined;
   /** Ends reading; `addAdapter` then rejects with its reason. */
@@ -159,7 +159,7 @@ export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
   contextLength?: number | undefined;
   /** As in {@link LoadOptions}. */
   kvType?: LoadOptions['kvType'];
-  /** As {@link LoadOptions.parallel}: the memory of so many requests at once. */
+  /** As {@link LoadOptions.parallel}: plans the memory for that number of requests at once. */
   parallel?: LoadOptions['parallel'];
   /** As {@link LoadOptions.perLayerEmbeddings}. */
   perLayerEmbeddings?: LoadOptions['perLayerEmbeddings'];

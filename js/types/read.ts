@@ -17,7 +17,7 @@ export interface Evaluation {
 export interface EvaluateOptions {
   /** Also return all logits, n × `info.vocabularySize` floats. Default false. */
   logits?: boolean | undefined;
-  /** As those of `generate`. */
+  /** As the option `adapters` of `generate`. */
   adapters?: readonly AdapterUse[] | undefined;
   /** Ends the call early, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -27,7 +27,7 @@ export interface EvaluateOptions {
 export interface EmbedOptions {
   /** Divide each vector by its length, so that the dot product of two is their cosine. Default true. */
   normalize?: boolean | undefined;
-  /** Keep the first so many values of each vector, before that: for models trained so (Matryoshka). Default: all. */
+  /** Number of first values of each vector to keep, before that: for models trained so (Matryoshka). Default: all. */
   dimensions?: number | undefined;
   /** Cut texts that are longer than the context. Default false: they are an error. */
   truncate?: boolean | undefined;

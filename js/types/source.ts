@@ -67,7 +67,7 @@ export interface SourceOptions {
   stallTimeout?: number | undefined;
   /**
    * Connections over which a file is fetched at once, 1 to 8, where its server gives ranges of it and says its version
-   * (`ETag` or `Last-Modified`). Parts of 8 MiB come side by side and are put in order; so many may wait in memory.
+   * (`ETag` or `Last-Modified`). Parts of 8 MiB come side by side and are put in order; as many wait in memory.
    * `auto` (default): 1, and 4 once that one gives less than 10 MB/s. Always 1 where the browser says that the
    * connection is metered or that data is to be saved.
    */

@@ -122,7 +122,7 @@ export function workerScript(): string | URL | undefined {
   return typeof worker === 'string' ? new URL(worker, baseUrl()) : worker;
 }
 
-/** Of the page, or of this worker. */
+/** The base URL of the page, or of this worker. */
 function baseUrl(): string {
   return globalThis.document?.baseURI ?? location.href;
 }

@@ -10,7 +10,7 @@ export interface Wanted {
   readonly root: FileSystemDirectoryHandle;
   /** The key of its model. */
   readonly key: string;
-  /** Bytes of the file, and those of it that are stored now. */
+  /** Bytes of the file, and the number of them that are stored now. */
   readonly size: number;
   readonly stored: number;
 }

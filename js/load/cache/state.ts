@@ -11,7 +11,7 @@ const MOST_SEGMENTS = 1 << 16;
 
 /** One file of a model. @internal */
 export interface FileState {
-  /** Of this format. */
+  /** The version of this format. */
   readonly version: 1;
   /** What the model is called: a URL, or the page's `cacheKey`. */
   readonly key: string;

@@ -96,7 +96,7 @@ export class StoredFile {
 
   /** Adds a segment that was written. */
   async addSegment(bytes: number): Promise<void> {
-    // Its file now: by its name, a later load may put another there.
+    // Open the file now: a later load may put another one under its name.
     this.#files[this.#state.segments.length] = await segmentFile(this.#folder, this.#state.segments.length);
     await this.update({ segments: [...this.#state.segments, bytes] });
   }

@@ -19,7 +19,7 @@ export interface Sink {
   begin(name: string, isKnown?: boolean): void;
   /** Further JSON text of its arguments, also of what was cut off. */
   add(text: string): void;
-  /** Its arguments are complete. */
+  /** The arguments of the call are complete. */
   done(): void;
   /** All before belongs to calls that are complete. */
   taken(): void;

@@ -16,7 +16,7 @@ export interface NamedStyle {
   readonly nameOf: (head: string) => string;
   /** Signs that end a call; one without arguments has none before them. */
   readonly ends: readonly string[];
-  /** The name must be that of a tool. */
+  /** The name must be the name of a tool. */
   readonly isKnown?: boolean;
 }
 

@@ -10,7 +10,7 @@ const ARGUMENTS = ['arguments', 'parameters', 'args'];
 
 /** How calls stand in objects. @internal */
 export interface ObjectStyle {
-  /** The name must be that of a tool. */
+  /** The name must be the name of a tool. */
   readonly isKnown?: boolean;
   /** The name is the key of the arguments: `{"name": {…}}`. */
   readonly isByName?: boolean;

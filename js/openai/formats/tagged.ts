@@ -38,7 +38,7 @@ export class Tags {
   readonly events: Words;
   readonly nameEnds: Words;
   readonly keyEnds: Words;
-  /** What may follow the end of a value, and that of a call. */
+  /** Texts that may follow the end of a value, and the end of a call. */
   readonly followers: readonly string[];
   readonly callFollowers: readonly string[];
 

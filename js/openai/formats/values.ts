@@ -80,7 +80,7 @@ class Reading {
     return condition === undefined ? [] : [yes, no];
   }
 
-  /** Without a type: that of the keywords, or any. */
+  /** Without a type: the type that the keywords imply, or any. */
   #guessed(schema: Schema): readonly string[] {
     const found = OF_KIND.filter(([, words]) => words.some((word) => Object.hasOwn(schema, word)));
     return found.length > 0 ? found.map(([kind]) => kind) : TYPES;

@@ -20,7 +20,7 @@ export function csvRows(text: string): Row[] {
   return new Reader(text).rows();
 }
 
-/** Of the first line; what is quoted does not count. */
+/** The separator in the first line; quoted text does not count. */
 function separatorOf(text: string): string {
   const [first = ''] = text.replaceAll(/"[^"]*"/g, '').split(/\r|\n/, 1);
   const count = (mark: string): number => first.split(mark).length;

@@ -12,7 +12,7 @@ import { type Answer, answersOf, type Chat } from './turns.js';
 
 /** A message of an example. */
 export interface ExampleMessage extends Message {
-  /** Of the assistant: 0 if this answer is read but not learned, as in OpenAI's files. Default 1. */
+  /** 0 if this answer of the assistant is read but not learned, as in OpenAI's files. Default 1. */
   weight?: number | undefined;
 }
 

@@ -128,7 +128,7 @@ export function runOptions(options: RunOptions): RunOptions {
   throw invalidArgument("run: option 'patience' needs 'heldOut': examples whose loss shows an improvement");
 }
 
-/** Those that decide on the steps, complete; `contextLength`: of the model. */
+/** The options that decide on the steps, with defaults filled in. `contextLength`: the model's. */
 export function runRecipeOf(options: RunOptions, contextLength: number): RunRecipe {
   const { epochs = 1, batch = 4, accumulate = 1, length = Math.min(512, contextLength), evaluateEvery } = options;
   if (length > contextLength) {

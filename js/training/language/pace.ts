@@ -5,7 +5,7 @@
 /** Steps that are averaged over. */
 const STEPS = 10;
 
-/** Of the last steps. */
+/** The speed of the last steps. */
 export class Pace {
   readonly #last: { readonly seconds: number; readonly tokens: number }[] = [];
   #count = 0;

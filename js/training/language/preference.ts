@@ -13,7 +13,7 @@ export interface Preference {
   /** How much it costs to differ from the reference. */
   readonly beta: number;
   /**
-   * Of each pair that was read: how much less likely the reference finds the chosen text than the rejected one, as a
+   * For each pair that was read: how much less likely the reference finds the chosen text than the rejected one, as a
    * difference of negative log-likelihoods, in nats.
    */
   readonly references: Map<PackedSequence, number>;
@@ -99,7 +99,7 @@ export async function learnReferences(
   }
 }
 
-/** Of each side what the loss reads, and how many tokens of it count: the loss is their mean. */
+/** For each side the input of the loss, and the number of tokens that count: the loss is their mean. */
 function onDevice({ gpu }: TrainableModel, pair: PackedSequence): Side[] {
   return sidesOf(pair).map((side) => ({ data: uploaded(gpu, [side]), count: learnedOf([side]) }));
 }

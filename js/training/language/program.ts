@@ -109,7 +109,7 @@ class Reader {
   readonly #weights: readonly Tensor[];
   readonly #fit: Fit;
   widths: readonly number[] = [];
-  /** Of the operation that is being read. */
+  /** The weights of the operation that is being read. */
   weights = 0;
   #at = 0;
 
@@ -329,7 +329,7 @@ export function writesOf(op: Op): number[] {
   }
 }
 
-/** Of operations in order: the activations that they need from before, and those that they write. */
+/** The activations that operations need from before, and the activations that they write. */
 export function borderOf(ops: readonly Op[]): { needs: number[]; writes: number[] } {
   const [needs, writes] = [new Set<number>(), new Set<number>()];
   for (const op of ops) {

@@ -34,7 +34,7 @@ export interface Setting {
   readonly places: Tensor<'u32'> | undefined;
   /** f32 [batch, 1, length, length]: hides tokens of other examples. */
   readonly mask: Tensor | undefined;
-  /** Of each of the program's tables. */
+  /** Rotations for each of the program's tables. */
   readonly ropeTables: readonly RopeTables[];
   /** What queries are multiplied by, f32 [length, 1, 1], by the attention's temperature and span. */
   readonly temperatures: ReadonlyMap<string, Tensor>;
@@ -323,7 +323,7 @@ function rowsOf(gpu: Gpu, table: Matrix, ids: Tensor<'u32'>): Tensor {
   return parts.reduce((sum, part) => gpu.add(sum, part));
 }
 
-/** Of what is added to all rows of a tensor, the part that belongs to a product. */
+/** The part of a bias of all rows of a tensor that belongs to a product. */
 function partOf(gpu: Gpu, whole: Tensor, { of, first, run, every }: Product, width: number): Tensor {
   if (run >= width) return gpu.narrow(whole, 1, first, width);
   const tokens = whole.shape[0] as number;

@@ -21,7 +21,7 @@ export interface Base {
   readonly quantization: string;
   readonly parameters: number;
   readonly vocabularySize: number;
-  /** Of the file, in hexadecimal. */
+  /** The digest of the file, in hexadecimal. */
   readonly digest: string;
 }
 
@@ -35,7 +35,7 @@ export interface RunState {
   readonly steps: number;
   /** Tokens that were read. */
   readonly tokens: number;
-  /** Of the last step. */
+  /** The loss of the last step. */
   readonly loss?: number | undefined;
   /** The least held-out loss, and how many came after it. */
   readonly bestLoss?: number | undefined;

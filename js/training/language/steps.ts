@@ -24,7 +24,7 @@ export interface Slope {
   readonly gradients: FloatTensor[];
   /** Mean over all tokens that are learned, or over all pairs. */
   readonly loss: number;
-  /** Of pairs: in which share the chosen text has gained on the rejected one. */
+  /** The share of pairs in which the chosen text has gained on the rejected one. */
   readonly accuracy?: number;
   /** Norm of the gradients before they were clipped. */
   readonly norm: number;

@@ -8,7 +8,7 @@ import type { Gpu } from '../gpu.js';
 export interface AdapterTarget {
   /** The tensor's name in the file: `blk.0.attn_q.weight`. */
   readonly name: string;
-  /** Its name without the layer and the ending: `attn_q`. */
+  /** The name without the layer and the ending: `attn_q`. */
   readonly kind: string;
   /** Values of y. */
   readonly rows: number;

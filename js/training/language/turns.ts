@@ -45,7 +45,7 @@ export async function answersOf(render: Render, chat: Chat): Promise<{ text: str
   const answers: Answer[] = [];
   let before = 0;
   for (const [index, isLearned] of chat.isLearned.entries()) {
-    // Of a message before an answer it is of interest where it ends.
+    // For a message before an answer, only its end is of interest.
     if (!isLearned && !chat.isLearned[index + 1]) continue;
     const place = await placeOf(render, chat, index, text);
     if (place && isLearned) {

@@ -46,7 +46,7 @@ export interface TrainerOptions {
   /** Hears what is wrong without ending the training. Default: the console */
   onWarning?: ((warning: TrainingWarning) => void) | undefined;
   /**
-   * Of a model in a worker: the URL of `webgguf/training-worker.js`. Default: the file beside the package's own
+   * For a model in a worker: the URL of `webgguf/training-worker.js`. Default: the file beside the package's own
    * JavaScript, which Vite and webpack find by themselves
    */
   workerScript?: string | URL | undefined;
@@ -69,7 +69,7 @@ export interface RunOptions {
   heldOut?: number | readonly Example[] | undefined;
   /** Steps from one held-out loss to the next. Default: those of an epoch */
   evaluateEvery?: number | undefined;
-  /** After so many held-out losses without an improvement the run ends. Default: it does not */
+  /** The run ends after this number of held-out losses without an improvement. Default: it does not */
   patience?: number | undefined;
   /**
    * What is made smaller. `cross-entropy`: how unlikely the model finds what it is to write. `dpo`: of pairs
@@ -77,7 +77,7 @@ export interface RunOptions {
    * without an adapter (Direct Preference Optimization); each pair is computed by itself. Default: `cross-entropy`
    */
   loss?: 'cross-entropy' | 'dpo' | undefined;
-  /** Of `dpo`: how much it costs to differ from the model without an adapter. Default: 0.1 */
+  /** For `dpo`: how much it costs to differ from the model without an adapter. Default: 0.1 */
   beta?: number | undefined;
   /** Ends the run after the step under way; the iteration then throws the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -103,7 +103,7 @@ export interface TrainingStep {
    * begins at log 2.
    */
   readonly loss: number;
-  /** Of `dpo`: in which share of the step's pairs the chosen answer has gained on the rejected one. */
+  /** For `dpo`: the share of the step's pairs in which the chosen answer has gained on the rejected one. */
   readonly accuracy?: number;
   /** The same of the examples that are held out, after the step; where it was computed. */
   readonly heldOutLoss?: number;
