@@ -22,7 +22,7 @@ export function knowItself(instance: object): void {
 const done = new WeakSet<object>();
 
 /**
- * Lets the methods of a class, and of those that it extends, work on proxies of its instances, which have to
+ * Lets the methods of a class, and of its base classes, work on proxies of its instances, which have to
  * {@link knowItself}, and take such proxies as arguments.
  * @internal
  */

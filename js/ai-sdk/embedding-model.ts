@@ -1,5 +1,5 @@
 /**
- * `EmbeddingModelV4`, and those of versions 2 and 3, over a model that is loaded at the first call.
+ * `EmbeddingModelV4`, and its versions 2 and 3, over a model that is loaded at the first call.
  */
 import type { LazyModel } from '../model/lazy-model.js';
 import { knowItself, throughProxies } from '../proxies.js';

@@ -77,7 +77,7 @@ export function perAxis(call: string, name: string, value: unknown, axes: number
   throw invalidArgument(`${call}: ${name} has ${list.length} numbers for ${axes} spatial axes`);
 }
 
-/** Numbers of spatial axes as those of three, where missing ones come first. */
+/** Numbers for three spatial axes, given those of up to three: missing ones come first. */
 export function three(numbers: readonly number[], missing: number): [number, number, number] {
   return [...Array<number>(3 - numbers.length).fill(missing), ...numbers] as [number, number, number];
 }

@@ -31,7 +31,7 @@ const LONGEST = 2 ** 20;
 
 /**
  * Transforms up to this length, longer than {@link LOCAL}, take two dispatches, longer ones three: of up to 128
- * elements a workgroup holds so many columns that it reads and writes memory in runs of at least 64 bytes.
+ * elements a workgroup holds enough columns to read and write memory in runs of at least 64 bytes.
  */
 const LONGEST_OF_TWO = 2 ** 16;
 
@@ -43,7 +43,7 @@ const FORMS = { complex: 0, real: 1, half: 2 };
 
 /** Transforms of all rows. @internal */
 export interface Transform {
-  /** Elements of a row of x, of its transform and of y; those of x behind `length` are not read. */
+  /** Elements of a row of x, of its transform and of y; elements of x behind `length` are not read. */
   ofX: number;
   length: number;
   ofY: number;

@@ -13,7 +13,7 @@
 import { throughProxies } from '../proxies.js';
 import { AttentionOperations } from './attention.js';
 
-/** A GPU device with the operations of `Gpu` of `webgguf`, and those of this entry. Models take it as `gpu`, too. */
+/** A GPU device with the operations of `Gpu` of `webgguf` and of this entry. Models take it as `gpu`, too. */
 export class Gpu extends AttentionOperations {
   static override async create(): Promise<Gpu> {
     // biome-ignore lint/complexity/noThisInStatic: it makes an instance of the class that it is called on

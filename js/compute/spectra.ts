@@ -78,7 +78,7 @@ export abstract class SpectrumOperations extends FourierOperations {
    *
    * @example
    * const { frequencies, power } = gpu.welch(gpu.tensor(samples), { sampleRate: 48_000, segmentLength: 4096 });
-   * const density = await power.data(); // density[k] is that of frequencies[k]
+   * const density = await power.data(); // density[k] is at frequencies[k]
    */
   welch(x: Tensor, options?: WelchOptions): PowerSpectrum {
     const signal = floats('welch', 'x', x);

@@ -51,23 +51,20 @@ export function serve(port: Port): void {
   port.postMessage({ ready: true }, []);
 }
 
-/** The calls of {@link Engine}. */
-function engineHandlers(
-  engines: Map<number, Served>,
-  add: (engine: Engine) => number,
-  tell: (number: number, progress: unknown) => void,
-): Record<string, Handler> {
+/** How calls reach the engines of this worker. */
+function callsOf(engines: Map<number, Served>) {
   const served = (number: number): Served => {
     const found = engines.get(number);
     if (found) return found;
     throw invalidArgument('the worker has no such model');
   };
+  /** A call that does not wait for others. */
   const on =
     // biome-ignore lint/suspicious/noExplicitAny: as Handler
       (work: (engine: Engine, args: any[], signal: AbortSignal) => unknown): Handler =>
       ([number, ...args], signal) =>
         work(served(number).engine, args, signal);
-  // The page asks for several pieces ahead, so the calls of one text wait for each other; `cancel` does not wait.
+  /** A call that waits for the calls of its text before it: the page asks for several pieces ahead. */
   const inOrder =
     // biome-ignore lint/suspicious/noExplicitAny: as Handler
       (work: (engine: Engine, args: any[]) => Promise<unknown>): Handler =>
@@ -77,6 +74,16 @@ function engineHandlers(
         text.last = done.catch(() => {});
         return done;
       };
+  return { served, on, inOrder };
+}
+
+/** The calls of {@link Engine}. */
+function engineHandlers(
+  engines: Map<number, Served>,
+  add: (engine: Engine) => number,
+  tell: (number: number, progress: unknown) => void,
+): Record<string, Handler> {
+  const { served, on, inOrder } = callsOf(engines);
   const free: Handler = async ([number]) => {
     const { engine } = served(number);
     engines.delete(number);

@@ -121,7 +121,7 @@ function quantisationFor(bytes: number, parameters: number | undefined): string 
  *
  * @param sources the parts of the model, read from their start
  * @param options what is fixed: a context or a type of the cache that the page wants in any case
- * @param budget bytes that model and page may take together, and `taken`, those of an encoder and a draft model
+ * @param budget bytes that model and page may take together, and `taken`, the bytes of an encoder and a draft model
  * @param inspect the engine's
  * @internal
  */

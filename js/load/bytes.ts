@@ -137,7 +137,7 @@ function readerWithBuffer(stream: ReadableStream<unknown>): Reader | undefined {
   return { read, cancel: () => reader.cancel() };
 }
 
-/** Whether the browser made the body: those of pages often do not end for a reader with a buffer. @internal */
+/** Whether the browser made the body: bodies made by pages often do not end for a reader with a buffer. @internal */
 export const isNative = ({ type }: Response): boolean => type !== 'default';
 
 /** Readers that wait: in Chromium a read of a blob's stream never ends where nothing else holds the stream. */

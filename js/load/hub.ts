@@ -168,7 +168,7 @@ async function listFiles(name: HubName, options: HubOptions, signal: AbortSignal
   return files;
 }
 
-/** The query of the next page in a `Link` header: the address there may be another than that of a mirror. */
+/** The query of the next page in a `Link` header: a mirror may have another address than the header. */
 function nextPage(response: Response): string | undefined {
   const link = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1];
   if (link === undefined) return undefined;

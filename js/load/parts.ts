@@ -55,7 +55,7 @@ class Part {
     return this.#filled > this.#given;
   }
 
-  /** The next bytes of those that have come. */
+  /** The next bytes that have come. */
   take(): Uint8Array | undefined {
     if (!this.hasMore) return undefined;
     const piece = this.memory.subarray(this.#given, Math.min(this.#filled, this.#given + PIECE));

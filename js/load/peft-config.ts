@@ -145,7 +145,7 @@ function patterned(
   return (module) => rows.find(([name]) => endsWith(module, name))?.[1] ?? others;
 }
 
-/** The name that a pattern means. Patterns are regular expressions; those of files are names, which is all we read. */
+/** The name in a pattern. Patterns are regular expressions; only those that are plain names are read. */
 function nameOf(key: string, pattern: string): string {
   if (/^\^?(\w|\\?\.)+$/.test(pattern)) return pattern.replaceAll('\\.', '.');
   throw bad(`${key}: the regular expression ${shown(pattern)} is not supported, expected the name of a module`);

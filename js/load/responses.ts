@@ -79,7 +79,7 @@ function isCrossOrigin({ type, url }: Response): boolean {
   return type === 'cors' || (origin !== undefined && url !== '' && new URL(url).origin !== origin);
 }
 
-/** What a response says of its file; the size is that of its body, so it is left out. @internal */
+/** Facts about the file of a response, without the size, which is the size of its body. @internal */
 export function factsOf(response: Response): FileFacts {
   const { headers } = response;
   // Hugging Face's storage has ETags of its own; where the hub's can be seen, it is the digest of the file.
@@ -176,7 +176,7 @@ export function rangeRequest(request: Request, { at, until, facts }: Rest): Requ
   return new Request(request.clone(), { headers });
 }
 
-/** Why `response` does not have the rest, if so; `size` is that of the file. @internal */
+/** Why `response` does not have the rest, if so; `size` is the size of the file. @internal */
 export function problemOfRest(
   response: Response,
   { at, until, size, facts }: Rest & { readonly size: number | undefined },

@@ -204,7 +204,7 @@ export class WasmModel {
    *   `max_completion_tokens` and `temperature`
    * @returns the answer, and the messages that the conversation has more
    * @throws {WebggufError} `invalid_argument`; `limit_exceeded` where the model still calls tools after `maxRounds`;
-   *   those of `generate`
+   *   the errors of `generate`
    * @throws the reason of `options.signal` when that fires
    */
   async runTools(messages: readonly Message[], options: RunToolsOptions): Promise<ToolRun> {

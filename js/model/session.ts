@@ -101,7 +101,7 @@ export class Session {
    * such as {@link fork}, follows the answer.
    *
    * @param input a text, which is a message of the user; or a message or several, such as results of tools
-   * @param options as those of `generate`
+   * @param options as for `generate`
    * @returns a {@link Generation}
    * @throws {WebggufError} as `generate`; `context_full` where the conversation is too long, unless `overflow` of the
    *   session is `truncate`

@@ -29,7 +29,7 @@ export interface Completions {
    *
    * @param request see {@link ChatRequest}; with `stream: true` the answer comes in parts
    * @param options `signal` ends the answer
-   * @throws {WebggufError} `invalid_argument` names the field that is wrong; those of `generate`
+   * @throws {WebggufError} `invalid_argument` names the field that is wrong; the errors of `generate`
    * @throws the reason of `options.signal` when that fires; of a streamed answer, the loop throws it
    */
   create(request: ChatRequest & { stream: true }, options?: RequestOptions): Promise<ChatStream>;

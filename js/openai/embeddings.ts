@@ -13,7 +13,7 @@ export interface Embeddings {
   /**
    * Vectors of texts or token ids, in the shapes of OpenAI's API, of length 1.
    *
-   * @throws {WebggufError} those of `embed`
+   * @throws {WebggufError} the errors of `embed`
    */
   create(
     request: EmbeddingRequest & { encoding_format: 'base64' },

@@ -32,7 +32,7 @@ export interface PageTool {
   execute(input: any): unknown;
 }
 
-/** Options of {@link WasmModel.runTools}: those of a chat completion, and these. */
+/** Options of {@link WasmModel.runTools}: the options of a chat completion, and these. */
 export interface RunToolsOptions extends Omit<ChatRequest, 'messages' | 'tools' | 'stream' | 'stream_options' | 'n'> {
   /** Functions that the model may call. */
   readonly tools: readonly PageTool[];

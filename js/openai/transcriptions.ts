@@ -40,7 +40,7 @@ export interface Transcriptions {
   /**
    * The words of a sound, by a model that was loaded with an encoder of sounds.
    *
-   * @throws {WebggufError} those of `generate`
+   * @throws {WebggufError} the errors of `generate`
    */
   create(request: TranscriptionRequest & { response_format: 'text' }, options?: RequestOptions): Promise<string>;
   /** The words in an object. */

@@ -113,7 +113,7 @@ function partOf(part: LanguageModelMessageContent, role: string, { index, media 
   throw new TypeError(`message ${index}: text must be a string, found ${show(value)}`);
 }
 
-/** Bytes in any view are those of a file. */
+/** Bytes in any view are the bytes of a file. */
 function mediumOf(type: MediumKind, value: object): ImagePart | AudioPart {
   const isOtherView = ArrayBuffer.isView(value) && !(value instanceof Uint8Array);
   const source = asItIs(isOtherView ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : value);

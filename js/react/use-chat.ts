@@ -22,7 +22,7 @@ export interface Chat extends ChatState {
  * A conversation with a model. It ends writing when the component unmounts or the model changes.
  *
  * @param model of `useModel`; may be `undefined` until there is something to send
- * @param options see {@link ChatOptions}; those of the last render count when something is sent
+ * @param options see {@link ChatOptions}; the options of the last render count when something is sent
  *
  * @example
  * const { messages, status, send, stop } = useChat(model, { system: 'You answer briefly.', tools: [rollDice] });

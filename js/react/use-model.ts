@@ -4,7 +4,7 @@ import type { LoadOptions } from '../types/load.js';
 import type { Source } from '../types/source.js';
 import { IDLE, joinModel, keyOf, LOADING, type LoadState, reloadModel, shapeOf, stateOf } from './shared-models.js';
 
-/** Options of {@link useModel}: those of `WasmModel.load`, but what the hook does by itself. */
+/** Options of {@link useModel}: the options of `WasmModel.load`, except what the hook does by itself. */
 export type ModelOptions = Omit<LoadOptions, 'onProgress' | 'signal'>;
 
 /** What {@link useModel} gives. */

@@ -102,7 +102,7 @@ function partsOf(content: Content, media: readonly Medium[]): readonly ContentPa
   });
 }
 
-/** The text with marks in place of what the template writes for these; nothing where it has not so many of them. */
+/** The text with marks in place of what the template writes for these; nothing if their numbers differ. */
 function withMarks(text: string, kinds: readonly Kind[], template: ChatTemplate): string | undefined {
   const signs = kinds.map((kind) => signOf(template, kind));
   let found = 0;

@@ -207,7 +207,7 @@ function digitsOf(budget: Budget, spec: Spec, value: Value): [string, string] {
   return floatDigits({ kind: kind === 'n' ? 'g' : kind, precision, alternate }, number);
 }
 
-/** A float without a kind: as `str` writes it, or with so many digits, and at least one behind the point. */
+/** A float without a kind: as `str` writes it, or with this number of digits, and at least one behind the point. */
 function plainFloat(budget: Budget, { precision, alternate }: Spec, value: Value): [string, string] {
   const number = numberOf(value) as number;
   if (precision === undefined) {

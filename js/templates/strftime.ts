@@ -15,81 +15,56 @@ export function strftime(date: Date, format: string): string {
 
 const padded = (number: number, width = 2, fill = '0'): string => String(number).padStart(width, fill);
 
+/** Directives that stand for several others. */
+const COMPOSED: Readonly<Record<string, string>> = {
+  c: '%a %b %e %T %Y',
+  D: '%m/%d/%y',
+  F: '%Y-%m-%d',
+  R: '%H:%M',
+  r: '%I:%M:%S %p',
+  T: '%H:%M:%S',
+  X: '%H:%M:%S',
+  x: '%m/%d/%y',
+};
+
+const hour12 = (date: Date): number => date.getHours() % 12 || 12;
+const shortMonth = (date: Date): string | undefined => MONTHS[date.getMonth()]?.slice(0, 3);
+
+const DIRECTIVES: Readonly<Record<string, (date: Date) => string | undefined>> = {
+  A: (date) => DAYS[date.getDay()],
+  a: (date) => DAYS[date.getDay()]?.slice(0, 3),
+  B: (date) => MONTHS[date.getMonth()],
+  b: shortMonth,
+  C: (date) => padded(Math.floor(date.getFullYear() / 100)),
+  d: (date) => padded(date.getDate()),
+  e: (date) => padded(date.getDate(), 2, ' '),
+  f: (date) => padded(date.getMilliseconds() * 1000, 6),
+  H: (date) => padded(date.getHours()),
+  h: shortMonth,
+  I: (date) => padded(hour12(date)),
+  j: (date) => padded(dayOfYear(date), 3),
+  k: (date) => padded(date.getHours(), 2, ' '),
+  l: (date) => padded(hour12(date), 2, ' '),
+  M: (date) => padded(date.getMinutes()),
+  m: (date) => padded(date.getMonth() + 1),
+  n: () => '\n',
+  P: (date) => (date.getHours() < 12 ? 'am' : 'pm'),
+  p: (date) => (date.getHours() < 12 ? 'AM' : 'PM'),
+  S: (date) => padded(date.getSeconds()),
+  s: (date) => String(Math.floor(date.getTime() / 1000)),
+  t: () => '\t',
+  Y: (date) => String(date.getFullYear()),
+  y: (date) => padded(date.getFullYear() % 100),
+  // The zone of a date that names none.
+  Z: () => '',
+  z: () => '',
+  '%': () => '%',
+};
+
 function directive(date: Date, letter: string): string | undefined {
-  const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
-  const [hour, minute, second] = [date.getHours(), date.getMinutes(), date.getSeconds()];
-  const both = (...letters: string[]): string[] => letters.map((each) => directive(date, each) as string);
-  switch (letter) {
-    case 'Y':
-      return String(year);
-    case 'y':
-      return padded(year % 100);
-    case 'm':
-      return padded(month + 1);
-    case 'B':
-      return MONTHS[month];
-    case 'b':
-    case 'h':
-      return MONTHS[month]?.slice(0, 3);
-    case 'd':
-      return padded(day);
-    case 'e':
-      return padded(day, 2, ' ');
-    case 'j':
-      return padded(dayOfYear(date), 3);
-    case 'A':
-      return DAYS[date.getDay()];
-    case 'a':
-      return DAYS[date.getDay()]?.slice(0, 3);
-    case 'H':
-      return padded(hour);
-    case 'I':
-      return padded(hour % 12 || 12);
-    case 'M':
-      return padded(minute);
-    case 'S':
-      return padded(second);
-    case 'p':
-      return hour < 12 ? 'AM' : 'PM';
-    case 'P':
-      return hour < 12 ? 'am' : 'pm';
-    case 'k':
-      return padded(hour, 2, ' ');
-    case 'l':
-      return padded(hour % 12 || 12, 2, ' ');
-    case 'F':
-      return both('Y', 'm', 'd').join('-');
-    case 'D':
-    case 'x':
-      return both('m', 'd', 'y').join('/');
-    case 'T':
-    case 'X':
-      return both('H', 'M', 'S').join(':');
-    case 'R':
-      return both('H', 'M').join(':');
-    case 'r':
-      return `${both('I', 'M', 'S').join(':')} ${both('p')}`;
-    case 'c':
-      return `${both('a', 'b', 'e', 'T').join(' ')} ${year}`;
-    case 'C':
-      return padded(Math.floor(year / 100));
-    case 'f':
-      return padded(date.getMilliseconds() * 1000, 6);
-    case 's':
-      return String(Math.floor(date.getTime() / 1000));
-    // The zone of a date that names none.
-    case 'z':
-    case 'Z':
-      return '';
-    case 'n':
-      return '\n';
-    case 't':
-      return '\t';
-    case '%':
-      return '%';
-    default:
-      return ofWeek(date, letter);
-  }
+  const composed = COMPOSED[letter];
+  if (composed !== undefined) return strftime(date, composed);
+  return DIRECTIVES[letter]?.(date) ?? ofWeek(date, letter);
 }
 
 /** Days and weeks, which begin on Sunday or on Monday; of ISO the week belongs to the year of its Thursday. */

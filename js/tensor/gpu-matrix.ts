@@ -78,7 +78,7 @@ export abstract class MatrixOperations extends ElementwiseOperations {
    * 2002.05202), in one dispatch where that is faster.
    *
    * @param x f32 [.., k]
-   * @param w [2n, k], the rows of G before those of U: f32, f16, bf16 or quantised
+   * @param w [2n, k], the rows of G before the rows of U: f32, f16, bf16 or quantised
    * @returns f32 [.., n]
    * @throws {WebggufError} `invalid_argument` where shapes, types or options do not fit
    */

@@ -83,7 +83,7 @@ export interface KvWriteOptions {
 
 /** Options of {@link ModelOperations.attentionDecode}. */
 export interface AttentionDecodeOptions {
-  /** Tokens written so far, that of the query among them. */
+  /** Tokens written so far, including the query's. */
   length: number;
   /** Sliding window: the query sees only the last `window` keys. Default: all */
   window?: number | undefined;

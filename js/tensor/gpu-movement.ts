@@ -37,7 +37,7 @@ export abstract class MovementOperations extends MatrixOperations {
    * The axes in another order.
    *
    * @param axes x's axes in the order of the result. Default: the last two change places
-   * @throws {WebggufError} `invalid_argument` where `axes` are not those of x, each once
+   * @throws {WebggufError} `invalid_argument` where `axes` are not the axes of x, each once
    */
   transpose<D extends DType>(x: Tensor<D>, axes?: readonly number[]): Tensor<D> {
     return this.one<D>('transpose', 'transpose', { x }, { axes });

@@ -160,7 +160,7 @@ throughProxies(Gpu);
 
 /**
  * The shaders that models do not use. Pages without tensors need not load them, so they are a module of their own. A
- * tensor may have any format, so those of rare formats come with them.
+ * tensor may have any format, so the shaders of rare formats come with them.
  */
 async function fetchShaders(): Promise<string> {
   await giveRare(() => fetched(() => import('../wasm/rare.js')));

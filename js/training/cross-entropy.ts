@@ -23,7 +23,7 @@ export interface CrossEntropyOptions {
 /** Logits that exist at once. */
 const MOST_LOGITS = 1 << 26;
 
-/** Rows of a part are a multiple of this where there are so many: a multiple of every tile of products. */
+/** Rows of a part are a multiple of this if there are at least as many: a multiple of every tile of products. */
 const GRAIN = 64;
 
 /** What a call was given, checked. */

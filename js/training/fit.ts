@@ -1,5 +1,5 @@
 /**
- * From the gradient of a broadcast tensor to that of the tensor.
+ * From the gradient of a broadcast tensor to the gradient of the tensor.
  */
 import { shaped } from '../compute/dispatch.js';
 import type { Gpu } from '../tensor/gpu.js';

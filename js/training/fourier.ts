@@ -45,7 +45,7 @@ function pairedTimes(gpu: RuleGpu, length: number, factor: number): Tensor {
   );
 }
 
-/** The bins that were left out have no gradient, where `irfft` would mirror that of the others. */
+/** The bins that were left out have no gradient, where `irfft` would mirror the gradient of the others. */
 const rfftRule: Rule = (call) => {
   const { gpu } = call;
   const length = input(call, 'x').shape.at(-1) as number;

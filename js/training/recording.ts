@@ -34,7 +34,7 @@ const WRITING = new Set(['kvWrite']);
 /** `Gpu` with gradients. */
 export class RecordingGpu extends ComputeGpu {
   readonly #holds: Holds;
-  /** Where calls are recorded: null is nowhere, and without one, those of variables are on a tape of their own. */
+  /** Where calls are recorded: null is nowhere; undefined: calls with variables on a tape of their own. */
   #tape: Tape | null | undefined;
   readonly #variables = new WeakSet<Tensor>();
   /** The tape of variables, as long as a result on it is reachable. */
@@ -347,7 +347,7 @@ export class RecordingGpu extends ComputeGpu {
     }
   }
 
-  /** Notes a call; its results, which are variables where the tape is that of variables. */
+  /** Notes a call. Returns its results, as variables if the tape is the tape of variables. */
   #record(
     tape: Tape,
     call: string,

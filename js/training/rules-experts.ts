@@ -9,7 +9,7 @@ import type { Given, Rule, RuleGpu } from './tape.js';
 
 /**
  * y[t] = Σ_s weights[t, s] · W[ids[t, s]] · x[t]: dx is the same with the transposed matrices. An expert's matrix gets
- * the product of all rows of dy and x, of which those of others are 0.
+ * the product of all rows of dy and x, in which rows of other experts are 0.
  */
 export const matmulGroupedRule: Rule = (call) => {
   const { gpu, wants } = call;

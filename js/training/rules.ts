@@ -1,5 +1,5 @@
 /**
- * Operation of the engine → how its gradient comes about. The names are those of `src/tensor/op.rs`.
+ * Operation of the engine → how its gradient comes about. The names are as in `src/tensor/op.rs`.
  */
 import type { Step } from '../tensor/expression.js';
 import { fuseRule, selectRule, scaleRule, stepRule } from './rules-elementwise.js';

@@ -54,7 +54,7 @@ export function rebuilt(tree: TensorTree, tensors: Iterator<Tensor>): unknown {
   return visit(tree);
 }
 
-/** The tensors of `tree` with those of `other` at the same places and of the same shapes. */
+/** The tensors of `tree` with the tensors of `other` at the same places and of the same shapes. */
 export function pairs(call: string, tree: TensorTree, other: TensorTree, names: [string, string]): [Leaf, Leaf][] {
   const [own, others] = [leavesOf(call, tree, names[0]), leavesOf(call, other, names[1])];
   if (own.length !== others.length) {

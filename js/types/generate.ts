@@ -69,8 +69,8 @@ export interface GenerateOptions extends SamplingOptions {
   /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */
   prediction?: string | undefined;
   /**
-   * The adapters that prompt and answer are read and written with, instead of those that `load` was given with their
-   * scales; an empty array: none. Requests with different ones run together.
+   * The adapters that prompt and answer are read and written with, instead of the adapters that `load` was given with
+   * their scales; an empty array: none. Requests with different ones run together.
    */
   adapters?: readonly AdapterUse[] | undefined;
   /** Ends the text early: the loop and the result reject with its reason; `generation.partial` is what was written. */

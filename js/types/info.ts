@@ -151,7 +151,7 @@ export interface ModelInfo {
   readonly architecture: string;
   /** `general.name` of the file, where it has one. */
   readonly name?: string;
-  /** The file's own label, `general.file_type` in words such as `Q4_K_M`; without one, that of its most used type. */
+  /** The file's own label, `general.file_type` such as `Q4_K_M`; without a label, its most used tensor type. */
   readonly quantization: string;
   /** Number of weights. */
   readonly parameters: number;

@@ -110,7 +110,7 @@ export interface LoadOptions extends SourceOptions {
    * Where the embeddings per layer of Gemma 4 E2B and E4B lie, about half of the file, of which each token needs one
    * row. `host`: the GPU holds the rows used last, up to 128 MiB of them, and the others are read from the source when
    * a token needs one, so a file must stay readable and a buffer as it is. A source that can be read once (a stream, a
-   * response, a URL that is not cached) has them in JavaScript's memory. `gpu`: all on the GPU. A number: so many rows
+   * response, a URL that is not cached) has them in JavaScript's memory. `gpu`: all on the GPU. A number of rows: these
    * on the GPU, at least 16. `auto` (default) is `host` where they take 64 MiB or more. Other models do not have them.
    */
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number | undefined;

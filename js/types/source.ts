@@ -76,7 +76,7 @@ export interface SourceOptions {
   download?: DownloadControl | undefined;
   /**
    * Refuses a model with more bytes, all files together: before any is read where the source says its size, else once
-   * so many have come. Default: no bound.
+   * that number has come. Default: no bound.
    */
   maxBytes?: number | undefined;
   /**

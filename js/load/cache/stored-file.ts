@@ -18,7 +18,7 @@ import { type FileState, SEGMENT_BYTES, sum } from './state.js';
 const WRITE_BYTES = 1 << 20;
 /** Bytes that wait to be written before the download waits, too. */
 const MOST_WAITING = 16 << 20;
-/** A slow download commits what it has after this time, in milliseconds, if it is worth a segment of its own. */
+/** Milliseconds after which a slow download commits its bytes, if they are worth a segment of their own. */
 const SLOW = 5000;
 const SLOW_BYTES = 8 << 20;
 

@@ -14,7 +14,7 @@ export interface Dataset {
   readonly heldOut: readonly PackedSequence[];
 }
 
-/** Streams of random numbers of a seed: those of the orders of epochs begin here. */
+/** Streams of random numbers of a seed: the streams for orders of epochs begin here. */
 const EPOCHS = 1 << 20;
 
 /** Lengths are multiples of this, so that batches have few shapes. */

@@ -32,7 +32,7 @@ export interface Facts {
 export interface Begin {
   readonly data: Dataset;
   readonly recipe: RunRecipe;
-  /** Options that were given, which those of an interrupted run must equal. */
+  /** The given options, which the options of an interrupted run must equal. */
   readonly given: Partial<RunRecipe>;
   readonly resume: boolean | undefined;
   /** In milliseconds. */

@@ -30,7 +30,7 @@ const PLAIN_BYTES = 256 << 20;
 const MOST_HEAD_DIM = 256;
 
 /**
- * Opens a model on its own device, in this thread. Its weights are not copied, but for those of small models on
+ * Opens a model on its own device, in this thread. Its weights are not copied, except for small models on
  * software adapters.
  *
  * @param options `packed`: not for these either
@@ -121,7 +121,7 @@ class LoweredModel implements TrainableModel {
     this.gpu.destroy();
   }
 
-  /** How many of the last layers keep all that they compute for so many tokens. */
+  /** How many of the last layers keep all activations for this number of tokens. */
   #keptLayers(tokens: number): number {
     const { widths } = this.#program;
     let bytes = 0;

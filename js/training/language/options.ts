@@ -109,7 +109,7 @@ export function recipeOf(options: TrainerOptions, kept?: Recipe): Recipe {
   return { rank, alpha: 2 * rank, targets: undefined, ...defaults, ...chosen } as Recipe;
 }
 
-/** Refuses options that are not those of `kept`. */
+/** Refuses options that differ from `kept`. */
 export function checkSame(what: string, kept: object, given: object): void {
   for (const [name, value] of Object.entries(given).filter(isGiven)) {
     const own = (kept as Record<string, unknown>)[name];

@@ -22,7 +22,7 @@ export interface Product {
   /** The tensor's name. */
   readonly name: string;
   readonly y: number;
-  /** Rows of the tensor, of which runs of `run`, from `first` on, `every` rows apart, are those of y. */
+  /** Rows of the tensor, of which runs of `run`, from `first` on, `every` rows apart, are the rows of y. */
   readonly of: number;
   readonly first: number;
   readonly run: number;
@@ -277,7 +277,7 @@ function readOp(from: Reader, code: number): Op {
   return op({ of, numbers, from });
 }
 
-/** Adds a product to those of the same activation before it, which have no matrices yet. */
+/** Adds a product to the products of the same activation before it, which have no matrices yet. */
 function readProduct(from: Reader, ops: Op[]): void {
   const [x, y, of, first, run, every] = from.many(6) as [number, number, number, number, number, number];
   const product: Product = { name: from.name(), y, of, first, run, every };

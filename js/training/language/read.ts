@@ -21,7 +21,7 @@ import { exampleOf } from './records.js';
  * The name of the file says which; where it does not, how the text begins.
  *
  * @param file the file, or its text
- * @param name its name; default that of a `File`
+ * @param name its name; default: the name of a `File`
  * @returns the examples, in order
  * @throws {WebggufError} `invalid_argument` for what cannot be read: the message names the line, and what was found
  *
@@ -70,7 +70,7 @@ function isJson(text: string): boolean {
   });
 }
 
-/** Whether the first line of a text without a name is that of a table with examples. */
+/** Whether the first line of a text without a name is the header of a table with examples. */
 function looksLikeTable(text: string): boolean {
   const [header = ''] = text.split(/\r|\n/, 1);
   const columns = header.split(/[,;\t]/).map((column) => column.replaceAll('"', '').trim().toLowerCase());

@@ -79,7 +79,7 @@ export function completionOf(fields: RecordOf, name = 'completion'): Example {
   return chatOf([...asked, ...messagesOf(completion, 'assistant')], fields.tools);
 }
 
-/** A better and a worse answer; of two whole conversations the prompt is what they have in common at their start. */
+/** A better and a worse answer; of two whole conversations the prompt is their common beginning. */
 function preferenceOf(fields: RecordOf): Example {
   const { chosen, rejected } = fields;
   const isWhole = Array.isArray(chosen) && Array.isArray(rejected) && chosen[0]?.role !== 'assistant';

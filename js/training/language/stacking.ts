@@ -1,5 +1,5 @@
 /**
- * Many matrices in few tensors: those of one width below each other.
+ * Many matrices in few tensors: matrices of one width below each other.
  */
 import type { FloatTensor, Tensor } from '../../tensor/tensor.js';
 import type { Gpu } from '../gpu.js';

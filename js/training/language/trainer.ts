@@ -189,7 +189,7 @@ export class Trainer {
    * Keeps the training in the origin's private file system, with all that it needs to go on:
    * `trainer(model, { resume: name })`. A run with a name does this by itself.
    *
-   * @param name Default: that of the training
+   * @param name Default: the name of the training
    * @throws {WebggufError} `limit_exceeded` where the browser gives no more space; `feature_missing` where there is no
    *   private file system; `invalid_argument` without a name, and where another trainer has it
    */

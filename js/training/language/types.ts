@@ -67,7 +67,7 @@ export interface RunOptions {
    * or examples of their own. With them, the run leaves the adapter whose loss on them was least. Default: none
    */
   heldOut?: number | readonly Example[] | undefined;
-  /** Steps from one held-out loss to the next. Default: those of an epoch */
+  /** Steps from one held-out loss to the next. Default: the steps of an epoch */
   evaluateEvery?: number | undefined;
   /** The run ends after this number of held-out losses without an improvement. Default: it does not */
   patience?: number | undefined;
