@@ -23,7 +23,6 @@ pub mod error;
 pub mod formats;
 pub mod forward;
 pub mod gguf;
-#[cfg(any(target_arch = "wasm32", feature = "tensors"))]
 pub mod gpu;
 #[cfg(feature = "harness")]
 pub mod harness;

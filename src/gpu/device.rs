@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use super::pipeline::Pipeline;
-use super::platform::{self, Compiled, Request};
+use super::platform::{self, Compiled, Request, Responder};
 use super::unpack_f16::keeps_subnormals;
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::Kernel;
@@ -52,6 +52,7 @@ pub struct Device {
     pub adapter: AdapterFacts,
     pub(super) pipelines: Rc<RefCell<HashMap<String, Rc<Pipeline>>>>,
     pub(super) compiled: Compiled,
+    responder: Responder,
     /// Whether shaders convert f16 in integers: see `kernels/unpack_f16/mod.rs`.
     pub(super) f16_in_integers: bool,
     /// Bytes of all buffers.
@@ -114,6 +115,7 @@ impl Device {
             adapter,
             pipelines: Rc::default(),
             compiled: Compiled::new(),
+            responder: Responder::new(),
             f16_in_integers: false,
             in_use: Rc::default(),
             errors,
@@ -209,8 +211,13 @@ impl Device {
         self.queue.on_submitted_work_done(move || {
             let _ = sender.send(());
         });
-        platform::respond(&self.raw);
+        self.respond();
         receiver
+    }
+
+    /// Lets the callbacks of all that was submitted run when it is done.
+    pub(super) fn respond(&self) {
+        self.responder.respond(&self.raw, &self.queue);
     }
 }
 

@@ -24,8 +24,7 @@ pub use device::{AdapterFacts, Device};
 #[cfg(feature = "harness")]
 pub use large::LargeRun;
 pub use list::CommandList;
-#[cfg(target_arch = "wasm32")]
-pub use platform::Ahead;
+pub use platform::{Ahead, run as in_background};
 pub use readback::{ReadBack, Ring};
 pub use submit::{Commands, Copy, Part};
 pub use tensors::TensorGpu;

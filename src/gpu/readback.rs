@@ -6,7 +6,6 @@ use futures_channel::oneshot::{Receiver, channel};
 
 use super::buffer::Buffer;
 use super::device::Device;
-use super::platform;
 use crate::{Error, ErrorCode, Result};
 
 /// Bytes of a buffer that are copied out of it at once: a mapped range is a copy in WebAssembly's memory.
@@ -61,8 +60,8 @@ impl Ring {
     }
 
     /// Starts mapping a buffer once the copy to it was submitted.
-    pub fn submitted(&mut self, ReadBack(buffer): ReadBack) {
-        let mapped = map(&buffer);
+    pub fn submitted(&mut self, device: &Device, ReadBack(buffer): ReadBack) {
+        let mapped = map(device, &buffer);
         self.flying.push_back((buffer, mapped));
     }
 
@@ -76,7 +75,7 @@ impl Ring {
     /// The oldest read in flight, once it is there; `None` where nothing is in flight.
     pub async fn next(&mut self, device: &Device) -> Result<Option<Vec<u8>>> {
         let Some((buffer, mapped)) = self.flying.pop_front() else { return Ok(None) };
-        let bytes = copy_out(device, &buffer, wait_for(device, mapped).await);
+        let bytes = copy_out(device, &buffer, wait_for(mapped).await);
         self.free.push(buffer);
         bytes.map(Some)
     }
@@ -132,14 +131,14 @@ fn give_out(
     given
 }
 
-fn map(buffer: &wgpu::Buffer) -> Mapped {
+fn map(device: &Device, buffer: &wgpu::Buffer) -> Mapped {
     let (sender, receiver) = channel();
     buffer.map_async(wgpu::MapMode::Read, .., move |result| drop(sender.send(result)));
+    device.respond();
     receiver
 }
 
-async fn wait_for(device: &Device, mapped: Mapped) -> Result<()> {
-    platform::respond(&device.raw);
+async fn wait_for(mapped: Mapped) -> Result<()> {
     match mapped.await {
         Ok(outcome) => outcome.map_err(|e| lost(e.to_string())),
         Err(dropped) => Err(lost(dropped.to_string())),
@@ -167,8 +166,8 @@ impl Device {
         let mut encoder = self.raw.create_command_encoder(&Default::default());
         encoder.copy_buffer_to_buffer(buffer, offset, &target, 0, Some(size));
         self.queue.submit([encoder.finish()]);
-        let mapped = map(&target);
-        let outcome = wait_for(self, mapped).await;
+        let mapped = map(self, &target);
+        let outcome = wait_for(mapped).await;
         give_out(self, &target, outcome, size, take)
     }
 }

@@ -7,7 +7,6 @@
 pub(crate) mod cache;
 pub mod costs;
 pub(crate) mod data;
-#[cfg(any(target_arch = "wasm32", feature = "tensors"))]
 mod digest;
 mod draws;
 mod experts;
@@ -21,7 +20,6 @@ mod rules;
 mod tolerance;
 
 pub use data::Random;
-#[cfg(any(target_arch = "wasm32", feature = "tensors"))]
 pub use digest::Digest;
 pub use draws::{Draws, chi_square};
 pub use grid_2d::folded;

@@ -24,7 +24,6 @@ impl Checkpoints {
 
     /// Sets the positions of the copies that a saved session has put into the first slots. That of the state itself is
     /// not known then.
-    #[cfg(any(target_arch = "wasm32", test))]
     pub fn restore(&mut self, copies: &[u32]) {
         self.live = None;
         for (slot, copy) in self.copies.iter_mut().enumerate() {
@@ -33,7 +32,6 @@ impl Checkpoints {
     }
 
     /// The position of each slot's copy.
-    #[cfg(any(target_arch = "wasm32", test))]
     pub fn copies(&self) -> &[Option<usize>] {
         &self.copies
     }

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-#[cfg(target_arch = "wasm32")]
 use super::gpu::embedder::GpuEmbedder;
 use crate::cpu::{CpuModel, Input};
 use crate::kernels::reference::softmax;
@@ -52,7 +51,6 @@ impl CpuEmbedder {
 /// An embedder on either device: chosen when the model is loaded.
 pub enum AnyEmbedder {
     /// On WebGPU.
-    #[cfg(target_arch = "wasm32")]
     Gpu(Box<GpuEmbedder>),
     /// On the CPU.
     Cpu(Box<CpuEmbedder>),
@@ -62,7 +60,6 @@ impl AnyEmbedder {
     /// The model's configuration.
     pub fn config(&self) -> &ModelConfig {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(embedder) => embedder.config(),
             Self::Cpu(embedder) => embedder.model.config(),
         }
@@ -71,7 +68,6 @@ impl AnyEmbedder {
     /// Maximum number of tokens of an input.
     pub fn context_length(&self) -> usize {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(embedder) => embedder.context_length(),
             Self::Cpu(embedder) => embedder.model.context_length(),
         }
@@ -89,7 +85,6 @@ impl AnyEmbedder {
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<bool> {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(encoder) => encoder.encode(input, stop, take).await,
             Self::Cpu(encoder) => {
                 let CpuEmbedder { model, time_slice } = &mut **encoder;
@@ -101,7 +96,6 @@ impl AnyEmbedder {
 
     async fn run(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(embedder) => embedder.embed(inputs, stop).await,
             Self::Cpu(embedder) => embedder.embed(inputs, stop).await,
         }

@@ -3,24 +3,16 @@
 use super::adapters::AdapterUse;
 use super::cpu::CpuSession;
 use super::run::generate::Engine;
-#[cfg(target_arch = "wasm32")]
 use std::rc::Rc;
 
-#[cfg(target_arch = "wasm32")]
 use super::gpu::lane::ReadLane;
-#[cfg(target_arch = "wasm32")]
 use super::gpu::model::SessionPlan;
-#[cfg(target_arch = "wasm32")]
 use super::gpu::session::GpuSession;
 use super::session::{AnySession, Session};
 use crate::Result;
-#[cfg(target_arch = "wasm32")]
 use crate::forward::{Buffers, Room, START_CONTEXT};
-#[cfg(target_arch = "wasm32")]
 use crate::gpu::Copy;
-#[cfg(target_arch = "wasm32")]
 use crate::kernels::spec::Slice;
-#[cfg(target_arch = "wasm32")]
 use crate::{Error, ErrorCode};
 
 /// Tokens by which another session must be ahead for its cache to be copied: fewer are read faster than copied.
@@ -61,7 +53,6 @@ impl Engine {
     /// # Errors
     /// The errors of [`Engine::another`]. This session is unchanged then, or empty if it is one of several lanes.
     pub async fn take_over(&mut self, other: &Self) -> Result<()> {
-        #[cfg(target_arch = "wasm32")]
         if let Some(read) = other.read() {
             return self.take_over_lane(read).await;
         }
@@ -73,14 +64,12 @@ impl Engine {
 }
 
 /// What an engine has cached in a lane: a handle to copy it by, while others may use the lane.
-#[cfg(target_arch = "wasm32")]
 pub struct Read {
     lane: ReadLane,
     cached: Vec<u32>,
     cached_with: Vec<AdapterUse>,
 }
 
-#[cfg(target_arch = "wasm32")]
 impl Engine {
     /// What this engine has cached in its lane; `None` on the CPU and for the only lane of a session, which no other
     /// lane can copy.
@@ -114,7 +103,6 @@ impl Engine {
 impl AnySession {
     async fn another(&self, with_cache: bool) -> Result<Self> {
         Ok(match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => Self::Gpu(lane.another(with_cache).await?.into()),
             Self::Cpu(session) => Self::Cpu(session.another(with_cache).into()),
         })
@@ -131,7 +119,6 @@ impl CpuSession {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
 impl GpuSession {
     /// Makes another session of the model. With a cache it gets the same room as this one, so that buffers are copied
     /// whole, whatever they hold.
@@ -169,7 +156,6 @@ impl GpuSession {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
 impl Buffers {
     /// The buffers that outlast a run: keys, values, positions on several axes, recurrent states and their checkpoints.
     fn kept(&self) -> impl Iterator<Item = &Slice> {

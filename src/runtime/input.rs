@@ -5,21 +5,14 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
-#[cfg(target_arch = "wasm32")]
 use super::gpu::lane::GpuLane;
-#[cfg(target_arch = "wasm32")]
 use super::gpu::model::GpuModel;
-#[cfg(target_arch = "wasm32")]
 use super::gpu::session::GpuSession;
 use super::run::generate::Engine;
 use super::session::{AnySession, Session};
-#[cfg(target_arch = "wasm32")]
 use crate::forward::Forward;
-#[cfg(target_arch = "wasm32")]
 use crate::gpu::{Buffer, CommandList, Copy, Part};
-#[cfg(target_arch = "wasm32")]
 use crate::kernels::{rope_kv::Axes, spec::Slice};
-#[cfg(target_arch = "wasm32")]
 use crate::model::{InputRun, RopeSections, program::Op};
 use crate::model::{InputSource, Item, Places, RowIds};
 use crate::{Error, Result};
@@ -67,7 +60,6 @@ impl AnySession {
         check_values(source, rows.len() as u64, self.config().row_width())?;
         let ids = self.know(source)?;
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
             Self::Cpu(session) => {
                 let all = session.model().input_rows();
@@ -80,7 +72,6 @@ impl AnySession {
     /// Whether anyone holds the rows of a source.
     pub fn holds(&self, source: InputSource) -> bool {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).input_rows.held(source).is_some(),
             Self::Cpu(session) => session.model().input_rows().held(source).is_some(),
         }
@@ -89,7 +80,6 @@ impl AnySession {
     /// The ids of all rows that prompts of the model may hold.
     pub fn row_ids(&self) -> Rc<RowIds> {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).input_rows.ids(),
             Self::Cpu(session) => session.model().input_rows().ids(),
         }
@@ -98,7 +88,6 @@ impl AnySession {
     /// Goes on with the ids that the model gave to rows before it was loaded again.
     pub fn share_row_ids(&self, ids: Rc<RowIds>) {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).input_rows.share(ids),
             Self::Cpu(session) => session.model().input_rows().share(ids),
         }
@@ -112,7 +101,6 @@ impl AnySession {
         }
         let mut places = Places::default();
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => places.extend(0, ids, &GpuLane::model(lane).input_rows),
             Self::Cpu(session) => places.extend(0, ids, session.model().input_rows()),
         }
@@ -122,7 +110,6 @@ impl AnySession {
     /// The sources of the rows among `ids`, and the id of the first row of each.
     pub(super) fn sources(&self, ids: &[u32]) -> Vec<(InputSource, u32)> {
         match self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu(lane) => GpuLane::model(lane).input_rows.sources(ids),
             Self::Cpu(session) => session.model().input_rows().sources(ids),
         }
@@ -159,7 +146,6 @@ fn check_values(source: InputSource, found: u64, hidden: usize) -> Result<()> {
     Err(Error::invalid_argument(message))
 }
 
-#[cfg(target_arch = "wasm32")]
 impl GpuModel {
     /// Does what [`AnySession::add_rows`] describes.
     pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
@@ -209,7 +195,6 @@ impl GpuModel {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
 impl Forward<'_> {
     /// Number of dispatches at the start of a command list that write the embeddings of tokens.
     pub(super) fn embeddings(&self) -> usize {
@@ -223,7 +208,6 @@ impl Forward<'_> {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
 impl GpuSession {
     /// The RoPE tables whose pairs rotate by several axes of a position: layout, buffer slice and sections of each.
     fn axes(&self) -> Vec<(Axes, Slice, RopeSections)> {

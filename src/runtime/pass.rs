@@ -120,7 +120,6 @@ impl Iterator for Chunks<'_> {
 }
 
 /// Cuts inputs into batches of at most `rows` rows; no input may have more.
-#[cfg(any(target_arch = "wasm32", test))]
 pub(super) fn batches<'a, 'i>(inputs: &'a [&'i [u32]], rows: usize) -> impl Iterator<Item = &'a [&'i [u32]]> {
     let mut rest = inputs;
     std::iter::from_fn(move || {

@@ -6,9 +6,7 @@ use std::rc::Rc;
 use super::adapters::AdapterUse;
 use super::cpu::CpuSession;
 use super::gpu::drafts::Drafting;
-#[cfg(target_arch = "wasm32")]
 use super::gpu::lane::GpuLane;
-#[cfg(target_arch = "wasm32")]
 use super::gpu::session::GpuSession;
 use super::saved::snapshot::Head;
 use crate::kernels::kv_type::KvType;
@@ -43,7 +41,6 @@ pub struct RunIds<'a> {
 }
 
 /// The kernels that choosing the tokens of a pass needs.
-#[cfg(any(target_arch = "wasm32", test))]
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choosing {
     /// Whether the token with the largest logit is chosen, whatever came before.
@@ -54,7 +51,6 @@ pub(super) struct Choosing {
     pub logits: bool,
 }
 
-#[cfg(target_arch = "wasm32")]
 impl Choosing {
     /// What choosing the tokens of a run needs.
     pub fn of_run(options: &SamplingOptions, ids: &RunIds) -> Self {
@@ -227,13 +223,11 @@ pub trait Session {
 /// A session on either device, which is chosen when the model is loaded.
 pub enum AnySession {
     /// On WebGPU: a lane, alone or beside others of its session.
-    #[cfg(target_arch = "wasm32")]
     Gpu(Box<GpuLane>),
     /// On the CPU.
     Cpu(Box<CpuSession>),
 }
 
-#[cfg(target_arch = "wasm32")]
 impl AnySession {
     /// The first lane of a session on the GPU.
     pub fn of_gpu(session: GpuSession) -> Self {
@@ -245,7 +239,6 @@ impl AnySession {
 macro_rules! either {
     ($self:ident, $session:ident => $call:expr) => {
         match $self {
-            #[cfg(target_arch = "wasm32")]
             Self::Gpu($session) => $call,
             Self::Cpu($session) => $call,
         }

@@ -1,10 +1,12 @@
 //! Outside browsers: Vulkan, Metal and DirectX 12.
 
+use std::cell::OnceCell;
 use std::pin::pin;
+use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Waker};
 
 use crate::Result;
-use crate::gpu::device::AdapterFacts;
+use crate::gpu::device::{AdapterFacts, Device};
 use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings, vendor_name};
 use crate::kernels::spec::Kernel;
 use crate::kernels::tuned::Tuned;
@@ -92,7 +94,7 @@ pub fn accepted(wgsl: String) -> String {
     unknown.iter().fold(wgsl, |text, line| text.replacen(line, "", 1))
 }
 
-/// Nothing is compiled ahead.
+/// Pipelines that were compiled ahead: none, since here each is compiled when it is first asked for.
 pub struct Compiled;
 
 impl Compiled {
@@ -105,19 +107,65 @@ impl Compiled {
     pub fn answer(&self, _: &wgpu::Device, _: &Kernel) {}
 }
 
-/// Runs what answers at once, as wgpu's error scopes do here.
+/// Pipelines that are compiled in the background: none here.
+#[derive(Default)]
+pub struct Ahead;
+
+impl Ahead {
+    /// Does not wait.
+    pub async fn done(&self) {}
+}
+
+impl Device {
+    /// Starts nothing: each pipeline is compiled when it is first asked for.
+    pub fn compile_ahead<'k>(&self, _: impl Iterator<Item = &'k Kernel>) -> Ahead {
+        Ahead
+    }
+
+    /// Whether all of it compiled, as far as is known.
+    pub async fn finish_ahead(&self, _: Ahead) -> bool {
+        true
+    }
+}
+
+/// Runs what answers at once, as error scopes and [`Ahead`] do here.
 pub fn run(future: impl Future<Output = ()> + 'static) {
     let _ = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
 }
 
-/// Lets the callbacks of what was submitted run. wgpu runs them while somebody polls, which is a thread here, so that
-/// the futures of this crate block no thread of an executor.
-pub fn respond(device: &wgpu::Device) {
-    let waiting = device.clone();
-    let thread = std::thread::Builder::new().name("webgguf".into());
-    // A device that is lost answers its callbacks, too.
-    let poll = move |device: &wgpu::Device| drop(device.poll(wgpu::PollType::wait_indefinitely()));
-    if thread.spawn(move || poll(&waiting)).is_err() {
-        poll(device);
+/// Runs the callbacks of submitted work. wgpu runs them while somebody polls: a thread of this device does, which waits
+/// for one submit after the other, so that a token is handed out while later passes still run, and no future of this
+/// crate blocks the thread that awaits it.
+pub struct Responder(OnceCell<Sender<wgpu::SubmissionIndex>>);
+
+impl Responder {
+    /// Its thread starts with the first call of [`Responder::respond`].
+    pub fn new() -> Self {
+        Self(OnceCell::new())
     }
+
+    /// Lets the callbacks of all that was submitted run when it is done.
+    pub fn respond(&self, device: &wgpu::Device, queue: &wgpu::Queue) {
+        // An empty submit comes after all others, and after writes that wgpu has not submitted yet.
+        let last = queue.submit([]);
+        let sender = self.0.get_or_init(|| start(device.clone()));
+        if sender.send(last).is_err() {
+            // There is no thread.
+            let _ = device.poll(wgpu::PollType::wait_indefinitely());
+        }
+    }
+}
+
+/// Starts the thread, which ends with its sender.
+fn start(device: wgpu::Device) -> Sender<wgpu::SubmissionIndex> {
+    let (sender, receiver) = channel();
+    let work = move || {
+        for index in receiver {
+            // A device that is lost answers its callbacks, too.
+            let _ = device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
+        }
+    };
+    // Where no thread can start, its receiver is dropped, and each send fails.
+    let _ = std::thread::Builder::new().name("webgguf".into()).spawn(work);
+    sender
 }

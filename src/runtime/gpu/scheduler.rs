@@ -255,7 +255,7 @@ impl GpuSession {
         let is_whole = queue.run(Work { layers, then: &then, tokens, copy }, stop).await;
         self.clear_deep_rows(rows);
         match read {
-            Some(read) if is_whole => self.ring.submitted(read),
+            Some(read) if is_whole => self.ring.submitted(&self.model.device, read),
             Some(read) => self.ring.release(read),
             None => {}
         }
@@ -322,9 +322,9 @@ impl GpuSession {
             }
             None => device.submit(layers.chain(chosen), count, Some(&copy)),
         }
-        self.ring.submitted(read);
+        self.ring.submitted(&self.model.device, read);
         if let Some((ring, logits)) = self.choice.logits.as_mut().zip(logits) {
-            ring.submitted(logits);
+            ring.submitted(&self.model.device, logits);
         }
         self.choice.started = false;
         true

@@ -13,7 +13,7 @@ use super::model::{GpuModel, SessionPlan};
 use super::pace::MIN_TOKENS;
 use super::queue::Queue;
 use crate::forward::{self, Buffers, CHUNK, MAX_STOPS, Room};
-use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring};
+use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring, in_background};
 use crate::kernels::accept_drafts::Report;
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::pass::{Header, READ_BYTES};
@@ -200,7 +200,7 @@ impl GpuSession {
         let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
         // A model that is freed meanwhile takes its device along.
         let device = Rc::downgrade(device);
-        wasm_bindgen_futures::spawn_local(async move {
+        in_background(async move {
             pipelines.done().await;
             if let Some(device) = device.upgrade() {
                 device.finish_ahead(pipelines).await;

@@ -1,12 +1,9 @@
 //! Reads ids from an empty cache, for their logits or their hidden states.
 
-#[cfg(target_arch = "wasm32")]
 use std::rc::Rc;
 
 use super::generate::Engine;
-#[cfg(target_arch = "wasm32")]
 use crate::gpu::{Buffer, Device};
-#[cfg(target_arch = "wasm32")]
 use crate::runtime::session::AnySession;
 use crate::runtime::session::Session;
 use crate::{Error, ErrorCode, Result};
@@ -47,7 +44,6 @@ impl<S: Session> Engine<S> {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
 impl Engine {
     /// Reads `ids` from an empty cache, and leaves the hidden states of the last layer in `target`, a buffer of
     /// `device`: see [`crate::runtime::GpuLane::hidden_states`]. False where `stop` was set meanwhile; it is not reset

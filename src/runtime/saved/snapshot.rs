@@ -309,7 +309,6 @@ impl Engine {
                 return Err(error);
             }
         }
-        #[cfg(target_arch = "wasm32")]
         if let crate::runtime::session::AnySession::Gpu(lane) = &self.session {
             lane.of_session(|session| session.write_places(&self.cached, 0));
         }

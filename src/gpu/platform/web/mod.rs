@@ -134,5 +134,15 @@ pub fn run(future: impl Future<Output = ()> + 'static) {
     wasm_bindgen_futures::spawn_local(future);
 }
 
-/// Does nothing: browsers run the callbacks of what was submitted by themselves.
-pub fn respond(_: &wgpu::Device) {}
+/// Runs the callbacks of submitted work: browsers do it by themselves.
+pub struct Responder;
+
+impl Responder {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// Does nothing.
+    pub fn respond(&self, _: &wgpu::Device, _: &wgpu::Queue) {}
+}
