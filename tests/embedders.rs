@@ -1,16 +1,19 @@
 //! Embedders and rerankers on a WebGPU device, several inputs in one batch, against llama.cpp: see
 //! `tests/embedders_cpu.rs`.
-#![cfg(all(target_arch = "wasm32", feature = "harness"))]
+#![cfg(feature = "harness")]
 
+#[path = "common/console.rs"]
+mod console;
 #[path = "common/device.rs"]
 mod device;
 
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::kernels::reference::softmax;
 use webgguf::model::match_tensors;
 use webgguf::runtime::{GpuEmbedder, GpuModelBuilder, GpuRun};
 
+use console::console_log;
 use device::device;
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -72,7 +75,7 @@ async fn check(name: &str, file: &[u8], json: &str) {
 
 macro_rules! models {
     ($($test:ident: $name:literal,)*) => {
-        $(#[wasm_bindgen_test]
+        $(#[wasm_bindgen_test(unsupported = pollster::test)]
         async fn $test() {
             let file = include_bytes!(concat!("fixtures/embedders/", $name, ".gguf"));
             check($name, file, include_str!(concat!("fixtures/embedders/", $name, ".json"))).await;

@@ -1,8 +1,10 @@
 //! Whole models on a WebGPU device against the CPU reference: logits of forced decoding, greedy and sampled text.
-#![cfg(all(target_arch = "wasm32", feature = "harness"))]
+#![cfg(feature = "harness")]
 
 #[path = "common/agreed.rs"]
 mod agreed;
+#[path = "common/console.rs"]
+mod console;
 #[path = "common/device.rs"]
 mod device;
 #[path = "common/in_memory.rs"]
@@ -17,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::cpu::{CacheFormat, CpuModel, Logits};
 use webgguf::forward::{CHUNK, EVALUATE_CHUNK, Room};
 use webgguf::gguf::{Array, Value};
@@ -38,6 +40,7 @@ use webgguf::time_slice::{now, yield_now};
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{Error, ErrorCode};
 
+use console::console_log;
 use device::device;
 use in_memory::{cpu_model, engine_of, header, put_weights, together};
 
@@ -187,7 +190,7 @@ async fn compare(name: &str, [mut gpu, mut cpu]: [Engine; 2]) {
     console_log!("{name}: relative error of logits at most {worst:.1e} over {} positions", text.len());
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn matrices_larger_than_a_binding_are_split() {
     let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");
     // Small enough that most matrices are cut, gate and up lie apart, and q, k and v too.
@@ -236,7 +239,7 @@ async fn rounding(expectations: &str, file: &[u8]) -> (usize, usize, f64) {
     (flips, count, moved / count as f64)
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn prompts_in_8_bits_keep_the_answers() {
     macro_rules! files {
@@ -262,7 +265,7 @@ async fn prompts_in_8_bits_keep_the_answers() {
 
 /// The CPU tells it. The GPU would choose the same after each word of it; it tells how it begins, and how it ends after
 /// the rest was its prompt: without a GPU each token that is told takes a fifth of a second.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn the_storyteller_tells_the_golden_story() {
     const PROMPT: &str = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>";
@@ -290,7 +293,7 @@ async fn the_storyteller_tells_the_golden_story() {
     assert_eq!(generate(&mut gpu, &long, &few).await.0, generate(&mut cpu, &long, &few).await.0);
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn runs_share_the_cache_and_repeat_with_the_seed() {
     let [mut gpu, mut cpu] = both(include_bytes!("fixtures/models/llama-q8_0.gguf")).await;
     let prompt = ids(40, cpu.session.config().vocab);
@@ -310,7 +313,7 @@ async fn runs_share_the_cache_and_repeat_with_the_seed() {
 }
 
 /// What the file suppresses is never chosen, however probable it is.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn suppressed_tokens_are_never_generated() {
     let file = include_bytes!("fixtures/models/llama-q8_0.gguf");
     let mut engines = both(file).await;
@@ -334,7 +337,7 @@ async fn suppressed_tokens_are_never_generated() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_run_after_one_that_was_cancelled_with_all_reads_in_flight_is_whole() {
     let [mut gpu, _] = both(include_bytes!("fixtures/models/llama-q8_0.gguf")).await;
     let few = options(12, SamplingOptions::default());
@@ -416,19 +419,19 @@ async fn go_on_after_with(engines: [Engine; 2], name: &str) {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn recurrent_convolutions_go_on_after_a_stop() {
     go_on_after(include_bytes!("fixtures/models/lfm2-q8_0.gguf"), "lfm2").await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn recurrent_scans_go_on_after_a_stop() {
     go_on_after(include_bytes!("fixtures/models/mamba2-q8_0.gguf"), "mamba2").await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn two_sessions_of_a_model_share_its_weights_and_nothing_else() {
     let file = include_bytes!("fixtures/models/llama-q8_0.gguf");
@@ -481,7 +484,7 @@ async fn fork_goes_on(file: &[u8], name: &str) {
     assert_eq!(other, generate(&mut first, &[9, 8, 7, 6], &few).await.0, "{name}: its origin");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn forks_go_on_alone() {
     fork_goes_on(include_bytes!("fixtures/models/llama-q8_0.gguf"), "llama").await;
@@ -563,7 +566,7 @@ async fn refuses_others(name: &str, file: &[u8], engine: &Engine, saved: &[u8]) 
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn saved_caches_go_on() {
     let llama = include_bytes!("fixtures/models/llama-q8_0.gguf");
     // As much room as a long context takes, of which the restored session has less.
@@ -573,13 +576,13 @@ async fn saved_caches_go_on() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn saved_rings_go_on() {
     saved_goes_on("gemma3", include_bytes!("fixtures/models/gemma3-q5_1.gguf"), Room::one(1024), 700).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn saved_states_go_on() {
     saved_goes_on("qwen35", FILES[2], Room::one(CONTEXT), 100).await;
@@ -587,7 +590,7 @@ async fn saved_states_go_on() {
     saved_goes_on("mamba2", include_bytes!("fixtures/models/mamba2-q8_0.gguf"), Room::one(CONTEXT), 100).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
     let file = include_bytes!("fixtures/models/llama-q4_k_m.gguf");
@@ -622,7 +625,8 @@ async fn hidden_states_reach_a_tensor_without_leaving_the_gpu() {
 
 /// What a page waits for after Stop: 250 ms at most, or what that is on a busier machine than one that reads the whole
 /// prompt in two and a half seconds. The middle of three, since others use the processors, too.
-#[wasm_bindgen_test]
+#[cfg(target_arch = "wasm32")]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn a_cancel_within_a_long_prompt_takes_effect_soon() {
     let file = include_bytes!("../www/models/storyteller.gguf");
@@ -682,7 +686,7 @@ async fn stop_at_a_cancel(engine: &mut Engine, device: &Rc<Device>) {
     assert_eq!(generate(engine, &text, &greedy).await.0, expected);
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn evaluations_and_hidden_states_stop_at_a_cancel() {
     let file = include_bytes!("fixtures/models/llama-f32.gguf");
@@ -695,6 +699,7 @@ async fn evaluations_and_hidden_states_stop_at_a_cancel() {
     }
 }
 
+#[cfg(target_arch = "wasm32")]
 async fn sleep(ms: f64) {
     let start = now();
     while now() - start < ms {
@@ -702,7 +707,7 @@ async fn sleep(ms: f64) {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn wrong_calls_are_refused_and_leave_the_engine_usable() {
     let [mut gpu, _] = both(include_bytes!("fixtures/models/llama-q5_0.gguf")).await;
     let vocab = gpu.session.config().vocab as u32;
@@ -742,14 +747,14 @@ async fn decode_step_by_step(name: &str, file: &[u8]) {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn gemma_is_decoded_step_by_step() {
     decode_step_by_step("gemma3-f16", include_bytes!("fixtures/models/gemma3-f16.gguf")).await;
     decode_step_by_step("gemma3-q5_1", include_bytes!("fixtures/models/gemma3-q5_1.gguf")).await;
     decode_step_by_step("gemma2-q4_0", include_bytes!("fixtures/models/gemma2-q4_0.gguf")).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn qwen35_is_decoded_step_by_step() {
     decode_step_by_step("qwen35-q8_0", include_bytes!("fixtures/models/qwen35-q8_0.gguf")).await;
@@ -757,7 +762,7 @@ async fn qwen35_is_decoded_step_by_step() {
 
 /// The model's sliding layers keep fewer positions than the text has: it must not matter, also where a prompt goes
 /// back.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn sliding_layers_keep_a_ring_of_positions() {
     let file = include_bytes!("fixtures/models/gemma3-q5_1.gguf");
@@ -785,7 +790,7 @@ fn row(sequence: usize, position: usize, token: u32) -> Row {
     Row { token, position: position as u32, sequence: sequence as u32, flags: 0 }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn sequences_of_one_pass_get_what_each_gets_alone() {
     const STEPS: usize = 12;
@@ -819,7 +824,7 @@ async fn sequences_of_one_pass_get_what_each_gets_alone() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_pass_of_rows_of_one_sequence_gives_the_logits_of_single_steps() {
     const START: usize = 37;
     for file in FILES {
@@ -866,7 +871,7 @@ async fn few_slots(slots: u32) -> (Engine, Watch) {
     (Engine::new(AnySession::of_gpu(session), tokenizer), watch)
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
     let [mut whole, _] = both(PER_LAYER).await;
@@ -887,7 +892,7 @@ async fn rows_on_the_host_give_the_logits_and_the_text_of_rows_on_the_gpu() {
     compare("rows on the host", both_with(PER_LAYER, CONTEXT, with_slots(200)).await).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_row_in_a_slot_is_not_read() {
     let (mut engine, watch) = few_slots(300).await;
     let vocab = engine.session.config().vocab;
@@ -910,7 +915,7 @@ async fn a_row_in_a_slot_is_not_read() {
     assert_eq!(watch.rows(), count, "the second time nothing is read");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn runs_go_on_after_a_stop_while_rows_are_on_the_host() {
     // Each miss wastes the 16 passes in flight, so that fewer slots take minutes without a GPU.
@@ -922,7 +927,7 @@ async fn runs_go_on_after_a_stop_while_rows_are_on_the_host() {
     assert!(missed > 8, "{missed} reads: the test says nothing");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn a_read_that_fails_ends_the_run_and_leaves_the_session_usable() {
     let (mut engine, watch) = few_slots(16).await;
@@ -944,7 +949,7 @@ async fn a_read_that_fails_ends_the_run_and_leaves_the_session_usable() {
     assert_eq!(generate(&mut engine, &prompt, &long).await.0, whole);
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn sequences_of_one_pass_read_rows_on_the_host() {
     const STEPS: usize = 12;
@@ -977,7 +982,7 @@ async fn in_room(engine: &Engine, file: &[u8], room: Room) -> Engine {
 }
 
 /// A value near the middle between two quants may fall to either side: most positions agree as closely as with f16.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn caches_in_blocks_agree_with_the_cpu() {
     for file in &FILES[..2] {
         let [mut halves, _] = both(file).await;
@@ -1002,7 +1007,7 @@ async fn caches_in_blocks_agree_with_the_cpu() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn caches_that_grow_give_the_text_of_those_that_need_not() {
     for (file, kv_types) in
@@ -1025,7 +1030,7 @@ async fn caches_that_grow_give_the_text_of_those_that_need_not() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn grown_caches_are_counted_and_the_old_ones_freed() {
     let file = FILES[0];
     let [first, _] = both(file).await;
@@ -1062,6 +1067,7 @@ async fn until_it_fails(engine: &mut Engine) -> (Vec<u32>, Error) {
 }
 
 /// The browser says that there is no memory, so many times.
+#[cfg(target_arch = "wasm32")]
 fn out_of_memory(times: u32) {
     let script = format!(
         "(() => {{
@@ -1076,7 +1082,8 @@ fn out_of_memory(times: u32) {
     js_sys::eval(&script).expect("a script");
 }
 
-#[wasm_bindgen_test]
+#[cfg(target_arch = "wasm32")]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn memory_that_is_missing_ends_the_run_and_leaves_the_session_usable() {
     let file = FILES[2];

@@ -1,6 +1,8 @@
 //! Models with adapters on a WebGPU device: against llama.cpp and the CPU path, one request and several together.
-#![cfg(all(target_arch = "wasm32", feature = "harness"))]
+#![cfg(feature = "harness")]
 
+#[path = "common/console.rs"]
+mod console;
 #[path = "common/device.rs"]
 mod device;
 #[path = "common/gguf_writer.rs"]
@@ -8,7 +10,7 @@ mod gguf_writer;
 #[path = "common/in_memory.rs"]
 mod in_memory;
 
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::cpu::CacheFormat;
 use webgguf::forward::Room;
 use webgguf::gguf::{GgmlType, Value as Meta};
@@ -16,6 +18,7 @@ use webgguf::model::match_tensors;
 use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH};
 use webgguf::sampler::SamplingOptions;
 
+use console::console_log;
 use device::device;
 use gguf_writer::GgufWriter;
 use in_memory::{cpu_model, engine_of, header, put_weights, together};
@@ -159,23 +162,23 @@ async fn compare(base: Base) {
     assert_eq!(logits(&mut gpu, &ids, &[]).await, plain, "{}: nothing of them stays", base.name);
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_tied_model_with_adapters() {
     compare(base!("llama-f32")).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_model_with_q_k_and_v_in_one_tensor_and_a_head_of_its_own() {
     compare(base!("phi3-q8_0")).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn a_model_with_norms_after_blocks() {
     compare(base!("gemma2-bf16")).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_model_with_experts() {
     compare(base!("olmoe-f16")).await;
 }
@@ -205,7 +208,7 @@ fn adapter_of_experts(file: &[u8]) -> Vec<u8> {
 }
 
 /// Biases of experts; gate and up of an expert in one tensor, beside another feed-forward.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn other_models_with_experts() {
     let files: [(&str, &[u8]); 2] = [
@@ -229,13 +232,13 @@ async fn other_models_with_experts() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn models_with_control_vectors() {
     compare(base!("gemma2-bf16", "vector", "all")).await;
     compare(base!("lfm2moe-q4_0", "vector")).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn the_cache_of_a_prefix_counts_for_the_adapters_it_was_made_with() {
     let base = base!("llama-f32");
     let mut gpu = on_gpu(base.file, 1).await.remove(0);
@@ -267,12 +270,12 @@ async fn the_cache_of_a_prefix_counts_for_the_adapters_it_was_made_with() {
     assert_eq!(error.message(), "a model has at most 16 adapters");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn requests_with_different_adapters_share_passes() {
     share_passes(base!("llama-f32")).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn requests_with_different_adapters_of_experts_share_passes() {
     share_passes(base!("olmoe-f16")).await;

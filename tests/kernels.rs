@@ -1,21 +1,24 @@
 //! Every kernel case on a WebGPU device: `npm test -- --only browser`. A kernel whose cases have not changed since they
 //! agreed is not run again: its digest is of its shaders, of all buffers, and of what is expected.
-#![cfg(all(target_arch = "wasm32", feature = "harness"))]
+#![cfg(feature = "harness")]
 
 #[path = "common/agreed.rs"]
 mod agreed;
+#[path = "common/console.rs"]
+mod console;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gpu::{CaseRun, Device};
 use webgguf::harness::{Case, Digest, Draws, Expected, cases, chi_square};
 use webgguf::kernels;
 use webgguf::sampler::SamplingOptions;
 
 use agreed::{is_known, tell};
+use console::console_log;
 
 const AGREED: &str = include_str!("fixtures/agreed/kernels.txt");
 
@@ -58,7 +61,7 @@ async fn output(gpu: &Device, case: &Case, [submits, replays]: [u32; 2]) -> Vec<
 async fn run(kernel_names: &[&str]) {
     let shared = shared().await;
     let gpu = &shared.gpu;
-    let start = js_sys::Date::now();
+    let start = now();
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
     let own = kernel_names.iter().filter_map(|&name| shared.cases.borrow_mut().remove(name));
@@ -77,7 +80,7 @@ async fn run(kernel_names: &[&str]) {
     for (variant, (count, worst)) in &seen {
         console_log!("{variant}: {count} cases, largest error {worst:.3} of what is tolerated");
     }
-    console_log!("{kernel_names:?}: {:.1} s", (js_sys::Date::now() - start) / 1e3);
+    console_log!("{kernel_names:?}: {:.1} s", (now() - start) / 1e3);
     assert!(failures.is_empty(), "{} cases failed:\n{}", failures.len(), failures.join("\n"));
     tell(&name, &digest);
 }
@@ -87,7 +90,7 @@ async fn run(kernel_names: &[&str]) {
 macro_rules! kernels {
     ($($name:ident [$($spec:ident),*] $(($($part:ident),*))*;)*) => {
         $(
-            #[wasm_bindgen_test]
+            #[wasm_bindgen_test(unsupported = pollster::test)]
             async fn $name() {
                 run(&[$(kernels::$name::$spec.kernel_name),*]).await;
             }
@@ -104,7 +107,7 @@ mod of_compute {
     macro_rules! kernels {
         ($($name:ident [$($spec:ident),*];)*) => {
             $(
-                #[wasm_bindgen_test]
+                #[wasm_bindgen_test(unsupported = pollster::test)]
                 async fn $name() {
                     super::run(&[$(webgguf::compute::$name::$spec.kernel_name),*]).await;
                 }
@@ -120,31 +123,31 @@ async fn draw(options: SamplingOptions, draws: u32) {
     const AT_ONCE: u32 = 500;
     let shared = shared().await;
     let gpu = &shared.gpu;
-    let start = js_sys::Date::now();
+    let start = now();
     let Draws { case, probabilities } = Draws::new(&options, draws);
     let found = output(gpu, &case, [draws / AT_ONCE, AT_ONCE]).await;
     let counts: Vec<u32> = found.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     let (chi, limit) = chi_square(&counts, &probabilities);
     let differing = case.failure(&case.check(&found));
-    let seconds = (js_sys::Date::now() - start) / 1e3;
+    let seconds = (now() - start) / 1e3;
     console_log!("{draws} draws in {seconds:.1} s: chi-square {chi:.1}, at most {limit:.1}; {differing:?}");
     assert_eq!(counts.iter().sum::<u32>(), draws);
     assert!(chi < limit, "chi-square {chi} is above {limit}");
     assert_eq!(differing, None, "counts differ from the CPU sampler's");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn draws_follow_the_softmax() {
     draw(SamplingOptions { temperature: 0.7, seed: 11, ..Default::default() }, 20_000).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn draws_follow_what_top_k_and_top_p_keep() {
     // Fewer draws: the filters take their time without a GPU.
     draw(SamplingOptions { temperature: 0.7, top_k: 40, top_p: 0.8, seed: 12, ..Default::default() }, 2_000).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_digest_is_of_all_that_a_case_gives_and_expects() {
     let gpu = &shared().await.gpu;
     let Draws { case, .. } = Draws::new(&SamplingOptions::default(), 500);

@@ -44,6 +44,21 @@ pub struct DeviceInfo {
     pub max_tensor_bytes: u64,
 }
 
+impl DeviceInfo {
+    /// What an open device is.
+    pub(super) fn of(device: &Opened) -> Self {
+        Self {
+            name: device.adapter.name.clone(),
+            vendor: device.adapter.vendor.clone(),
+            backend: device.backend(),
+            software: device.adapter.software,
+            features: device.adapter.features.clone(),
+            subgroup_size: device.caps.subgroup_size,
+            max_tensor_bytes: device.largest_binding(),
+        }
+    }
+}
+
 /// `llvmpipe (LLVM 15.0.6, 256 bits) by vulkan`
 impl fmt::Display for DeviceInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,16 +104,7 @@ impl Device {
 
     /// The description of the device.
     pub fn info(&self) -> DeviceInfo {
-        let device = self.opened();
-        DeviceInfo {
-            name: device.adapter.name.clone(),
-            vendor: device.adapter.vendor.clone(),
-            backend: device.backend(),
-            software: device.adapter.software,
-            features: device.adapter.features.clone(),
-            subgroup_size: device.caps.subgroup_size,
-            max_tensor_bytes: device.largest_binding(),
-        }
+        DeviceInfo::of(&self.opened())
     }
 
     /// Bytes on the GPU: those of tensors, and of buffers that are kept for the next ones (up to 256 MiB).

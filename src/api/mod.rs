@@ -1,4 +1,6 @@
-//! Tensors on the GPU for Rust: what `Gpu` is for JavaScript. The crate's root has all of it.
+//! The crate's API for Rust programs, all of it in the crate's root: models, and tensors on the GPU.
+//!
+//! Models are what `WasmModel` is for JavaScript, tensors what `Gpu` is.
 //!
 //! An operation checks its inputs and queues its dispatches through `tensor`, which holds the checks and their
 //! messages; these name operations as JavaScript does (`rmsNorm`). Here is only what Rust needs besides: tensors that
@@ -9,6 +11,8 @@ mod elementwise;
 mod expression;
 mod matrix;
 mod model;
+#[cfg(not(target_arch = "wasm32"))]
+mod models;
 mod movement;
 mod rows;
 mod shape;
@@ -18,6 +22,11 @@ pub use device::{Device, DeviceInfo, Element};
 pub use elementwise::Operand;
 pub use expression::{Expression, Value};
 pub use model::SelectiveScan;
+#[cfg(not(target_arch = "wasm32"))]
+pub use models::{
+    Backend, ChosenToken, Drafting, FinishReason, GenerateOptions, KvType, LoadOptions, Model, ModelInfo, Outcome,
+    Piece, Pieces, Pooling, SamplingOptions,
+};
 pub use rows::NormInputs;
 pub use shape::Shape;
 pub use tensor::Tensor;

@@ -26,6 +26,7 @@ pub use gpu::row_cache::RowSource;
 pub use gpu::session::{GpuSession, MAX_DEPTH};
 pub use input::HeldRows;
 pub use load::builder::{GpuModelBuilder, GpuRun, TensorSlice};
+pub use load::request::{LoadRequest, Loaded, Matched, context_length};
 pub use load::self_check::SelfCheck;
 pub use load::tuning::Tuning;
 pub use run::constraint::{Compiling, Constraint};

@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
-use super::load::{Loaded, load};
+use super::load::load;
 use super::promise::promise;
 use super::results::{evaluation, hidden_states, result, split};
 use super::session::Siblings;
@@ -18,7 +18,7 @@ use super::tensor::{DeviceHandle, TensorEngine};
 use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::model::{Embeds, RowIds};
-use crate::runtime::{AnySession, Drafting, EmbedEngine, EmbedOptions, Engine, GenerateOptions, Session};
+use crate::runtime::{AnySession, Drafting, EmbedEngine, EmbedOptions, Engine, GenerateOptions, Loaded, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::load::Loaded;
 use crate::gpu::Device;
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
-use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, SelfCheck, Session};
+use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, Loaded, SelfCheck, Session};
 use crate::tokenizer::Tokenizer;
 
 /// Mirrors `ModelInfo` in `js/types.ts`.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use super::load::{Choice, Opening, context_length, one, open, per_layer_embeddings, read_header, read_tokenizer};
+use super::load::{Choice, Opening, one, open, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place, takes_drafts};

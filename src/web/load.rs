@@ -20,21 +20,21 @@ use super::upload::Upload;
 use crate::cpu::{CacheFormat, CpuModel};
 use crate::formats::give_grids;
 use crate::forward::Room;
-use crate::gguf::{Gguf, HeaderReader, TensorInfo, Value};
+use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::shaders::{self, Given};
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{ModelConfig, Pooling, WeightSpec, WholeImages, match_tensors, needs_rare, rounded_kernel};
-use crate::runtime::{AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun};
+use crate::model::{Pooling, WeightSpec, needs_rare, rounded_kernel};
+use crate::runtime::{
+    AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun, LoadRequest,
+    Loaded, Matched,
+};
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode};
-
-/// Context length where the caller names none: long enough for a conversation, small enough for a phone.
-const DEFAULT_CONTEXT: usize = 4096;
 
 /// Bytes of a header between two yields to the page: about a millisecond of work.
 const HEADER_STEP: usize = 256 << 10;
@@ -84,6 +84,20 @@ pub struct LoadOptions {
     /// A function that starts the threads of the CPU path, where it is to have several: see [`threads::open`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     threads: JsValue,
+}
+
+impl LoadOptions {
+    /// What is asked of the model, without what is JavaScript's.
+    fn request(&self) -> LoadRequest {
+        LoadRequest {
+            context_length: self.context_length,
+            draft_context: self.draft_context,
+            kv_type: self.kv_type,
+            parallel: self.parallel,
+            mtp: self.mtp != Some(false),
+            has_images: self.has_images,
+        }
+    }
 }
 
 /// The default of `parallel`: one request at a time.
@@ -145,8 +159,7 @@ type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
 /// The headers of all parts of a file, and the readers that stand behind them.
 struct Opened {
     gguf: Gguf,
-    config: ModelConfig,
-    matched: Vec<(usize, WeightSpec)>,
+    matched: Matched,
     readers: Vec<PartReader>,
     progress: Progress,
 }
@@ -173,19 +186,8 @@ impl Opened {
         for (part, reader) in readers.iter().enumerate() {
             check_size(&gguf, part, reader).map_err(to_js)?;
         }
-        if of_sounds {
-            gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false));
-        }
-        let mut config = crate::model::config(&gguf).map_err(to_js)?;
-        if let Some(pooling) = pooling {
-            config = config.with_pooling(pooling).map_err(to_js)?;
-        }
-        config.embedder.check_sight(config.architecture).map_err(to_js)?;
-        if config.encoder.is_some() {
-            crate::model::flatten(&mut gguf);
-        }
-        let matched = match_tensors(&config, &gguf.tensors).map_err(to_js)?;
-        Ok(Self { gguf, config, matched, readers, progress })
+        let matched = Matched::of(&mut gguf, pooling, of_sounds).map_err(to_js)?;
+        Ok(Self { gguf, matched, readers, progress })
     }
 }
 
@@ -197,16 +199,16 @@ pub async fn load_encoder(
     device: Option<DeviceHandle>,
 ) -> Result<AnyEmbedder, JsValue> {
     let opened = Opened::read(sources, (None, options.of_sounds), report).await?;
-    let Opened { gguf, config, matched, readers, mut progress } = opened;
+    let Opened { gguf, matched, readers, mut progress } = opened;
+    let config = &matched.config;
     if config.encoder.is_none() {
         let message = format!("option 'mmproj': a model of architecture {}, expected an encoder", config.architecture);
         return Err(to_js(Error::invalid_argument(message)));
     }
     let room = Room::one(config.context_length);
-    fetch_rare(&options.rare, &config, &gguf.tensors, &matched).await?;
+    fetch_rare(&options.rare, &gguf.tensors, &matched).await?;
     let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
-    let job =
-        Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
+    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
     let device = open(options.backend, device).await?.device;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     match job.run(device.zip(caps), readers, &mut progress).await? {
@@ -224,24 +226,19 @@ pub async fn load(
     device: Option<DeviceHandle>,
 ) -> Result<(Loaded, Option<String>), JsValue> {
     let opened = Opened::read(sources, (options.pooling, false), report).await?;
-    let Opened { gguf, mut config, mut matched, readers, mut progress } = opened;
+    let Opened { gguf, mut matched, readers, mut progress } = opened;
     crate::model::check_kind(&gguf.metadata, false).map_err(to_js)?;
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
-    let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
-    let whole_images = options.has_images && crate::model::whole_images(&config) != WholeImages::Never;
-    let room = Room { kv_type: options.kv_type, axes: options.has_images, whole_images, ..Room::one(context) };
-    let room = room.for_requests(options.parallel).with_drafts(options.draft_context.is_none());
+    let request = options.request();
+    let room = request.room(&matched.config).map_err(to_js)?;
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let tune = options.tune.dyn_into::<Function>().ok();
     let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
     let Opening { device, why_cpu } = open(options.backend, device).await?;
-    config.predicts_next &= options.mtp != Some(false) && device.is_some() && room.drafts && room.sequences == 1;
-    if !config.predicts_next {
-        matched.retain(|(_, spec)| spec.layer.is_none_or(|layer| layer < config.layers));
-    }
-    fetch_rare(&options.rare, &config, &gguf.tensors, &matched).await?;
-    let job = Job { config, tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
+    matched.choose_mtp(&request, &room, device.is_some());
+    fetch_rare(&options.rare, &gguf.tensors, &matched).await?;
+    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
     let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
@@ -274,15 +271,10 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
 }
 
 /// Lets the page give the shaders and grids that few models need, where this is such a model.
-async fn fetch_rare(
-    fetch: &JsValue,
-    config: &ModelConfig,
-    tensors: &[TensorInfo],
-    matched: &[(usize, WeightSpec)],
-) -> Result<(), JsValue> {
+async fn fetch_rare(fetch: &JsValue, tensors: &[TensorInfo], matched: &Matched) -> Result<(), JsValue> {
     let Some(fetch) = fetch.dyn_ref::<Function>() else { return Ok(()) };
-    let types = matched.iter().map(|(index, _)| tensors[*index].ty);
-    if needs_rare(&crate::model::program(config), types) {
+    let types = matched.tensors.iter().map(|(index, _)| tensors[*index].ty);
+    if needs_rare(&crate::model::program(&matched.config), types) {
         JsFuture::from(Promise::resolve(&fetch.call0(&JsValue::NULL)?)).await?;
     }
     Ok(())
@@ -294,19 +286,6 @@ async fn fetch_rare(
 pub fn give_rare(shaders: String, grids: Vec<u8>) {
     shaders::give(Given::Rare, shaders);
     give_grids(grids);
-}
-
-/// The context length, given the one that the caller asks for. A model that drafts takes the one of the model that it
-/// drafts for, `drafts_for`, as far as its own goes.
-pub fn context_length(asked: Option<f64>, drafts_for: Option<usize>, config: &ModelConfig) -> Result<usize, Error> {
-    let drafts = drafts_for.map(|context| context.min(config.context_length) as f64);
-    let Some(asked) = drafts.or(asked) else { return Ok(config.context_length.min(DEFAULT_CONTEXT)) };
-    let max = config.context_length;
-    if !(asked >= 2.0 && asked <= max as f64 && asked.fract() == 0.0) {
-        let message = format!("contextLength is {asked}, expected an integer from 2 to the model's {max}");
-        return Err(Error::invalid_argument(message));
-    }
-    Ok(asked as usize)
 }
 
 /// Where a model is to run.
@@ -344,12 +323,6 @@ pub async fn open(choice: Choice, given: Option<DeviceHandle>) -> Result<Opening
     }
 }
 
-/// A loaded model, which writes text or gives vectors or scores.
-pub enum Loaded {
-    Text(Engine),
-    Embed(EmbedEngine),
-}
-
 /// A loaded model without its tokenizer.
 enum Run {
     Text(AnySession),
@@ -358,9 +331,8 @@ enum Run {
 
 /// A model whose header is read, to be loaded.
 struct Job<'a> {
-    config: ModelConfig,
     tensors: &'a [TensorInfo],
-    matched: Vec<(usize, WeightSpec)>,
+    matched: Matched,
     room: Room,
     /// Precision of the CPU path; for a device it is in [`Caps`].
     precision: Precision,
@@ -398,7 +370,8 @@ impl<'a> Job<'a> {
         readers: Vec<PartReader>,
         progress: &mut Progress,
     ) -> Result<Run, JsValue> {
-        let Self { config, tensors, matched, room, known_verdict, tune: choose, .. } = self;
+        let Self { tensors, matched: Matched { config, tensors: matched }, room, known_verdict, tune: choose, .. } =
+            self;
         let builder = GpuModelBuilder::new(device.clone(), caps, config, room, tensors, matched);
         let mut builder = builder.map_err(to_js)?;
         let key = JsValue::from(builder.check_key());
@@ -423,11 +396,11 @@ impl<'a> Job<'a> {
 
     async fn into_cpu(self, mut readers: Vec<PartReader>, progress: &mut Progress) -> Result<Run, JsValue> {
         let mut specs: std::collections::HashMap<usize, Vec<WeightSpec>> = std::collections::HashMap::new();
-        for (index, spec) in self.matched {
+        for (index, spec) in self.matched.tensors {
             specs.entry(index).or_default().push(spec);
         }
-        let rounds = self.config.rounds_kernels();
-        let mut builder = CpuModel::builder(self.config);
+        let rounds = self.matched.config.rounds_kernels();
+        let mut builder = CpuModel::builder(self.matched.config);
         if self.precision != Precision::Exact {
             builder = builder.rounding();
         }

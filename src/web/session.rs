@@ -8,9 +8,8 @@ use wasm_bindgen::prelude::*;
 
 use super::engine::{WasmModel, borrow, borrow_embedder, busy};
 use super::errors::{from_value, to_js};
-use super::load::Loaded;
 use super::promise::promise;
-use crate::runtime::{AdapterUse, Engine, Session};
+use crate::runtime::{AdapterUse, Engine, Loaded, Session};
 use crate::time_slice::now;
 
 /// The engines of a model and its sessions, without those that are freed.

@@ -2,7 +2,7 @@
 //! that the GPU was given then. `npm run agreed` runs everything and writes them, `npm run agreed -- changed` what
 //! `npm test` would run.
 
-use wasm_bindgen_test::console_log;
+use super::console::console_log;
 use webgguf::harness::Digest;
 
 /// Whether what has not changed runs, too.

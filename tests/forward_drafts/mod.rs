@@ -50,7 +50,7 @@ async fn compare_drafts(name: &str, engine: &mut Engine, prompt: &[u32], options
     with.accepted_drafts
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn texts_with_drafts_are_those_without() {
     let latent = include_bytes!("../fixtures/models/deepseek2-f16.gguf").as_slice();
@@ -67,7 +67,7 @@ async fn texts_with_drafts_are_those_without() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_text_that_repeats_itself_takes_few_passes() {
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
@@ -78,7 +78,7 @@ async fn a_text_that_repeats_itself_takes_few_passes() {
     assert!(drafted > 75, "{drafted} of 100 tokens were drafted");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn drafts_end_with_a_text() {
     let file = FILES[0];
     let [first, _] = both(file).await;
@@ -122,7 +122,7 @@ async fn until(engine: &mut Engine, prompt: &[u32], drafting: Drafting, ends: &[
     found
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn an_end_within_a_draft_ends_the_text() {
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
@@ -160,7 +160,7 @@ async fn caches_hold(name: &str, file: &[u8], room: Room, length: usize) {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn a_text_goes_on_after_drafts() {
     caches_hold("llama", FILES[0], Room::one(CONTEXT), 60).await;
@@ -168,7 +168,8 @@ async fn a_text_goes_on_after_drafts() {
     caches_hold("qwen35", FILES[2], Room::one(CONTEXT), 60).await;
 }
 
-#[wasm_bindgen_test]
+#[cfg(target_arch = "wasm32")]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn without_memory_for_drafts_a_text_goes_on_without() {
     const ROOM: usize = 160;
@@ -191,7 +192,7 @@ async fn without_memory_for_drafts_a_text_goes_on_without() {
     assert_eq!((found.len(), &found[..]), (ROOM - prompt.len() + 1, &expected[..ROOM - prompt.len() + 1]));
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_prediction_foretells_a_text() {
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
@@ -207,7 +208,7 @@ async fn a_prediction_foretells_a_text() {
 }
 
 /// Requests that begin while one has drafts, in other lanes of its session.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn lanes_have_drafts_while_they_are_alone() {
     let file = FILES[0];
@@ -246,7 +247,7 @@ const RECURRENT: [(&str, &[u8]); 6] = [
     ("rwkv7", include_bytes!("../fixtures/models/rwkv7-q4_0.gguf")),
 ];
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn recurrent_states_go_back_to_the_last_row_that_was_right() {
     for (name, file) in RECURRENT {
         let [first, _] = both(file).await;
@@ -263,7 +264,7 @@ async fn recurrent_states_go_back_to_the_last_row_that_was_right() {
 }
 
 /// Grammars and log-probabilities: no drafts, and the text is the same.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn log_probabilities_have_no_drafts() {
     let prompt = ids(20, 64);
     let options = GenerateOptions { biases: vec![(7, 90.0)], ..options(40, SamplingOptions::default()) };
@@ -282,7 +283,7 @@ async fn with_draft_model(first: &Engine, file: &[u8], room: Room) -> Engine {
 }
 
 /// A model drafts for itself: all drafts are right, in caches that grow, in rings, and in the second of two lanes.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_model_that_drafts_for_itself_is_right() {
     let growing = Room { allocated: 48, ..Room::one(CONTEXT) };
     let two = Room::one(CONTEXT).for_requests(2);
@@ -315,6 +316,7 @@ async fn a_model_that_drafts_for_itself_is_right() {
 }
 
 /// Counts the dispatches that are recorded while `work` is done.
+#[cfg(target_arch = "wasm32")]
 async fn dispatches_of<T>(work: impl Future<Output = T>) -> (f64, T) {
     let eval = |script: &str| js_sys::eval(script).expect("a script");
     eval(
@@ -331,6 +333,7 @@ async fn dispatches_of<T>(work: impl Future<Output = T>) -> (f64, T) {
 }
 
 /// Reads texts of these lengths in passes of a few rows, and compares the logits after them to those after one pass.
+#[cfg(target_arch = "wasm32")]
 async fn short_texts(name: &str, file: &[u8], lengths: &[(usize, bool)]) {
     let [mut plain, _] = both(file).await;
     let vocab = plain.session.config().vocab;
@@ -353,7 +356,8 @@ async fn short_texts(name: &str, file: &[u8], lengths: &[(usize, bool)]) {
     }
 }
 
-#[wasm_bindgen_test]
+#[cfg(target_arch = "wasm32")]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn short_texts_are_read_in_passes_of_a_few_rows() {
     let lengths = [(2, true), (9, true), (10, true), (25, true), (26, false)];
     short_texts("llama", FILES[0], &lengths).await;

@@ -99,7 +99,7 @@ fn row(token: u32, position: usize) -> Row {
 
 /// Logits and drafts of the block, after a text that was read in two passes of many rows and one of a single row, and
 /// again after a pass that accepts one of its drafts.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_block_that_predicts_the_token_after_the_next_agrees_with_llama_cpp() {
     let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
     let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
@@ -127,7 +127,7 @@ async fn a_block_that_predicts_the_token_after_the_next_agrees_with_llama_cpp() 
 }
 
 /// A text is what it is without drafts, whether they are right or not; most are wrong, as the weights are random.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn texts_that_the_block_drafts_for_are_the_same() {
     let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
     let mut engine = engine_of(AnySession::of_gpu(session(&expected).await), FILES[2]);

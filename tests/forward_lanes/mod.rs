@@ -115,7 +115,7 @@ async fn all_at_once(engines: &mut [Engine], requests: &[Request]) -> Vec<(Vec<u
     together(engines.iter_mut().zip(requests).map(|(engine, request)| request.run(engine))).await
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn lanes_write_what_each_writes_alone() {
     let mixture = include_bytes!("../fixtures/models/qwen3moe-q8_0.gguf").as_slice();
     let latent = include_bytes!("../fixtures/models/deepseek2-f16.gguf").as_slice();
@@ -169,7 +169,7 @@ async fn lanes_with_states(name: &str, file: &[u8]) {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn lanes_have_recurrent_states_of_their_own() {
     lanes_with_states("lfm2", include_bytes!("../fixtures/models/lfm2-q8_0.gguf")).await;
@@ -202,7 +202,7 @@ impl Constraint for All {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn lanes_draw_ahead_of_masks() {
     const TOKENS: usize = 40;
     let file = FILES[0];
@@ -273,7 +273,7 @@ async fn lanes_are_copied_and_saved(name: &str, file: &[u8], room: Room, length:
     assert_eq!(found[0].0, expected, "{name}: the other text");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn what_a_lane_has_read_goes_on_elsewhere() {
     lanes_are_copied_and_saved("llama", FILES[0], Room { allocated: 64, ..Room::one(CONTEXT) }, 100).await;
     let gemma = include_bytes!("../fixtures/models/gemma3-q5_1.gguf");
@@ -281,7 +281,7 @@ async fn what_a_lane_has_read_goes_on_elsewhere() {
     lanes_are_copied_and_saved("qwen35", FILES[2], Room::one(CONTEXT), 100).await;
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn lanes_wait_for_rows_on_the_host() {
     let [mut whole, _] = both(PER_LAYER).await;
@@ -324,7 +324,7 @@ async fn leave_after(engine: &mut Engine, request: &Request, tokens: usize) -> V
     found
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn lanes_join_and_leave_while_others_go_on() {
     let file = FILES[0];
@@ -358,7 +358,7 @@ async fn lanes_join_and_leave_while_others_go_on() {
     assert_eq!((held.cached_tokens, held.ids.len()), (b.prompt.len() - 1, 0), "the text since begins alike");
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn lanes_have_their_own_grammars_and_log_probabilities() {
     let file = FILES[0];
     let [mut engine, _] = both(file).await;
@@ -381,7 +381,8 @@ async fn lanes_have_their_own_grammars_and_log_probabilities() {
     }
 }
 
-#[wasm_bindgen_test]
+#[cfg(target_arch = "wasm32")]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn memory_that_is_missing_ends_one_lane() {
     let file = FILES[0];

@@ -51,7 +51,7 @@ async fn agree(name: &str, file: &[u8]) {
 /// A test per model; `models.rs` is written with the expectations, and names of files are relative to it.
 macro_rules! model {
     ($test:ident, $name:literal) => {
-        #[wasm_bindgen_test]
+        #[wasm_bindgen_test(unsupported = pollster::test)]
         async fn $test() {
             agree($name, include_bytes!(concat!($name, ".gguf"))).await;
         }
@@ -65,7 +65,7 @@ macro_rules! copy {
 
 include!("../fixtures/models/models.rs");
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_digest_is_of_all_that_a_model_makes_the_gpu_do() {
     let file = include_bytes!("../fixtures/models/llama-q8_0.gguf");
     let device = device().await;

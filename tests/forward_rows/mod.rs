@@ -36,7 +36,7 @@ fn distance(found: &[f32], expected: &[f32], vocab: usize) -> f64 {
     rows.fold(0.0, f64::max)
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn embeddings_as_rows_say_what_their_tokens_say() {
     for file in FILES {
         let [mut gpu, mut cpu] = both(file).await;
@@ -54,7 +54,7 @@ async fn embeddings_as_rows_say_what_their_tokens_say() {
     }
 }
 
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn rows_are_cached_forked_and_saved() {
     for file in FILES {
@@ -86,7 +86,7 @@ async fn rows_are_cached_forked_and_saved() {
 }
 
 /// Positions with three axes, in prefill and in decode, in forks and saved sessions.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn cells_of_an_image_turn_by_several_axes() {
     const COLUMNS: u32 = 5;
     for file in [
@@ -127,7 +127,7 @@ async fn cells_of_an_image_turn_by_several_axes() {
 }
 
 /// As an encoder's rows: what the layers leave of one text is what another is read after.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn hidden_states_of_one_request_are_rows_of_another() {
     let file = FILES[0];
@@ -150,7 +150,7 @@ async fn hidden_states_of_one_request_are_rows_of_another() {
 }
 
 /// One by one, by the list of decode, and in a lane.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 #[ignore = "takes long: npm test -- --all"]
 async fn few_rows_and_lanes_take_rows() {
     let file = FILES[0];
@@ -185,7 +185,7 @@ async fn few_rows_and_lanes_take_rows() {
 }
 
 /// Rows for deeper layers, in one pass and one by one, by the list of decode.
-#[wasm_bindgen_test]
+#[wasm_bindgen_test(unsupported = pollster::test)]
 async fn few_rows_reach_deeper_layers() {
     let file = include_bytes!("../fixtures/encoders/qwen3vl-deep-text.gguf");
     let [mut gpu, mut cpu] = both(file).await;
