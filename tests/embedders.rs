@@ -1,6 +1,6 @@
 //! Embedders and rerankers on a WebGPU device, several inputs in one batch, against llama.cpp: see
 //! `tests/embedders_cpu.rs`.
-#![cfg(feature = "harness")]
+#![cfg(all(feature = "harness", any(target_arch = "wasm32", feature = "gpu-tests")))]
 
 #[path = "common/console.rs"]
 mod console;

@@ -1,5 +1,5 @@
 //! Models with adapters on a WebGPU device: against llama.cpp and the CPU path, one request and several together.
-#![cfg(feature = "harness")]
+#![cfg(all(feature = "harness", any(target_arch = "wasm32", feature = "gpu-tests")))]
 
 #[path = "common/console.rs"]
 mod console;

@@ -1,6 +1,6 @@
 //! Every kernel case on a WebGPU device: `npm test -- --only browser`. A kernel whose cases have not changed since they
 //! agreed is not run again: its digest is of its shaders, of all buffers, and of what is expected.
-#![cfg(feature = "harness")]
+#![cfg(all(feature = "harness", any(target_arch = "wasm32", feature = "gpu-tests")))]
 
 #[path = "common/agreed.rs"]
 mod agreed;

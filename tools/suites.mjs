@@ -195,7 +195,9 @@ function cargoProgram(cargo, args, { cwd, env, testEnv }) {
 async function host() {
   const env = { ...rustEnv(path.dirname(findCargo())), RUST_BACKTRACE: '1' };
   const hasDriver = findDriverManifest() !== null;
-  const args = [...BARE, '--features', hasDriver ? 'harness,tensors' : 'harness'];
+  // Models on the native GPU are tested in the browser, too, so a short run leaves them out.
+  const features = hasDriver ? ['harness', 'tensors', ...(isWhole() ? ['gpu-tests'] : [])] : ['harness'];
+  const args = [...BARE, '--features', features.join(',')];
   // The driver's libraries are for the tests alone, not for the compiler.
   const counts = await cargoTests(args, { env, testEnv: driverEnv() });
   if (hasDriver) return counts;

@@ -17,6 +17,9 @@ pub async fn device() -> Rc<Device> {
         return open;
     }
     let opened = Rc::new(Device::open().await.expect("a WebGPU device"));
+    // It outlives its thread, whose end would close it after wgpu's own data of the thread are gone.
+    #[cfg(not(target_arch = "wasm32"))]
+    std::mem::forget(opened.clone());
     DEVICE.set(Some(opened.clone()));
     opened
 }
