@@ -1,4 +1,5 @@
-//! **webgguf**: GGUF language models in the browser on WebGPU, and tensors on the GPU from Rust.
+//! **webgguf**: GGUF language models in the browser on WebGPU; for Rust programs the same models, and tensors on the GPU.
+#![cfg_attr(all(feature = "tensors", not(target_arch = "wasm32")), doc = "", doc = include_str!("api/models.md"))]
 #![cfg_attr(feature = "tensors", doc = "", doc = include_str!("api/tensors.md"))]
 //!
 //! # Inside
@@ -9,33 +10,48 @@
 //! the loop, and `tokenizer` turns ids into text. `kernels` describes the shaders as data, `tensor` the operations on
 //! tensors that they make, `kernels::reference` has their twins on the CPU, with which `cpu` runs without a GPU.
 //!
-//! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` and the parts of `runtime` that run models on
-//! the GPU exist on wasm32 alone, `gpu` there and with the feature `tensors`, which `api` needs; the rest compiles on
-//! any host.
+//! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` exists on wasm32 alone; everything else compiles
+//! on any host. The modules are public for this crate's own tests, and hidden here: what programs use is in the root.
 
 #[cfg(feature = "tensors")]
 mod api;
 #[cfg(feature = "harness")]
+#[doc(hidden)]
 pub mod compute;
+#[doc(hidden)]
 pub mod cpu;
 mod digest;
+#[doc(hidden)]
 pub mod error;
+#[doc(hidden)]
 pub mod formats;
+#[doc(hidden)]
 pub mod forward;
+#[doc(hidden)]
 pub mod gguf;
+#[doc(hidden)]
 pub mod gpu;
 #[cfg(feature = "harness")]
+#[doc(hidden)]
 pub mod harness;
+#[doc(hidden)]
 pub mod kernels;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod runtime;
+#[doc(hidden)]
 pub mod sampler;
 mod simd;
 mod sort;
+#[doc(hidden)]
 pub mod tensor;
+#[doc(hidden)]
 pub mod time_slice;
+#[doc(hidden)]
 pub mod tokenizer;
 #[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
 pub mod web;
 mod yielding;
 
