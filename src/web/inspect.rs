@@ -13,6 +13,7 @@ use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::kv_type::KvType;
 use crate::model::{ModelConfig, match_tensors};
+use crate::runtime::context_length;
 use crate::{Error, ErrorCode, Result};
 
 #[derive(Deserialize)]
