@@ -1,4 +1,5 @@
-//! **webgguf**: GGUF language models in the browser on WebGPU; for Rust programs the same models, and tensors on the GPU.
+//! **webgguf**: GGUF language models in the browser on WebGPU; for Rust programs the same models, and tensors on the
+//! GPU.
 #![cfg_attr(all(feature = "tensors", not(target_arch = "wasm32")), doc = "", doc = include_str!("api/models.md"))]
 #![cfg_attr(feature = "tensors", doc = "", doc = include_str!("api/tensors.md"))]
 //!
@@ -10,8 +11,9 @@
 //! the loop, and `tokenizer` turns ids into text. `kernels` describes the shaders as data, `tensor` the operations on
 //! tensors that they make, `kernels::reference` has their twins on the CPU, with which `cpu` runs without a GPU.
 //!
-//! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` exists on wasm32 alone; everything else compiles
-//! on any host. The modules are public for this crate's own tests, and hidden here: what programs use is in the root.
+//! Only `gpu` knows wgpu and only `web` what JavaScript hands over. `web` exists on wasm32 alone; everything else
+//! compiles on any host. The modules are public for this crate's own tests and hidden from its docs; programs use what
+//! the root exports.
 
 #[cfg(feature = "tensors")]
 mod api;

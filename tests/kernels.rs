@@ -16,6 +16,7 @@ use webgguf::gpu::{CaseRun, Device};
 use webgguf::harness::{Case, Digest, Draws, Expected, cases, chi_square};
 use webgguf::kernels;
 use webgguf::sampler::SamplingOptions;
+use webgguf::time_slice::now;
 
 use agreed::{is_known, tell};
 use console::console_log;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use futures_channel::oneshot::Receiver;
+
 use super::parts::{Part, TableInFile, open};
 use crate::cpu::{CacheFormat, CpuModel};
 use crate::forward::Room;
@@ -48,7 +50,7 @@ pub struct LoadOptions {
     pub context_length: Option<usize>,
     /// Type in which the KV cache stores keys and values.
     pub kv_type: KvType,
-    /// How an embedder makes one vector of those of a text's tokens; by default as the file says.
+    /// How an embedder makes one vector of a text from its tokens' vectors; by default as the file says.
     pub pooling: Option<Pooling>,
     /// Whether the kernels that the model uses are compared with the CPU after the load; a wrong one is replaced by a
     /// plainer variant.
@@ -155,17 +157,22 @@ async fn upload(
             parts[tensor.part].read(tensor.offset + slice.offset, &mut bytes)?;
             builder.put(index, &slice, &bytes)?;
             in_window += slice.bytes;
-            if in_window >= WINDOW {
-                in_window = 0;
-                if let Some(window) = window_before.replace(device.submitted()) {
-                    // A lost device drops the sender; `check` then reports it.
-                    let _ = window.await;
-                }
-                device.check()?;
+            if in_window < WINDOW {
+                continue;
             }
+            in_window = 0;
+            // A lost device drops the sender; `check` then reports it.
+            wait_for(window_before.replace(device.submitted())).await;
+            device.check()?;
         }
     }
     Ok(())
+}
+
+async fn wait_for(window: Option<Receiver<()>>) {
+    if let Some(window) = window {
+        let _ = window.await;
+    }
 }
 
 fn for_cpu((gguf, parts): (&Gguf, &[Part]), matched: Matched, room: Room, tokenizer: Tokenizer) -> Result<Loaded> {

@@ -139,7 +139,7 @@ pub fn run(future: impl Future<Output = ()> + 'static) {
 pub struct Responder(OnceCell<Sender<wgpu::SubmissionIndex>>);
 
 impl Responder {
-    /// Its thread starts with the first call of [`Responder::respond`].
+    /// Starts no thread yet: the first call of [`Responder::respond`] does.
     pub fn new() -> Self {
         Self(OnceCell::new())
     }

@@ -51,15 +51,15 @@ impl LoadRequest {
 
 /// A model whose headers are read, with the tensors that it uses by their indices in the file.
 pub struct Matched {
-    /// Its configuration.
+    /// The model's configuration.
     pub config: ModelConfig,
     /// Which weight each tensor is.
     pub tensors: Vec<(usize, WeightSpec)>,
 }
 
 impl Matched {
-    /// Reads the configuration and matches the tensors. `of_sounds` loads the encoder of sounds from a file that has one
-    /// of images, too.
+    /// Reads the configuration and matches the tensors. `of_sounds` takes the encoder of sounds where a file has one of
+    /// images, too.
     ///
     /// # Errors
     /// `bad_file`, `unsupported_architecture` and `unsupported_quantization`, as the file deserves; `invalid_argument`
