@@ -35,28 +35,41 @@ export async function prepareFirefox(install) {
 /** Unpacks what apt would install for the driver. */
 async function unpackDriver() {
   const plan = ask('apt-get', ['install', '-s', '--no-install-recommends', MESA]) ?? '';
-  const packages = [...plan.matchAll(/^Inst (\S+)/gm)].map(([, name]) => name);
+  await unpackPackages(
+    [...plan.matchAll(/^Inst (\S+)/gm)].map(([, name]) => name),
+    DRIVER,
+  );
+  writeManifest(DRIVER, MANIFEST);
+}
+
+/**
+ * Unpacks Debian packages without installing them.
+ * @param {string[]} packages
+ * @param {string} into a folder
+ * @param {(folder: string) => Promise<string[]>} [prepare] prepares an empty folder and gives options for apt-get
+ */
+export async function unpackPackages(packages, into, prepare = async () => []) {
   console.log(`  unpacking ${packages.join(' ')}`);
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'webgguf-lavapipe-'));
   try {
     // Root, but apt downloads as a user of its own, who must be able to write there.
     fs.chmodSync(folder, 0o777);
-    await must('apt-get', ['download', '-qq', ...packages], { cwd: folder, quiet: true });
-    for (const name of fs.readdirSync(folder)) {
-      await must('dpkg-deb', ['-x', path.join(folder, name), DRIVER], { quiet: true });
+    const options = await prepare(folder);
+    await must('apt-get', [...options, 'download', '-qq', ...packages], { cwd: folder, quiet: true });
+    for (const name of fs.readdirSync(folder).filter((file) => file.endsWith('.deb'))) {
+      await must('dpkg-deb', ['-x', path.join(folder, name), into], { quiet: true });
     }
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
-  writeManifest();
 }
 
-/** The driver's manifest as packaged, with the library where it was unpacked. */
-function writeManifest() {
-  const files = filesUnder(path.relative(ROOT, DRIVER));
+/** Writes the manifest of the lavapipe in `folder` as packaged, with the library where it was unpacked. */
+export function writeManifest(folder, to) {
+  const files = filesUnder(path.relative(ROOT, folder));
   const packaged = files.find((file) => /lvp_icd.*\.json$/.test(file));
   const library = files.find((file) => file.endsWith('/libvulkan_lvp.so'));
   const manifest = JSON.parse(fs.readFileSync(path.join(ROOT, packaged), 'utf8'));
   manifest.ICD.library_path = path.join(ROOT, library);
-  fs.writeFileSync(MANIFEST, `${JSON.stringify(manifest, null, 2)}\n`);
+  fs.writeFileSync(to, `${JSON.stringify(manifest, null, 2)}\n`);
 }

@@ -85,12 +85,14 @@ export async function openFirefox() {
   }
 }
 
-/** What makes a program's Vulkan loader take that driver and nothing else; empty when there is none. */
-export function driverEnv() {
-  const manifest = findDriverManifest();
+/**
+ * What makes a program's Vulkan loader take that driver and nothing else; empty when there is none.
+ * @param {string | null} [manifest] of another driver than `findDriverManifest` finds
+ * @param {string[]} [folders] where libraries of the driver were unpacked
+ */
+export function driverEnv(manifest = findDriverManifest(), folders = manifest === MANIFEST ? [DRIVER] : []) {
   if (!manifest) return {};
-  const libraries = manifest === MANIFEST ? libraryFolders(DRIVER) : [];
-  const paths = [...libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(path.delimiter);
+  const paths = [...folders.flatMap(libraryFolders), process.env.LD_LIBRARY_PATH].filter(Boolean).join(path.delimiter);
   return { VK_DRIVER_FILES: manifest, VK_ICD_FILENAMES: manifest, ...(paths && { LD_LIBRARY_PATH: paths }) };
 }
 

@@ -23,6 +23,7 @@ import {
   which,
   withLock,
 } from './common.mjs';
+import { dawnSkipped, findDawnManifest, prepareDawn } from './dawn-setup.mjs';
 import { firefoxDone, firefoxSkipped, prepareFirefox } from './firefox-setup.mjs';
 import { npmCommand } from './system.mjs';
 import {
@@ -42,7 +43,8 @@ const NPM_STAMP = path.join(ROOT, 'node_modules', '.lock-hash');
 
 /**
  * `forTests` are needed by tests alone: to build and to serve, Node.js and Rust are enough. A step with `skipped` is
- * for single suites, which are skipped where it says why.
+ * for single suites, which are skipped where it says why. One that is `isOptional` may fail: its tests are skipped
+ * then.
  */
 const STEPS = [
   { name: 'Node.js', done: nodeDone, perform: refuseNode },
@@ -63,6 +65,14 @@ const STEPS = [
     done: firefoxDone,
     perform: () => prepareFirefox((packages) => aptInstall(packages, 'or set FIREFOX to its path')),
     skipped: firefoxSkipped,
+    forTests: true,
+  },
+  {
+    name: 'lavapipe for Node.js',
+    done: findDawnManifest,
+    perform: prepareDawn,
+    skipped: dawnSkipped,
+    isOptional: true,
     forTests: true,
   },
 ];
@@ -93,7 +103,13 @@ async function performStep(step, quiet) {
   }
   console.log(`prepare ${step.name}`);
   const start = performance.now();
-  await step.perform();
+  try {
+    await step.perform();
+  } catch (error) {
+    if (!step.isOptional) throw error;
+    console.log(`skipped ${step.name}: ${error.message}`);
+    return;
+  }
   const after = await step.done();
   if (!after) throw new Stop(`${step.name}: installed, but still not usable`, 'read the lines above, then try again');
   console.log(`ready   ${step.name}  (${shorten(after)}, ${seconds(start)})`);
