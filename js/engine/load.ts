@@ -246,7 +246,9 @@ function backendReason(found: string | undefined): string {
   if (globalThis.isSecureContext === false) {
     return 'this page is not secure (http:), and browsers offer WebGPU on https: pages and localhost alone';
   }
-  if (!(globalThis.navigator as { gpu?: object } | undefined)?.gpu) return 'there is no WebGPU here';
+  if (!(globalThis.navigator as { gpu?: object } | undefined)?.gpu) {
+    return `there is no WebGPU here${globalThis.isSecureContext ? '' : ", which npm's webgpu would add"}`;
+  }
   return found ?? 'the browser offers no GPU adapter';
 }
 

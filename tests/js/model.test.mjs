@@ -680,7 +680,7 @@ test('a model that runs on the CPU by itself says why, and a page is warned', as
     await model.free();
     return model.info.backendReason;
   };
-  assert.equal(await reasonOf({}), 'there is no WebGPU here');
+  assert.equal(await reasonOf({}), "there is no WebGPU here, which npm's webgpu would add");
   assert.deepEqual(warnings, [], 'nobody expects a GPU in Node.js');
   globalThis.isSecureContext = false;
   try {

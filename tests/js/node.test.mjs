@@ -17,6 +17,7 @@ const code = (name) => (error) => {
 test('without WebGPU, `auto` takes the CPU, and asking for the GPU is an error', async () => {
   const model = await WasmModel.load(STORYTELLER);
   assert.equal(model.info.backend, 'cpu');
+  assert.equal(model.info.backendReason, "there is no WebGPU here, which npm's webgpu would add");
   assert.ok((await model.generate('Once', { maxTokens: 3, ignoreEos: true })).text.length > 0);
   await assert.rejects(WasmModel.load(STORYTELLER, { backend: 'webgpu' }), code('webgpu_unavailable'));
   await assert.rejects(Gpu.create(), code('webgpu_unavailable'));
