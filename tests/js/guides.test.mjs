@@ -46,6 +46,7 @@ declare const bar: HTMLProgressElement;
 declare const button: HTMLButtonElement;
 declare function show(message: string): void;
 declare const chrome: any;
+declare const process: any;
 /** A page knows the types of its elements. */
 interface ParentNode { querySelector(selectors: string): any }
 declare namespace JSX {
@@ -59,6 +60,9 @@ declare namespace JSX {
   }
 }
 declare module 'react';
+declare module 'node:fs';
+declare module 'webgpu';
+declare module 'npm:webgguf';
 declare module 'openai';
 declare module 'zod';
 declare module 'ai';
