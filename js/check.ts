@@ -64,7 +64,7 @@ export function checked<T extends object>(call: string, options: T, checks: Reco
     if (!check) throw invalidArgument(`${call}: unknown option '${name}'${suggestion(name, Object.keys(checks))}`);
     if (value === undefined) continue;
     const expected = check(value);
-    const found = name === 'token' ? '' : `, found ${show(value)}`; // which nobody else should read
+    const found = name === 'token' ? '' : `, found ${show(value)}`; // a token must not be in a message
     if (expected) throw invalidArgument(`${call}: option '${name}' must be ${expected}${found}`);
     copy[name] = value;
   }

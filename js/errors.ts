@@ -82,7 +82,7 @@ export function invalidArgument(message: string): WebggufError {
   return new WebggufError('invalid_argument', message);
 }
 
-/** Whether `error` says that somebody cancelled. @internal */
+/** Whether `error` says that the call was cancelled. @internal */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }

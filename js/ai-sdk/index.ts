@@ -29,7 +29,7 @@ type Named = string | ModelSource;
 
 const VERSIONS: readonly unknown[] = ['v2', 'v3', 'v4'] satisfies SpecificationVersion[];
 
-/** The models of a provider; the rest are options of `WasmModel.load` for those that it loads. */
+/** The models of a provider; the other fields are options of `WasmModel.load` for those that it loads. */
 export interface WebggufProviderOptions<V extends SpecificationVersion = 'v4'> extends Omit<LoadOptions, 'signal'> {
   /** Models by names that `webgguf(name)` takes. */
   models?: Readonly<Record<string, ModelSource>> | undefined;

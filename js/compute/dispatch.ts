@@ -157,7 +157,7 @@ export abstract class Dispatcher extends Gpu {
     return handles.map((handle) => this.keep(new Tensor(this, handle)));
   }
 
-  /** What the engine calls a shader: its text goes there once, which costs more than the rest of a dispatch. */
+  /** What the engine calls a shader: its text goes there once, which costs more than a dispatch without it. */
   #numberOf(label: string, code: string, names: string, inputs: number, outputs: number): number {
     const key = `${inputs} ${outputs} ${names} ${label}`;
     const numbers = this.#numbers.get(code) ?? new Map<string, number>();

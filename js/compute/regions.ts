@@ -140,8 +140,8 @@ function usedBy(result: Expression, leaves: readonly Leaf[]): Leaf[] {
 }
 
 /**
- * The part of a formula, of at most `slots` leaves, that leaves fewer for the rest: the one with the fewest elements
- * for each leaf less.
+ * The part of a formula, of at most `slots` leaves, that leaves fewer leaves: the part with the fewest elements for
+ * each leaf less.
  */
 function cheapestPart(result: Expression, leaves: readonly Leaf[], slots: number) {
   const parts = stepsOf(result).filter((step) => step !== result);

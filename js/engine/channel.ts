@@ -10,7 +10,7 @@ export interface Port {
 }
 
 /** A function that the other side may call; the signal fires when the caller gives up. @internal */
-// biome-ignore lint/suspicious/noExplicitAny: whoever calls knows the types, see Engine
+// biome-ignore lint/suspicious/noExplicitAny: the caller knows the types, see Engine
 export type Handler = (args: any[], signal: AbortSignal) => unknown;
 
 type Message =
@@ -119,7 +119,7 @@ export class Channel {
 }
 
 /**
- * The buffers of a result that is an array of numbers or holds some: whoever made it does not need them, so they move.
+ * The buffers of a result that is an array of numbers or holds some: its maker does not need them, so they move.
  */
 function buffersOf(value: unknown): Transferable[] {
   if (typeof value !== 'object' || value === null) return [];

@@ -145,7 +145,7 @@ export class PromptReport {
     }
   };
 
-  /** Tells how many of `total` tokens the model has read, once for each number; `undefined` if nobody listens. */
+  /** Tells how many of `total` tokens the model has read, once for each number; `undefined` without a listener. */
   prefill(total: number): ((loaded: number) => void) | undefined {
     let last = -1;
     return (

@@ -81,7 +81,7 @@ export class SourceHost {
     return { kind: 'stream', index, size: source.size, name: source.name };
   }
 
-  /** A whole buffer is moved. A view of some of one is read in pieces: the rest of the buffer stays what it was. */
+  /** A whole buffer is moved. A view of some of one is read in pieces: the buffer does not change. */
   #wireBytes(bytes: Uint8Array): WirePart {
     const { buffer } = bytes;
     if (!(buffer instanceof ArrayBuffer)) return { kind: 'bytes', part: bytes };

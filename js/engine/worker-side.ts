@@ -143,8 +143,8 @@ async function importedFrom(script: string): Promise<InWorker> {
 }
 
 /**
- * Takes a lock that nobody else wants, and keeps it as long as this worker lives: whoever gets it after that knows that
- * the worker is gone, however it went. False where there are no locks.
+ * Takes a lock that only the page wants, and keeps it as long as this worker lives: a page that gets it knows that the
+ * worker is gone. Resolves to false where there are no locks.
  */
 function hold([name]: unknown[]): Promise<boolean> {
   const locks = (globalThis.navigator as Partial<Navigator> | undefined)?.locks;

@@ -20,7 +20,7 @@ type KvType = keyof typeof KV_BITS;
 
 /**
  * Usual quantisations and the bits for a weight that whole files of models of 1B parameters take, whose embeddings have
- * more bits than the rest.
+ * more bits than the others.
  */
 const QUANTISATIONS: readonly (readonly [string, number])[] = [
   ['F16', 16],
@@ -50,7 +50,7 @@ function repeated(source: ByteSource): () => ByteSource {
       }
       return pieces[at++];
     };
-    // The engine cancels what it has read; whoever opened the source cancels that.
+    // The engine cancels what it has read; the opener of the source cancels that.
     return { name: source.name, size: source.size, next, cancel: () => {} };
   };
 }

@@ -59,17 +59,17 @@ export class Download implements ByteSource {
   readonly #until: number | undefined;
   /** How many connections to open; nothing once no other may be opened. */
   #connections: Connections | undefined;
-  /** The rest over several connections. */
+  /** The parts that are fetched over several connections. */
   #parts: Parts | undefined;
   #readsParts = false;
   /** Whether the connection was ended by a pause. */
   #isLetGo = false;
-  /** A pause ends the connection, whether somebody reads or not. */
+  /** A pause ends the connection, also between two reads. */
   readonly #onChange = (): void => void (this.#isPaused && this.letGo());
 
   /**
    * @param signal ends all requests of this download
-   * @param resume asks for the rest alone; where the file changed, or the server knows no ranges, it starts at 0
+   * @param resume asks only for the missing range; if the file changed, or without range requests, it starts at 0
    */
   constructor(request: Request, signal: AbortSignal, patience: Patience, resume?: Resume) {
     this.name = shownUrl(request.url);
@@ -152,7 +152,7 @@ export class Download implements ByteSource {
     return undefined;
   }
 
-  /** The answer with the rest of what was begun earlier; `undefined` where all has to be asked for. */
+  /** The answer with the missing range of an earlier download; `undefined` if the whole file has to be requested. */
   async #openRest(): Promise<Response | undefined> {
     const { at, facts } = this.#resumed ?? { at: 0 };
     if (at === 0 || facts?.size === undefined) return undefined;
@@ -237,7 +237,7 @@ export class Download implements ByteSource {
     return this.#patience.download?.paused ?? false;
   }
 
-  /** Ends the connection of a paused download, if the server gives the rest later; else nothing is read from it. */
+  /** Ends the connection of a paused download, if the server supports ranges; else it is only not read. */
   letGo(): 'paused' {
     const hasRanges = this.#first?.status === 206 || this.#first?.headers.get('accept-ranges') === 'bytes';
     if (this.#chunks && !this.#readsParts && !this.#obstacle() && (hasRanges || this.#until !== undefined)) {
@@ -270,7 +270,7 @@ export class Download implements ByteSource {
     }
   }
 
-  /** The same of the parts. Where one fails, after all of its tries, the rest comes over one connection, if at once. */
+  /** One read of the parts. If one fails after all of its tries, one connection goes on, if it opens at once. */
   async #stepOfParts(): Promise<Step> {
     try {
       const piece = await this.#parts?.next();
@@ -292,7 +292,7 @@ export class Download implements ByteSource {
   }
 
   /**
-   * What came over the first connection: asks for the rest over several where that connection is slow, and leaves it
+   * Takes what came over the first connection. If that is slow, requests parts over several connections, and leaves it
    * to them where they begin, once the server gives them.
    */
   async #share(piece: Uint8Array, milliseconds: number): Promise<Uint8Array> {

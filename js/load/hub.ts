@@ -6,7 +6,7 @@ import { WebggufError, invalidArgument } from '../errors.js';
 
 /** Where the hub is, unless a page has a mirror. */
 const HUB = 'https://huggingface.co';
-/** What is taken where nobody says which quantisation, in this order; then the first by name. */
+/** The quantisations to take if none is named, in this order; then the first by name. */
 const USUAL = ['Q4_K_M', 'Q8_0'];
 /** Pages of a listing, of a thousand files each. */
 const MOST_PAGES = 20;

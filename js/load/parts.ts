@@ -1,5 +1,5 @@
 /**
- * The rest of a file over several connections: parts that are fetched at the same time and given in order.
+ * The remainder of a file over several connections: parts that are fetched at the same time and given in order.
  */
 import type { NextPiece } from './rest.js';
 
@@ -150,7 +150,7 @@ export class Parts {
       if (part.isPaused) return 'paused';
       if (part.isWhole) {
         this.#parts.shift();
-        this.#free.push(part.memory); // nobody reads its last piece any more
+        this.#free.push(part.memory); // its last piece is not read any more
       } else await this.#change();
     }
   }

@@ -63,7 +63,7 @@ export async function fetchOnce(request: Request, signal: AbortSignal, patience:
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort, { once: true });
   const answer = fetch(request, { signal: connection.signal });
-  // Where the connection stalled, nobody waits for the answer, but it may come all the same.
+  // After a stall the answer is not awaited any more, but it may come all the same.
   answer.then((late) => connection.signal.aborted && drop(late)).catch(() => {});
   return unlessStalled(answer, patience, () => connection.abort());
 }
@@ -102,7 +102,7 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
   return abortable(wait, signal).finally(() => clearTimeout(timer));
 }
 
-/** Ends a response that nobody reads; its connection may have broken meanwhile. @internal */
+/** Ends a response that is not read; its connection may have broken meanwhile. @internal */
 export function drop(response: Response): void {
   response.body?.cancel().catch(() => {});
 }

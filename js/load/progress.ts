@@ -38,7 +38,7 @@ function isStage(stage: string): stage is Progress['stage'] {
   return STAGES.includes(stage);
 }
 
-/** One report; a total of 0 means that nobody knows it, except at the end. */
+/** One report; a total of 0 means that it is not known, except at the end. */
 function progressOf(stage: Progress['stage'], loaded: number, total: number): Progress {
   if (stage === 'ready') return { stage, loaded, total, fraction: 1 };
   if (!(total > 0)) return { stage, loaded, total: undefined, fraction: undefined };

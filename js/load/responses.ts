@@ -51,8 +51,8 @@ export function takesRange({ method, url, headers }: Request): boolean {
 }
 
 /**
- * Bytes of the file, as the answer to a range request has them. Of another origin nobody sees whether a whole file is
- * compressed all the same, so its length is not believed.
+ * Bytes of the file, as the answer to a range request has them. Another origin does not show whether a whole file
+ * is compressed all the same, so its length is not believed.
  * @internal
  */
 export function sizeOfRange(response: Response): number | undefined {
@@ -164,8 +164,8 @@ export async function fetchRange(
 }
 
 /**
- * The request for the rest. `If-Range` guards against a file that changed meanwhile; across origins it would cost a
- * preflight that many file hosts refuse, so there `problemOfRest` alone compares what is visible.
+ * The request for the missing range. `If-Range` guards against a file that changed meanwhile; across origins it would
+ * cost a preflight that many file hosts refuse, so there `problemOfRest` alone compares what is visible.
  * @internal
  */
 export function rangeRequest(request: Request, { at, until, facts }: Rest): Request {
@@ -176,13 +176,13 @@ export function rangeRequest(request: Request, { at, until, facts }: Rest): Requ
   return new Request(request.clone(), { headers });
 }
 
-/** Why `response` does not have the rest, if so; `size` is the size of the file. @internal */
+/** Why `response` does not have the missing range, if so; `size` is the size of the file. @internal */
 export function problemOfRest(
   response: Response,
   { at, until, size, facts }: Rest & { readonly size: number | undefined },
 ): string | undefined {
   const { headers, status } = response;
-  // Before the first byte the whole file is the rest.
+  // Before the first byte the whole file is missing.
   const isPart = isPartial(response);
   if (!isPart && status === 200 && at > 0) return NO_RANGE;
   if (!isPart && status !== 200) return `resuming gave HTTP status ${status}`;

@@ -169,7 +169,7 @@ async function expandChoice(name: HubName, options: OpenOptions, signal: AbortSi
     const file = await chooseFile(name, options, signal);
     return { parts: withSiblings(fileRequest(name, file, options)), alias, isHub: true };
   } catch (error) {
-    // As with the file itself: where nobody answers, nothing has changed.
+    // As with the file itself: without an answer, nothing has changed.
     if (!stored || signal.aborted) throw error;
     return { ...stored, alias, isHub: true };
   }
@@ -244,7 +244,7 @@ export function openPart(part: SourcePart, signal: AbortSignal, patience: Patien
   );
 }
 
-/** The body of an answer somebody else asked for; it cannot be asked again, so a cut is final. */
+/** The body of an answer to a page's own request; it cannot be requested again, so a cut is final. */
 function fromResponse(response: Response, signal: AbortSignal): ByteSource {
   const name = shownUrl(response.url) || 'the response';
   if (response.bodyUsed) throw invalidArgument(`${name}: the body was read already`);

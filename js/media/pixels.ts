@@ -21,7 +21,7 @@ const PIECE = 1 << 20;
 /** Pixels that were made here and are not kept for another call. */
 const ownDrawings = new WeakSet<object>();
 
-/** Whether nobody but the caller has these. @internal */
+/** Whether only the caller has these. @internal */
 export const isDrawn = (pixels: object): boolean => ownDrawings.has(pixels);
 
 /**

@@ -21,7 +21,7 @@ export async function withContents(conversation: Conversation, signal?: AbortSig
   return { ...conversation, media: await contents };
 }
 
-/** The buffers of pixels that nobody else has, once they are sent for the last time. @internal */
+/** The buffers of pixels that have no other owner, once they are sent for the last time. @internal */
 export function movable({ media = [], text }: Conversation): Transferable[] {
   // Several answers to one text have the same images.
   if (text !== undefined) return [];

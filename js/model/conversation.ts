@@ -67,7 +67,7 @@ export function textConversationOf(messages: readonly Message[], options: ChatTe
 /** Copies that were made here. */
 const copies = new WeakSet<object>();
 
-/** Whether nobody writes into a copy of pixels or samples. @internal */
+/** Whether this is a copy of pixels or samples, which does not change. @internal */
 export const isCopy = (held: unknown): boolean => copies.has(held as object);
 
 /**
@@ -264,7 +264,7 @@ export function mediumOf(part: unknown): Medium | undefined {
     : undefined;
 }
 
-/** Nobody's text stands for one. */
+/** A text without marks: what a page writes must not stand for an image. */
 function withoutMarks<T>(text: T): T {
   return typeof text === 'string' ? (text.replaceAll(MEDIA_MARK, '') as T) : text;
 }

@@ -11,7 +11,7 @@ import type { ChosenToken, GenerationResult, Piece } from '../types/generate.js'
 export interface Turn {
   /** When that began, see {@link now}. */
   readonly begun: number;
-  /** Fires where nobody wants the text any more. */
+  /** Fires once the text is not wanted any more. */
   readonly ending: AbortSignal;
 }
 
@@ -85,7 +85,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.#result.catch(() => {}); // whoever looks at the result gets it all the same
+    this.#result.catch(() => {}); // a caller that awaits the result gets it all the same
     run.signal?.addEventListener('abort', this.#abort, { once: true });
     if (run.signal?.aborted) this.#abort();
     void this.#pull();
@@ -98,7 +98,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
 
   /**
    * How the generation went: what `await generation` gives, too. Resolves when it is over, also early. Asking for it
-   * makes the text run to its end even if nobody iterates. Rejects with the error that the iteration throws, or with
+   * makes the text run to its end even without an iteration. Rejects with the error that the iteration throws, or with
    * the reason of `signal`; that is never reported as unhandled.
    */
   get result(): Promise<GenerationResult> {
@@ -115,7 +115,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     return this.result.then(onResult, onError);
   }
 
-  /** Writes on without being asked for pieces, which wait for whoever iterates. @internal */
+  /** Writes on without being asked for pieces, which wait for an iteration. @internal */
   hurry(): void {
     if (this.#draining) return;
     this.#draining = true;
@@ -158,7 +158,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     await this.#drain();
   }
 
-  /** The signal fired, perhaps while nobody waits for a piece: others must get the model all the same. */
+  /** The signal fired, perhaps between two pieces: other requests must get the model all the same. */
   readonly #abort = (): void => {
     this.#aborted = !this.#cancelled;
     this.#cancel();

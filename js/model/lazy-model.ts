@@ -30,7 +30,7 @@ export class LazyModel {
   constructor(source: ModelSource, options: LoadOptions = {}) {
     this.source = source;
     this.#options = options;
-    if (source instanceof Promise) source.catch(() => {}); // whoever loads the model gets it
+    if (source instanceof Promise) source.catch(() => {}); // the load reports it
   }
 
   get state(): 'idle' | 'loading' | 'loaded' {

@@ -2,7 +2,7 @@
  * Requests to one model: as many at a time as it runs together, in the order in which they come.
  */
 
-/** Whoever wants the model. @internal */
+/** A request for the model. @internal */
 export interface Request {
   /** Nothing else may use the model meanwhile. */
   readonly alone?: boolean;

@@ -74,7 +74,7 @@ const TERMINALS = [
   'TEXT: /(?s:.+)/',
   'ANY: /(?s:.*)/',
   'SPACE: /( {0,2}|\\n[ \\t]{0,20})/',
-  // Nobody breaks a line here, and a small model that may does so until its tokens are used up.
+  // Models break no line here, and a small model that may does so until its tokens are used up.
   'BLANK: / {0,2}/',
 ];
 

@@ -86,7 +86,7 @@ async function* chunksOf(
   caller: AbortSignal | undefined,
 ): AsyncGenerator<ChatChunk> {
   const { signal } = controller;
-  // Here, where the first chunk is asked for: nobody ends what was never begun.
+  // Here, where the first chunk is asked for: a request that was not begun is never ended.
   const done = followed(caller, controller);
   const { request } = prepared;
   const { n = 1, stream = false, stream_options: { include_usage: wantsUsage = false } = {} } = request;

@@ -30,7 +30,7 @@ export interface Fallback {
   baseURL: string;
   /** What it calls its model. */
   model: string;
-  /** Sent as `Authorization: Bearer`. Whoever opens the page can read it. */
+  /** Sent as `Authorization: Bearer`. Every visitor of the page can read it. */
   apiKey?: string | undefined;
   /** In place of the global one. */
   fetch?: typeof fetch | undefined;

@@ -46,7 +46,7 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   parallel_tool_calls?: boolean | null | undefined;
   /** What the answer must be. Default: text. */
   response_format?: ResponseFormat | null | undefined;
-  /** `none` switches thinking off where the template can; the rest reach the template. */
+  /** `none` switches thinking off where the template can; the other values reach the template. */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | null | undefined;
   /** Whether the model thinks before it answers, where its template can say so; `reasoning_effort` says more. */
   enable_thinking?: boolean | null | undefined;

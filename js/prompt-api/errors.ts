@@ -3,7 +3,7 @@
  */
 import { type ErrorCode, WebggufError } from '../errors.js';
 
-/** Names of exceptions for codes; `UnknownError` for the rest. */
+/** Names of exceptions for codes; `UnknownError` for all others. */
 const NAMES: Partial<Record<ErrorCode, string>> = {
   webgpu_unavailable: 'NotSupportedError',
   feature_missing: 'NotSupportedError',

@@ -27,7 +27,7 @@ export type { ModelSource } from '../model/lazy-model.js';
 export type { LanguageModelSession } from './language-model.js';
 export type * from './types.js';
 
-/** Which model it is; the rest are options of `WasmModel.load`. */
+/** Which model it is; the other fields are options of `WasmModel.load`. */
 export interface LanguageModelOptions extends Omit<LoadOptions, 'onProgress' | 'signal'> {
   /** What `WasmModel.load` takes, or a model that is loaded or being loaded. */
   model: ModelSource;

@@ -8,7 +8,7 @@ import { notSupported } from './errors.js';
 const CLASSES: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_' };
 const NEGATED: Readonly<Record<string, string>> = { D: '0-9', W: '0-9A-Za-z_' };
 
-/** Throws a `NotSupportedError` for what can never be followed. The grammar refuses the rest. @internal */
+/** Throws a `NotSupportedError` for what can never be followed. The grammar refuses the others. @internal */
 export function regexText({ source, flags }: RegExp): string {
   if (flags.includes('v')) throw notSupported('responseConstraint: a RegExp with the flag v');
   if (/\(\?<?[=!]/.test(source.replaceAll(/\\./g, ''))) {

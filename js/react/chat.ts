@@ -30,7 +30,7 @@ export interface ChatTool {
    * Does it. A string is the result as it is, other values as JSON. What it throws is a result, too.
    * `signal` fires when the answer is ended.
    */
-  // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and nobody checks that for TypeScript
+  // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and TypeScript cannot check that
   execute(input: any, options: { signal: AbortSignal }): unknown;
 }
 
@@ -124,7 +124,7 @@ export class ChatStore {
   #lastId = 0;
   /** The first message that the model still gets. */
   #from = 0;
-  /** Messages with images and sounds, which nobody changes, as they were sent first. */
+  /** Unchanging copies of messages with images and sounds, as they were sent first. */
   readonly #fixed = new WeakMap<ChatMessage, Promise<Message>>();
 
   constructor(messages: ChatOptions['messages'] = []) {

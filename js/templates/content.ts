@@ -63,7 +63,7 @@ export function writeConversation(given: ChatTemplate, conversation: Conversatio
   const text = inParts.length > 0 ? attempt(template, typed) : renderConversation(template, typed);
   const marked = text === undefined ? undefined : withMarks(text, inParts.map(kindOf), template);
   if (marked !== undefined) return marked;
-  // What it writes for images cannot be told from the rest: marks go through it as text.
+  // What it writes for images cannot be told from other text: marks go through it as text.
   const asText = messages.map((message, index) =>
     shapes[index] === 'string' ? message : { ...message, content: partsOf(message.content, []) },
   );

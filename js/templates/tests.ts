@@ -42,7 +42,7 @@ const iterable: Test = (_, value) =>
   isMap(value) ||
   value instanceof Series;
 
-/** Whether the rest of a division is `rest`. */
+/** Whether the remainder of a division is `rest`. */
 const leaves =
   (rest: number): Test =>
   ({ budget }, value, by) => {

@@ -51,7 +51,7 @@ export interface RopeOptions extends RopeFrequencies {
   layout?: HeadLayout | undefined;
   /** Which values form a pair: i and i + dims/2 (NeoX), or 2i and 2i + 1 (GPT-J). Default: `'splitHalf'` */
   pairing?: 'splitHalf' | 'interleaved' | undefined;
-  /** Dimensions that are rotated, even; the rest is copied. Default: all */
+  /** Dimensions that are rotated, even; the others are copied. Default: all */
   dims?: number | undefined;
   /** Position of the first token: a row of the table, if there is one. Default: 0 */
   position?: number | undefined;

@@ -47,7 +47,7 @@ function applyRule(gpu: RuleGpu, holds: Holds, tape: Tape, entry: Entry, totals:
   }
 }
 
-/** Adds a gradient that somebody else frees to what there is. */
+/** Adds a gradient, which the caller frees, to the total of its value. */
 function collect(gpu: RuleGpu, holds: Holds, totals: Map<number, Tensor>, value: number, gradient: Tensor): void {
   const before = totals.get(value);
   if (!before) {

@@ -64,7 +64,7 @@ export async function race(runners: readonly Runner[], clock: Clock, terms = ONE
   const racing = runners.map((_, number) => number).filter((n) => n === 0 || time(warm, n) < HOPELESS * time(warm, 0));
   const times = runners.map((): number[] => []);
   for (let round = 0; round < ROUNDS && racing.length > 1; round += 1) {
-    // Whoever comes first in one round comes last in another.
+    // The first runner of one round is the last one of another.
     for (const number of [...racing.slice(round % racing.length), ...racing.slice(0, round % racing.length)]) {
       times[number]?.push(await run(runners[number] as Runner));
     }

@@ -90,7 +90,7 @@ export interface ChatTemplateOptions {
   chatTemplateKwargs?: Readonly<Record<string, unknown>> | undefined;
   /**
    * Whether special tokens such as `<|im_end|>` that are written in messages and tools are tokens. Where they are,
-   * whoever wrote a message, a tool's result or a document can speak as the system. Default false: they are text. For
+   * the author of a message, a tool's result or a document can speak as the system. Default false: they are text. For
    * `applyChatTemplate` the default is true, since its text is what Hugging Face's function of this name gives; with
    * false they get the mark U+FDD1 behind their first character, which `generate` takes out of its prompt again.
    */

@@ -125,7 +125,7 @@ function urlKey(name: string | URL | Request): string | undefined {
   }
 }
 
-/** Takes the locks of whoever writes, and removes the folder as soon as they have let go of their files. */
+/** Takes the locks of all writers, and removes the folder as soon as they have closed their files. */
 async function remove(folder: string): Promise<void> {
   const root = await openRoot();
   const model = await root.getDirectoryHandle(folder).catch(() => undefined);

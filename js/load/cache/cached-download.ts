@@ -1,6 +1,6 @@
 /**
- * A file from an HTTP server through the cache: what is stored is read, the rest is downloaded, and stored while it is
- * used.
+ * A file from an HTTP server through the cache: stored bytes are read, missing ones are downloaded, and stored while
+ * they are used.
  */
 import { fromBlob } from '../bytes.js';
 import { Download } from '../download.js';
@@ -36,7 +36,7 @@ export interface CacheRules {
   readonly warn: (warning: LoadWarning) => void;
 }
 
-/** Whether a stored file is the one that is asked for, as far as nobody asks the server. @internal */
+/** Whether a stored file is the one that is asked for, without asking the server. @internal */
 export function isMeant(state: FileState, url: string, { isNamed, sha256 }: CacheRules): boolean {
   // The part of a file that came from another address may be of another file.
   if (state.url !== addressOf(url, isNamed) && !(isNamed && state.complete)) return false;
@@ -61,7 +61,7 @@ export class CachedDownload implements LoadSource {
   #download: Download | undefined;
   /** Whether the download was paused, so that others may have stored more meanwhile. */
   #rested = false;
-  /** What a pause does to a file that nobody reads at that moment. */
+  /** Handles a pause while the file is not being read. */
   #resting: Promise<void> | undefined;
   #isRead = false;
   readonly #onChange = (): void => {
@@ -262,7 +262,7 @@ export class CachedDownload implements LoadSource {
     if (isOurs || !this.#slot.isOpen) await this.#connect();
   }
 
-  /** A stored piece; nothing where the stored file is gone, and the server has to give the rest. */
+  /** A stored piece; nothing if the stored file is gone, and the server has to give what is missing. */
   async #fromStored(): Promise<Uint8Array | undefined> {
     const slot = this.#slot;
     try {
@@ -302,7 +302,7 @@ export class CachedDownload implements LoadSource {
       throw wrongDigest(this.name, sha256, this.#rules.sha256 ?? '');
     }
     this.#size ??= this.#position;
-    this.#download?.cancel(); // another tab may have brought the rest
+    this.#download?.cancel(); // another tab may have brought what was missing
     const size = this.#size;
     const aliases = [...new Set([...(this.#slot.state?.aliases ?? []), ...this.#rules.aliases])];
     await this.#slot.complete({ complete: true, size, used: Date.now(), aliases, ...(sha256 && { sha256 }) });
@@ -325,7 +325,7 @@ export class CachedDownload implements LoadSource {
     while (await this.next());
   }
 
-  /** Ends a download that nobody stores or checks. Of others `finish` reads the rest, and the signal ends all. */
+  /** Ends a download that is neither stored nor checked. For others `finish` goes on, and the signal ends all. */
   cancel(): void {
     if (!this.#slot.isOurs && !this.#hash) this.#download?.cancel();
   }

@@ -3,7 +3,7 @@
  */
 import { Sha256 } from './sha256.js';
 
-/** Query parameters that sign a URL for some minutes or open it for somebody: not part of a file's name. */
+/** Query parameters that sign a URL for some minutes or grant access: not part of a file's name. */
 const SECRET = /^(x-(amz|goog)-.*|sig|signature|token|access_token)$/i;
 /** Parts of signatures of Azure, CloudFront, and older ones of Amazon and Google; else they may mean a file. */
 const SIGNED =
@@ -20,7 +20,7 @@ export function keyOfUrl(address: string): string {
   return url.href;
 }
 
-/** A URL in messages: its query may open the file for whoever reads them. @internal */
+/** A URL in messages: its query may grant access to the file. @internal */
 export function shownUrl(address: string): string {
   return address.replace(/\?.*$/s, '?…').replace(/^(\w+:\/\/)[^/@]*@/, '$1');
 }

@@ -16,7 +16,7 @@ export interface Wanted {
 }
 
 /**
- * Deletes other models, the one that was used longest ago first, until `limit` bytes hold the rest and the wanted file.
+ * Deletes other models, the one that was used longest ago first, until `limit` bytes hold all with the wanted file.
  * None that another load writes is deleted, and none at all where that would not be enough.
  *
  * @throws {DOMException} `QuotaExceededError` where there is no room

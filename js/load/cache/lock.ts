@@ -11,7 +11,7 @@ export interface Held {
   release(): void;
 }
 
-/** The lock, or `undefined` where somebody else holds it. @internal */
+/** The lock, or `undefined` if it is held already. @internal */
 export function tryLock(name: string): Promise<Held | undefined> {
   return hold(name, { ifAvailable: true });
 }
@@ -21,7 +21,7 @@ export async function waitForLock(name: string, signal: AbortSignal): Promise<He
   return (await hold(name, { signal })) as Held;
 }
 
-/** Takes the lock whoever holds it. @internal */
+/** Takes the lock from its holder. @internal */
 export async function stealLock(name: string): Promise<Held> {
   return (await hold(name, { steal: true })) as Held;
 }

@@ -78,7 +78,7 @@ function isWanted(requests: readonly Request[], { mode, allowsLogin }: CacheUse)
   if (mode === false) return false;
   if (!requests.every(({ method, url }) => method === 'GET' && /^https?:/.test(url))) return false;
   if (mode === true || mode === 'revalidate') return true;
-  // Node.js has no origin and no storage: nobody expects a cache there.
+  // Node.js has no origin and no storage: a cache is not expected there.
   if (!hasStorage() && !('isSecureContext' in globalThis)) return false;
   const isPublic = (headers: Headers): boolean => allowsLogin || !headers.has('authorization');
   return requests.every(({ headers, cache }) => cache !== 'no-store' && isPublic(headers));

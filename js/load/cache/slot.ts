@@ -24,7 +24,7 @@ export class Slot {
   readonly #patience: number;
   #silence = 0;
   #pulse: Pulse | undefined;
-  /** Ends the wait for the lock once nobody needs it. */
+  /** Ends the wait for the lock once it is not needed. */
   readonly #done = new AbortController();
   #stored: StoredFile | undefined;
   #lock: Held | undefined;
@@ -98,7 +98,7 @@ export class Slot {
     return found && this.#isMeant(found.state) ? found : undefined;
   }
 
-  /** Whether this load may write from now on: nobody else does, and the file is not complete. */
+  /** Whether this load may write from now on: no other load does, and the file is not complete. */
   async take(): Promise<boolean> {
     await this.#safely(async () => this.#took(await tryLock(lockName(this.#place))));
     return this.isOurs;
@@ -117,7 +117,7 @@ export class Slot {
     return this.isOurs;
   }
 
-  /** Whoever holds the lock says that it is awake. A tab that stands still would keep this load waiting for ever. */
+  /** The holder of the lock says that it is awake. A tab that stands still would keep this load waiting for ever. */
   #listen(): void {
     this.#pulse ??= new Pulse(lockName(this.#place), () => (this.#silence = 0));
     this.#silence += LOOK;

@@ -158,7 +158,7 @@ class LoweredModel implements TrainableModel {
   /** Cosines and sines of positions, and of the opposite angles. */
   #ropeTable(table: number, length: number): RopeTables {
     const { turns, magnitude } = this.#program.ropeTables[table] as Program['ropeTables'][number];
-    // Nothing turns, and nobody reads it.
+    // Without rotations the table is not read.
     if (turns.length === 0) return [this.gpu.tensor([0]), this.gpu.tensor([0])];
     const shape = [length, turns.length, 2];
     const angles = Float64Array.from({ length: length * turns.length }, (_, at) => {

@@ -77,7 +77,7 @@ async function openFolder(): Promise<FileSystemDirectoryHandle> {
   return origin.getDirectoryHandle(FOLDER, { create: true });
 }
 
-/** The place of a training, which nobody else writes to while this one is open. */
+/** The place of a training. No other one writes to it while this one is open. */
 export class TrainingStore {
   readonly name: string;
   readonly #folder: FileSystemDirectoryHandle;
@@ -194,7 +194,7 @@ const bytesFrom = async (file: Blob, from: number, to = file.size): Promise<Uint
 const broken = (name: string, why: string): WebggufError =>
   new WebggufError('bad_file', `the training ${show(name)} cannot be read: ${why}`);
 
-/** The lock of a tab that was closed just now; `undefined` where somebody keeps it. */
+/** The lock of a tab that was closed just now; `undefined` if another one keeps it. */
 async function lateLock(name: string): Promise<Held | undefined> {
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), GRACE);

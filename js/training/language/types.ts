@@ -115,7 +115,7 @@ export interface TrainingStep {
   readonly tokens: number;
   /** Tokens in a second, over the last steps. */
   readonly tokensPerSecond: number;
-  /** How long the rest is likely to take. */
+  /** How long the remaining steps are likely to take. */
   readonly secondsLeft: number;
 }
 
