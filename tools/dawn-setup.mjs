@@ -17,7 +17,8 @@ const RELEASE = 'bookworm';
 /** The version of Vulkan that Mesa 25 has; drivers of GPUs have an older one, and Dawn takes most of them. */
 const MESA_25 = 1.4;
 
-const isTaken = (manifest) => {
+/** Whether Dawn takes the driver of a manifest, as far as that says. */
+export const isTaken = (manifest) => {
   const { api_version: version = '', library_path: library = '' } = readJson(manifest)?.ICD ?? {};
   return !library.includes('libvulkan_lvp') || Number.parseFloat(version) >= MESA_25;
 };

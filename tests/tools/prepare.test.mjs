@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { lacksLockedVersion } from '../../tools/bindgen.mjs';
 import { readJson, ROOT } from '../../tools/common.mjs';
+import { isTaken } from '../../tools/dawn-setup.mjs';
 import { stepsFor } from '../../tools/prepare.mjs';
 import { describeSizes, listSizes } from '../../tools/sizes.mjs';
 import { openStages } from '../../tools/stages.mjs';
@@ -27,6 +29,22 @@ test('to start takes Node.js and Rust, and nothing that only tests need', () => 
   const names = stepsFor(false).map(({ name }) => name);
   assert.deepEqual(names, ['Node.js', 'Rust for wasm32-unknown-unknown', 'npm packages']);
   assert.ok(stepsFor(true).some(({ name }) => name === 'chromedriver'));
+});
+
+test('of lavapipes Dawn gets those of Mesa 25 and newer; drivers of GPUs as they are', () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'webgguf-drivers-'));
+  const takes = (library_path, api_version) => {
+    const file = path.join(folder, 'driver.json');
+    fs.writeFileSync(file, JSON.stringify({ ICD: { library_path, api_version } }));
+    return isTaken(file);
+  };
+  try {
+    assert.equal(takes('/x/libvulkan_lvp.so', '1.1.230'), false, 'Mesa 22.3');
+    assert.equal(takes('/x/libvulkan_lvp.so', '1.4.305'), true, 'Mesa 25.0');
+    assert.equal(takes('/x/libvulkan_radeon.so', '1.3.230'), true);
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('--check without a browser says so before anything is built', () => {
