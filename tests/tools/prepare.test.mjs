@@ -31,7 +31,7 @@ test('to start takes Node.js and Rust, and nothing that only tests need', () => 
   assert.ok(stepsFor(true).some(({ name }) => name === 'chromedriver'));
 });
 
-test('of lavapipes Dawn gets those of Mesa 25 and newer; drivers of GPUs as they are', () => {
+test('Dawn takes lavapipe from Mesa 25 on, and any driver of a GPU', () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'webgguf-drivers-'));
   const takes = (library_path, api_version) => {
     const file = path.join(folder, 'driver.json');
