@@ -53,10 +53,11 @@ impl Device {
         // What is wrong with a shader that came as text is the page's mistake.
         let scope = kernel.text.is_some().then(|| self.raw.push_error_scope(wgpu::ErrorFilter::Validation));
         self.compiled.answer(&self.raw, kernel);
-        let module = self.raw.create_shader_module(wgpu::ShaderModuleDescriptor {
+        let shader = wgpu::ShaderModuleDescriptor {
             label: Some(&kernel.id),
             source: wgpu::ShaderSource::Wgsl(self.wgsl(kernel).into()),
-        });
+        };
+        let module = platform::shader_module(&self.raw, shader, kernel.text.is_none());
         let pipeline = self.raw.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(&kernel.id),
             layout: Some(&pipeline_layout),

@@ -6,4 +6,4 @@
 mod system;
 
 pub use system::{Ahead, run};
-pub(super) use system::{Compiled, Request, Responder, accepted, adapter, instance};
+pub(super) use system::{Compiled, Request, Responder, accepted, adapter, instance, shader_module};

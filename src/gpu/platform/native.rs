@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::pin::pin;
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Waker};
+use std::thread::JoinHandle;
 
 use crate::Result;
 use crate::gpu::device::{AdapterFacts, Device};
@@ -94,6 +95,21 @@ pub fn accepted(wgsl: String) -> String {
     unknown.iter().fold(wgsl, |text, line| text.replacen(line, "", 1))
 }
 
+/// Makes the module of a shader. Into the loops of a foreign shader wgpu writes a counter that ends them, which keeps
+/// drivers from unrolling; a shader of this crate (`is_own`) goes without.
+pub fn shader_module(
+    device: &wgpu::Device,
+    shader: wgpu::ShaderModuleDescriptor<'_>,
+    is_own: bool,
+) -> wgpu::ShaderModule {
+    if !is_own {
+        return device.create_shader_module(shader);
+    }
+    let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..wgpu::ShaderRuntimeChecks::checked() };
+    // SAFETY: every loop of this crate's shaders counts to a bound and ends; accesses and divisions stay checked.
+    unsafe { device.create_shader_module_trusted(shader, checks) }
+}
+
 /// Pipelines that were compiled ahead: none, since here each is compiled when it is first asked for.
 pub struct Compiled;
 
@@ -136,7 +152,24 @@ pub fn run(future: impl Future<Output = ()> + 'static) {
 /// Runs the callbacks of submitted work. wgpu runs them while somebody polls: a thread of this device does, which waits
 /// for one submit after the other, so that a token is handed out while later passes still run, and no future of this
 /// crate blocks the thread that awaits it.
-pub struct Responder(OnceCell<Sender<wgpu::SubmissionIndex>>);
+pub struct Responder(OnceCell<Polling>);
+
+/// The thread, and what it waits for next.
+struct Polling {
+    sender: Option<Sender<wgpu::SubmissionIndex>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Polling {
+    /// Waits for the end of the thread, which must not use the driver while the program ends.
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic on the thread has been printed.
+            let _ = thread.join();
+        }
+    }
+}
 
 impl Responder {
     /// Starts no thread yet: the first call of [`Responder::respond`] does.
@@ -148,8 +181,9 @@ impl Responder {
     pub fn respond(&self, device: &wgpu::Device, queue: &wgpu::Queue) {
         // An empty submit comes after all others, and after writes that wgpu has not submitted yet.
         let last = queue.submit([]);
-        let sender = self.0.get_or_init(|| start(device.clone()));
-        if sender.send(last).is_err() {
+        let polling = self.0.get_or_init(|| start(device.clone()));
+        let is_sent = polling.sender.as_ref().is_some_and(|sender| sender.send(last).is_ok());
+        if !is_sent {
             // There is no thread.
             let _ = device.poll(wgpu::PollType::wait_indefinitely());
         }
@@ -157,7 +191,7 @@ impl Responder {
 }
 
 /// Starts the thread, which ends with its sender.
-fn start(device: wgpu::Device) -> Sender<wgpu::SubmissionIndex> {
+fn start(device: wgpu::Device) -> Polling {
     let (sender, receiver) = channel();
     let work = move || {
         for index in receiver {
@@ -166,6 +200,6 @@ fn start(device: wgpu::Device) -> Sender<wgpu::SubmissionIndex> {
         }
     };
     // Where no thread can start, its receiver is dropped, and each send fails.
-    let _ = std::thread::Builder::new().name("webgguf".into()).spawn(work);
-    sender
+    let thread = std::thread::Builder::new().name("webgguf".into()).spawn(work).ok();
+    Polling { sender: Some(sender), thread }
 }

@@ -129,6 +129,11 @@ pub fn accepted(wgsl: String) -> String {
     wgsl
 }
 
+/// The browser's compiler makes the same of every shader.
+pub fn shader_module(device: &wgpu::Device, shader: wgpu::ShaderModuleDescriptor<'_>, _: bool) -> wgpu::ShaderModule {
+    device.create_shader_module(shader)
+}
+
 /// Runs it in the background.
 pub fn run(future: impl Future<Output = ()> + 'static) {
     wasm_bindgen_futures::spawn_local(future);
