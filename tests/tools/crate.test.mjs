@@ -6,7 +6,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { cargoHome, ROOT, which } from '../../tools/common.mjs';
 
-const OWN = /^(?:(?:src|shaders)\/|examples\/(?:bench|generate|tensors)\.rs$|build\.rs$|Cargo\.(?:toml|toml\.orig|lock)$)/;
+const OWN =
+  /^(?:(?:src|shaders)\/|examples\/(?:bench|generate|tensors)\.rs$|build\.rs$|Cargo\.(?:toml|toml\.orig|lock)$)/;
 const ABOUT = /^(?:README\.md|CHANGELOG\.md|LICENSE-\w+|\.cargo_vcs_info\.json)$/;
 
 test('the published crate has its sources and what describes them', () => {
