@@ -51,8 +51,9 @@ async function fetchAll() {
     found.set(url, undefined);
     const response = await fetch(url, { cache: 'no-cache' });
     const bytes = await response.arrayBuffer();
-    if (url === scope && !isOurs(response)) throw new Error(`${url}: ${response.status}`);
-    if (!isOurs(response)) return; // a comment may show an address that is none
+    // A comment may show an address where nothing is. A file that the server cannot give now is missed later.
+    if (url !== scope && response.status === 404) return;
+    if (!isOurs(response)) throw new Error(`${url}: ${response.status}`);
     found.set(url, { response, bytes });
     await Promise.all(referencesOf(url, kindOf(response), bytes).map(follow));
   };

@@ -169,6 +169,26 @@ test('a page never gets files of two versions', async () => {
   });
 });
 
+test('a version of which a file cannot be had is not kept', async () => {
+  await withKept(async ({ page, now, url }) => {
+    now.version = 2;
+    let refused = 0;
+    now.answer = (request, response) =>
+      /words\.js/.test(request.url) && ++refused && send(response, 503, 'text/plain', 'no');
+    await page.goto(url);
+    await page.waitForLoadState('load');
+    // The worker fetches all files anew behind the page, which asks for this one first.
+    await until(() => refused >= 2, 'the worker asks for the file, too');
+    // What it should not keep it would have kept after some of these looks.
+    for (let look = 0; look < 60 && (await kept(page)) === 1; look += 1) await page.waitForTimeout(50);
+    assert.equal(await kept(page), 1);
+    now.answer = TROUBLES['a server that answers 503'];
+    await page.goto(url);
+    await waitForState(page, ['ready']);
+    assert.deepEqual(await versionsOf(page), [1]);
+  });
+});
+
 test('files that change while they are fetched are not kept as one version', async () => {
   const { now, url, close } = await front();
   const context = await site.browser.newContext();
