@@ -26,10 +26,10 @@ export function findDriver() {
 const firstOf = (list) => list.find(Boolean) ?? null;
 
 /**
- * How long a page may take for one step: no limit on any machine, only the end of what hangs. The more the machine has
- * to do, the longer.
+ * How long a page may take for one step: the end of what hangs, far above what any step takes. The more the machine has
+ * to do, the longer, up to three times: a wait for what never comes should not hold a run for half an hour.
  */
-export const PATIENCE_MS = Math.round(240_000 / Math.max(pace(), 1 / 8));
+export const PATIENCE_MS = Math.round(240_000 / Math.max(pace(), 1 / 3));
 
 /** The flags in webdriver.json, so that every kind of test meets the same browser. */
 export function browserFlags() {
