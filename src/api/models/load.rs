@@ -10,7 +10,7 @@ use crate::cpu::{CacheFormat, CpuModel};
 use crate::forward::Room;
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::Device;
-use crate::kernels::caps::{Caps, Precision};
+use crate::kernels::caps::Precision;
 use crate::kernels::kv_type::KvType;
 use crate::model::program::Output;
 use crate::model::{Pooling, WeightSpec, rounded_kernel};
@@ -129,7 +129,7 @@ async fn onto_gpu(
     room: Room,
     self_check: bool,
 ) -> Result<GpuRun> {
-    let caps = Caps { ..device.caps.clone() }.with_precision(Precision::default());
+    let caps = device.caps.clone().with_precision(Precision::default());
     let mut builder = GpuModelBuilder::new(device.clone(), caps, config, room, &gguf.tensors, tensors)?;
     if self_check {
         builder.check_kernels(None);
