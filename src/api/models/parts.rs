@@ -112,7 +112,7 @@ impl TableInFile {
     /// The table in the part that holds it.
     ///
     /// # Errors
-    /// `unsupported_quantization` for a type that is unknown.
+    /// `unsupported_quant` for a type that is unknown.
     pub fn new(part: Part, tensor: &TensorInfo) -> Result<Self> {
         let row_bytes = row_bytes(tensor.ty, tensor.dims.first().copied().unwrap_or(1))?;
         Ok(Self { part, offset: tensor.offset, row_bytes })

@@ -62,8 +62,8 @@ impl Matched {
     /// images, too.
     ///
     /// # Errors
-    /// `bad_file`, `unsupported_architecture` and `unsupported_quantization`, as the file deserves; `invalid_argument`
-    /// for a kind of pooling that the model does not have.
+    /// `bad_file`, `unsupported_architecture` and `unsupported_quant` for a file that is damaged or unknown;
+    /// `invalid_argument` for a kind of pooling that the model does not have.
     pub fn of(gguf: &mut Gguf, pooling: Option<Pooling>, of_sounds: bool) -> Result<Self> {
         if of_sounds {
             gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false));
