@@ -7,6 +7,7 @@ import { mediaOf } from '../model/conversation.js';
 import { pageFiles } from '../load/page-files.js';
 import { type TextWithMedia, withMedia } from '../model/prompt.js';
 import type { ChatModel } from './chat-model.js';
+import type { Checked } from './checks.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
 import type { ChatTemplateOptions, Message, Tool } from '../types/chat.js';
 import type { GenerateOptions, Grammar } from '../types/generate.js';
@@ -16,7 +17,7 @@ import { harmony } from './harmony.js';
 import { formsOf, messagesFor } from './messages.js';
 import { otherForms } from './other-forms.js';
 import type { Reader } from './reader.js';
-import { type Checked, checkChat } from './request.js';
+import { checkChat } from './request.js';
 import { type Choice, choiceOf } from './tool-choice.js';
 import type { ChatRequest } from './types.js';
 

@@ -5,38 +5,24 @@ import { invalidArgument } from '../errors.js';
 import { jsonSchemaOf, withParameters } from '../model/schema.js';
 import { show } from '../check.js';
 import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
+import {
+  checkAll,
+  type Check,
+  type Checked,
+  FLAG,
+  integer,
+  LIST,
+  OBJECT,
+  range,
+  refuse,
+  STOP,
+  TEXT,
+  TOKENS,
+  words,
+} from './checks.js';
 import { choiceMistake, toolChoiceShape } from './tool-choice.js';
 import type { Message, Tool } from '../types/chat.js';
 import type { ChatRequest, EmbeddingRequest, ResponseFormat } from './types.js';
-
-type Check = (value: unknown) => string | undefined;
-
-const range =
-  (least: number, most: number, words = `a number from ${least} to ${most}`): Check =>
-  (value) =>
-    typeof value === 'number' && value >= least && value <= most ? undefined : words;
-const integer =
-  (least: number, most: number): Check =>
-  (value) =>
-    Number.isInteger(value) && !range(least, most)(value) ? undefined : `an integer from ${least} to ${most}`;
-const words =
-  (...names: string[]): Check =>
-  (value) =>
-    names.includes(value as string) ? undefined : names.map((name) => `'${name}'`).join(' or ');
-const type =
-  (name: string, found: string): Check =>
-  (value) =>
-    typeof value === name ? undefined : found;
-const FLAG = type('boolean', 'true or false');
-const TEXT = type('string', 'a string');
-const OBJECT: Check = (value) => (typeof value === 'object' && !Array.isArray(value) ? undefined : 'an object');
-const LIST: Check = (value) => (Array.isArray(value) ? undefined : 'an array');
-const TOKENS = integer(1, 2 ** 32 - 1);
-
-const STOP: Check = (value) => {
-  const list: unknown[] = Array.isArray(value) ? value : [value];
-  return list.every((item) => typeof item === 'string' && item !== '') ? undefined : 'a non-empty string or some';
-};
 
 /** A JSON Schema, its text, or what libraries have in its place, which may be a function. */
 const isSchema = (value: unknown): boolean => value !== null && ['object', 'function', 'string'].includes(typeof value);
@@ -115,9 +101,6 @@ const EMBEDDING: Record<keyof EmbeddingRequest, Check> = {
 /** What OpenAI has and a model here cannot do. */
 const NOT_HERE = ['audio', 'functions', 'function_call', 'web_search_options'];
 
-/** A copy without what is null or undefined. @internal */
-export type Checked<T> = { [K in keyof T]?: NonNullable<T[K]> };
-
 /** A request whose tools are functions and whose messages are text: what a model here answers. @internal */
 export interface TextRequest extends Omit<ChatRequest, 'messages' | 'tools'> {
   messages: readonly Message[];
@@ -126,7 +109,7 @@ export interface TextRequest extends Omit<ChatRequest, 'messages' | 'tools'> {
 
 /** Checks a request. The parts of its messages are checked later, when the prompt is made. @internal */
 export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<TextRequest, 'messages'> {
-  const checked = checkAll('chat.completions.create', request as TextRequest, CHAT);
+  const checked = checkAll('chat.completions.create', request as TextRequest, CHAT, NOT_HERE);
   const { tools = [], tool_choice: choice = 'auto', messages, grammar, response_format: format } = checked;
   const wrong = (message: string): never => refuse('chat.completions.create', message);
   const unnamed = tools.findIndex((tool) => typeof tool?.function?.name !== 'string');
@@ -178,48 +161,4 @@ export function checkEmbedding(request: EmbeddingRequest): Checked<EmbeddingRequ
   const checked = checkAll('embeddings.create', request, EMBEDDING);
   if (checked.input === undefined) refuse('embeddings.create', "field 'input' is missing");
   return checked;
-}
-
-function checkAll<T extends object>(call: string, request: T, checks: Record<string, Check>): Checked<T> {
-  if (OBJECT(request) || request === null) refuse(call, `expected an object, found ${show(request)}`);
-  const copy: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(request)) {
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check) {
-      if (NOT_HERE.includes(name)) refuse(call, `field '${name}' is not supported`);
-      refuse(call, `unknown field '${name}'${suggestion(name, Object.keys(checks))}`);
-    }
-    if (value === undefined || value === null) continue;
-    const expected = check(value);
-    if (expected) refuse(call, `field '${name}' must be ${expected}, found ${show(value)}`);
-    copy[name] = value;
-  }
-  return copy as Checked<T>;
-}
-
-function refuse(call: string, message: string): never {
-  throw invalidArgument(`${call}: ${message}`);
-}
-
-/** The field whose name is nearest: at most a third of the letters differ. */
-function suggestion(name: string, known: string[]): string {
-  const plain = (text: string): string => text.replaceAll(/[_-]/g, '').toLowerCase();
-  const ranked = known.map((field) => ({ field, distance: distance(plain(name), plain(field)) }));
-  ranked.sort((a, b) => a.distance - b.distance);
-  const [nearest] = ranked;
-  return nearest && nearest.distance <= name.length / 3 ? `, did you mean '${nearest.field}'?` : '';
-}
-
-/** Letters to add, to drop or to replace (Levenshtein). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= Math.min(a.length, 64); i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }
