@@ -5,6 +5,7 @@ import type { ChatModel } from './chat-model.js';
 import { signalOption } from '../check.js';
 import type { ChosenToken, GenerationResult, TokenProbability } from '../types/generate.js';
 import { type Prepared, prepare } from './prepare.js';
+import { Prefix } from './prefix.js';
 import type { Delta, Reader } from './reader.js';
 import { Stops } from './stops.js';
 import { ChatStream } from './stream.js';
@@ -148,6 +149,7 @@ class Answer {
   readonly #signal: AbortSignal;
   readonly #reader: Reader;
   readonly #stops: Stops;
+  readonly #prefix: Prefix;
   #calls = 0;
   #logprobs: Logprobs['content'] | undefined;
   reasoningTokens = 0;
@@ -160,6 +162,7 @@ class Answer {
     this.#signal = signal;
     this.#reader = prepared.reader();
     this.#stops = new Stops(prepared.stop);
+    this.#prefix = new Prefix(prepared.prefix);
   }
 
   async *choices(): AsyncGenerator<Choice> {
@@ -210,11 +213,17 @@ class Answer {
 
   *#deltas(deltas: readonly Delta[], isLast = false): Generator<Choice> {
     const onlyOne = this.#prepared.request.parallel_tool_calls === false;
-    for (const delta of this.#stops.pass(deltas, isLast)) {
+    for (const delta of this.#stops.pass(deltas.flatMap(this.#behindPrefix), isLast)) {
       if ('index' in delta && delta.index > 0 && onlyOne) continue;
       yield this.#choice(this.#part(delta));
     }
   }
+
+  readonly #behindPrefix = (delta: Delta): Delta | [] => {
+    if (!('content' in delta)) return delta;
+    const content = this.#prefix.pass(delta.content);
+    return content === '' ? [] : { content };
+  };
 
   #part(delta: Delta): ChunkDelta {
     if ('content' in delta) return delta;
@@ -235,7 +244,9 @@ class Answer {
   #choice(delta: ChunkDelta, reason: FinishReason | null = null): Choice {
     const content = this.#logprobs;
     this.#logprobs = undefined;
-    return { index: this.#index, delta, finish_reason: reason, logprobs: content ? { content, refusal: null } : null };
+    const logprobs = content ? { content, refusal: null } : null;
+    const found = reason === 'stop' ? this.#stops.found : undefined;
+    return { index: this.#index, delta, finish_reason: reason, ...(found && { stop_reason: found }), logprobs };
   }
 }
 
@@ -323,6 +334,7 @@ export async function completionOf(chunks: AsyncIterable<ChatChunk>): Promise<Ch
         choice.logprobs.content.push(...part.logprobs.content);
       }
       choice.finish_reason = part.finish_reason ?? choice.finish_reason;
+      if (part.stop_reason) choice.stop_reason = part.stop_reason;
     }
   }
   for (const { message } of choices) if (!message.tool_calls && !message.reasoning_content) message.content ??= '';

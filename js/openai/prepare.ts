@@ -16,6 +16,7 @@ import type { Format, ObjectKeys, Tools } from './formats/format.js';
 import { harmony } from './harmony.js';
 import { formsOf, messagesFor } from './messages.js';
 import { otherForms } from './other-forms.js';
+import { withoutPrefix } from './prefix.js';
 import type { Reader } from './reader.js';
 import { checkChat } from './request.js';
 import { type Choice, choiceOf } from './tool-choice.js';
@@ -30,8 +31,10 @@ export interface Prepared {
   readonly prompt: string | TextWithMedia;
   /** What the model is made to begin with; part of the prompt. */
   readonly begun: string;
+  /** The end of `begun` that is no part of the answer. */
+  readonly prefix: string;
   readonly options: GenerateOptions;
-  /** Strings that end the text of the answer, where they may stand in thoughts and calls, too. */
+  /** Strings that end the text of the answer; in thoughts and calls they mean nothing. */
   readonly stop: ChatRequest['stop'];
   /** A new reader for each answer. */
   reader(): Reader;
@@ -49,9 +52,10 @@ export interface Extension {
 export async function prepare(
   model: ChatModel,
   body: ChatRequest,
-  { grammar: wanted, prefix }: Extension = {},
+  { grammar: wanted, prefix: given }: Extension = {},
 ): Promise<Prepared> {
   const request = checkChat(body);
+  const { messages, prefix = given } = withoutPrefix(request.messages);
   const family = familyOf(templateOf(model.info, body.tools));
   const choice = choiceOf(request.tools ?? [], request.tool_choice);
   const tools = shownTools(family, request.tools ?? [], choice);
@@ -59,7 +63,7 @@ export async function prepare(
   const answer = asked && tools.length > 0 ? schemaBesideTools(family, choice, asked) : undefined;
   const grammar = asked ?? wanted;
   const isConstrained = grammar !== undefined || prefix !== undefined;
-  const templated = await templateText(model, family, request.messages, tools, {
+  const templated = await templateText(model, family, messages, tools, {
     chatTemplateKwargs: { ...thinking(request, isConstrained), ...request.chat_template_kwargs },
   });
   const hasTools = tools.length > 0;
@@ -72,15 +76,14 @@ export async function prepare(
   const calls = answer || mayCall ? await grammarOfCalls(model, family, templated, choice.tools, answer) : undefined;
   const followed = calls ?? constraint;
   const schemas = hasTools ? schemasOf(tools) : undefined;
-  const hasParts = family.thoughts !== undefined || family.format === harmony || hasTools;
   return {
     request,
-    stop: hasParts ? request.stop : undefined,
-    prompt: withMedia(templated + (await asText(model, begun, prefix, choice)), mediaOf(request.messages)),
+    stop: request.stop,
+    prompt: withMedia(templated + (await asText(model, begun, prefix, choice)), mediaOf(messages)),
     begun,
+    prefix: prefix !== undefined && begun.endsWith(prefix) ? prefix : '',
     options: {
       ...samplingOf(request),
-      ...(hasParts && { stop: undefined }),
       ...(followed && { grammar: followed }),
       showSpecial: specialOf(family, hasTools),
     },
@@ -286,7 +289,6 @@ function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     ...(request.top_p === 0 && { topP: SAMPLING.topP.least }),
     maxTokens: request.max_completion_tokens ?? request.max_tokens,
-    stop: request.stop,
     ...(request.prediction && { prediction: predictedText(request.prediction.content) }),
     ...(request.adapters && { adapters: request.adapters }),
     ...(logprobs && { logprobs: top }),

@@ -9,11 +9,15 @@ export class Stops {
   readonly #words: Words;
   /** May be the beginning of one. */
   #held = '';
-  /** One was found: the answer is over. */
-  isOver = false;
+  /** The one that was found: the answer is over. */
+  found: string | undefined;
 
   constructor(stop: string | readonly string[] | null | undefined) {
     this.#words = new Words([stop ?? []].flat());
+  }
+
+  get isOver(): boolean {
+    return this.found !== undefined;
   }
 
   /** What goes on of what was read; `isLast`: no more follows. */
@@ -36,7 +40,7 @@ export class Stops {
     const { at, word } = this.#words.find(text, 0, false);
     if (at > 0) out.push({ content: text.slice(0, at) });
     this.#held = word === undefined ? text.slice(at) : '';
-    this.isOver = word !== undefined;
+    this.found = word;
   }
 
   #release(out: Delta[]): void {
@@ -44,7 +48,7 @@ export class Stops {
     this.#held = '';
     if (text === '') return;
     const { at, word } = this.#words.find(text, 0, true);
-    this.isOver = word !== undefined;
+    this.found = word;
     if (at > 0) out.push({ content: text.slice(0, at) });
   }
 }

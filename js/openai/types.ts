@@ -91,6 +91,11 @@ export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
   content?: string | readonly ContentPart[] | null | undefined;
   /** Calls of tools, in a message of the assistant. */
   tool_calls?: readonly (ToolCall | CustomToolCall)[] | undefined;
+  /**
+   * In the last message, of the assistant: the answer goes on behind its text, which it does not repeat. Not OpenAI's;
+   * the APIs of DeepSeek and Mistral have it.
+   */
+  prefix?: boolean | null | undefined;
   /** Why the assistant did not answer. The chat template gets it, like every field. */
   refusal?: string | null | undefined;
 }
@@ -253,7 +258,14 @@ export interface ChatCompletion extends Common {
   /** Always `chat.completion`. */
   object: 'chat.completion';
   /** The answers: one, or as many as `n` asked for. */
-  choices: { index: number; message: AssistantMessage; finish_reason: FinishReason; logprobs: Logprobs | null }[];
+  choices: {
+    index: number;
+    message: AssistantMessage;
+    finish_reason: FinishReason;
+    /** Which of `stop` ended the answer, where one did. Not OpenAI's; vLLM has it. */
+    stop_reason?: string;
+    logprobs: Logprobs | null;
+  }[];
   /** Counts of tokens. */
   usage: CompletionUsage;
 }
@@ -280,7 +292,14 @@ export interface ChatChunk extends Common {
   /** Always `chat.completion.chunk`. */
   object: 'chat.completion.chunk';
   /** What is new in an answer; empty in the chunk that has `usage` alone. */
-  choices: { index: number; delta: ChunkDelta; finish_reason: FinishReason | null; logprobs: Logprobs | null }[];
+  choices: {
+    index: number;
+    delta: ChunkDelta;
+    finish_reason: FinishReason | null;
+    /** Which of `stop` ended the answer, where one did. Not OpenAI's; vLLM has it. */
+    stop_reason?: string;
+    logprobs: Logprobs | null;
+  }[];
   /** Counts of tokens, in the last chunk, where `stream_options` asked for them. */
   usage?: CompletionUsage | null;
 }

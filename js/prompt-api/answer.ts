@@ -3,6 +3,7 @@
  */
 import { abortable } from '../cancel.js';
 import type { WasmModel } from '../model/model.js';
+import { Prefix } from '../openai/prefix.js';
 import { type Prepared, prepare } from '../openai/prepare.js';
 import type { Delta, Reader } from '../openai/reader.js';
 import type { Session } from '../model/session.js';
@@ -98,16 +99,15 @@ class Said {
   readonly #write: (text: string) => void;
   readonly #calls: ToolCall[] = [];
   readonly #prefix: string;
+  readonly #left: Prefix;
   #text = '';
   #thoughts = '';
-  /** What of the prefix the reader has not given yet. */
-  #left: string;
 
   constructor({ reader, begun }: Prepared, prefix: string, write: (text: string) => void) {
     this.#reader = reader();
     this.#write = write;
     this.#prefix = prefix;
-    this.#left = prefix;
+    this.#left = new Prefix(prefix);
     if (begun) this.push(begun);
   }
 
@@ -141,20 +141,9 @@ class Said {
   }
 
   #say(content: string): void {
-    const text = this.#withoutPrefix(content);
+    const text = this.#left.pass(content);
     if (!text) return;
     this.#text += text;
     this.#write(text);
-  }
-
-  /** Readers leave out white space at the start of an answer. */
-  #withoutPrefix(content: string): string {
-    let at = 0;
-    while (this.#left !== '' && at < content.length) {
-      if (this.#left[0] === content[at]) at += 1;
-      else if (this.#left[0]?.trim()) this.#left = ' ';
-      this.#left = this.#left.slice(1);
-    }
-    return content.slice(at);
   }
 }

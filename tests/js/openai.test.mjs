@@ -153,10 +153,9 @@ test('sampling options are those of generate, with the documented defaults', asy
       [1, 'length'],
     ],
   );
-  const { topP, topK, minP, repetitionPenalty, frequencyPenalty, presencePenalty, maxTokens, stop } =
-    seen.started[1].options;
+  const { topP, topK, minP, repetitionPenalty, frequencyPenalty, presencePenalty, maxTokens } = seen.started[1].options;
   assert.deepEqual(
-    { topP, topK, minP, repetitionPenalty, frequencyPenalty, presencePenalty, maxTokens, stop },
+    { topP, topK, minP, repetitionPenalty, frequencyPenalty, presencePenalty, maxTokens },
     {
       topP: 0.5,
       topK: 40,
@@ -165,7 +164,6 @@ test('sampling options are those of generate, with the documented defaults', asy
       frequencyPenalty: 0.2,
       presencePenalty: 0.3,
       maxTokens: 3,
-      stop: ['x'],
     },
   );
 });
