@@ -314,7 +314,8 @@ export function nameOf({ name, architecture }: ChatModel['info']): string {
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-function randomId(prefix: string, length: number): string {
+/** @internal */
+export function randomId(prefix: string, length: number): string {
   const letter = (): string => LETTERS[Math.floor(Math.random() * LETTERS.length)] as string;
   return prefix + Array.from({ length }, letter).join('');
 }

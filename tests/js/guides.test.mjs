@@ -64,6 +64,7 @@ declare module 'node:fs';
 declare module 'webgpu';
 declare module 'npm:webgguf';
 declare module 'openai';
+declare module '@anthropic-ai/sdk';
 declare module 'zod';
 declare module 'ai';
 declare module '@langchain/openai';
@@ -102,7 +103,7 @@ const CONFIG = {
     skipLibCheck: true,
     paths: Object.fromEntries([
       ['webgguf', [path.join(ROOT, 'dist', 'index.d.ts')]],
-      ...['openai', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((entry) => [
+      ...['openai', 'anthropic', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((entry) => [
         `webgguf/${entry}`,
         [path.join(ROOT, 'dist', entry, 'index.d.ts')],
       ]),

@@ -22,6 +22,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/index.d.ts',
     'dist/openai/index.js',
     'dist/openai/index.d.ts',
+    'dist/anthropic/index.js',
+    'dist/anthropic/index.d.ts',
     'dist/react/index.js',
     'dist/react/index.d.ts',
     'dist/ai-sdk/index.js',
