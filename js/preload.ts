@@ -17,6 +17,7 @@ import * as inWorker from './engine/in-worker.js';
 import * as grammars from './engine/grammars.js';
 import { files } from './engine/files.js';
 import { later } from './engine/later.js';
+import * as insert from './engine/insert.js';
 import * as saved from './engine/saved.js';
 import * as threads from './engine/threads.js';
 import * as grammar from './grammar/webgguf_grammar.js';
@@ -69,6 +70,7 @@ const ofEngine: typeof later = having({
   encoder,
   grammars,
   imagePrompt,
+  insert,
   saved,
   threads,
   tuning,

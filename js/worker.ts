@@ -5,6 +5,7 @@ import * as chatText from './engine/conversation-text.js';
 import * as encodeParts from './engine/encode-parts.js';
 import { files } from './engine/files.js';
 import { later } from './engine/later.js';
+import * as insert from './engine/insert.js';
 import * as saved from './engine/saved.js';
 import * as grammars from './engine/grammars.js';
 import { serve } from './engine/worker-side.js';
@@ -40,6 +41,7 @@ Object.assign(later, {
   encoder: async () => encoder,
   grammars: async () => grammars,
   imagePrompt: async () => imagePrompt,
+  insert: async () => insert,
   saved: async () => saved,
   threads: async () => threads,
   tuning: async () => tuning,

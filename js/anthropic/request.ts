@@ -155,10 +155,14 @@ const nameIn = (choice: ToolChoice): string => (choice as { name: string }).name
 function thoughtsOf(
   thinking: ThinkingConfig | undefined,
   output: OutputConfig | undefined,
-): Pick<ChatRequest, 'enable_thinking' | 'reasoning_effort'> {
+): Pick<ChatRequest, 'enable_thinking' | 'reasoning_effort' | 'reasoning_budget'> {
   if (displayOf(thinking) === 'none') return { enable_thinking: false };
+  const budget = thinking?.type === 'enabled' ? { reasoning_budget: thinking.budget_tokens } : {};
   const effort = output?.effort;
-  return effort ? { reasoning_effort: effort === 'max' ? 'xhigh' : effort } : { enable_thinking: true };
+  return {
+    ...budget,
+    ...(effort ? { reasoning_effort: effort === 'max' ? 'xhigh' : effort } : { enable_thinking: true }),
+  };
 }
 
 function displayOf(thinking: ThinkingConfig | undefined): Display {

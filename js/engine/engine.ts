@@ -25,12 +25,23 @@ export interface StartOptions extends WasmGenerateOptions {
 /** Milliseconds on a clock that workers share. @internal */
 export const now = (): number => performance.timeOrigin + performance.now();
 
+/** A text that is put behind what was written, and the grammar that the further text follows. @internal */
+export interface Inserted {
+  readonly text: string;
+  readonly grammar?: GrammarText | undefined;
+}
+
 /** Writes one text at a time; the calls belong between `start` and `finish`. @internal */
 export interface TextEngine {
   /** Encodes the prompt and begins. */
   start(prompt: Prompt, options: StartOptions): Promise<void>;
   /** The next piece; `undefined` at the end. */
   next(): Promise<Piece | undefined>;
+  /**
+   * Puts a text behind the first `kept` tokens that were written since the start or the last insertion. Gives that text
+   * as a piece, and nothing where no room is left behind it. `settled`: waits for the pieces that were asked for ahead.
+   */
+  insert(inserted: Inserted, kept: number, settled?: () => Promise<unknown>): Promise<Piece | undefined>;
   /** Makes a running generation end soon, also within a long prompt: `next` then gives `undefined`. */
   cancel(): void;
   /** Ends the generation and gives its result. */

@@ -10,6 +10,7 @@ import {
   type EncodedParts,
   type Engine,
   type EvaluateCall,
+  type Inserted,
   type Prompt,
   type PromptPart,
   PromptReport,
@@ -153,6 +154,13 @@ export class WorkerEngine implements Engine {
       this.#ahead.push(piece);
     }
     return this.#unlessThrown(this.#ahead.shift() as Promise<Piece | undefined>);
+  }
+
+  async insert(inserted: Inserted, kept: number): Promise<Piece | undefined> {
+    const ahead = this.#ahead.splice(0);
+    const piece = await this.#call<Piece | undefined>('insert', inserted, kept);
+    if (!piece) this.#ahead.unshift(...ahead);
+    return piece;
   }
 
   cancel(): void {

@@ -10,6 +10,7 @@ export const later = allFetched({
   encoder: () => import('../media/encoders.js'),
   grammars: () => import('./grammars.js'),
   imagePrompt: () => import('../media/prompt.js'),
+  insert: () => import('./insert.js'),
   saved: () => import('./saved.js'),
   threads: () => import('./threads.js'),
   tuning: () => import('../tuning/index.js'),

@@ -20,6 +20,7 @@ import {
   type EncodedParts,
   type Engine,
   type EvaluateCall,
+  type Inserted,
   now,
   type Prompt,
   type PromptPart,
@@ -30,6 +31,7 @@ import {
 import type { GrammarText } from './grammar.js';
 import type { Grammars } from './grammars.js';
 import { files } from './files.js';
+import type { Asked } from './insert.js';
 import { later } from './later.js';
 import { type Loaded, loadModel } from './load.js';
 
@@ -53,6 +55,8 @@ export class LocalEngine implements Engine {
   #run = new AbortController();
   /** The rows in the prompt of that text, and the milliseconds until the prompt was encoded. */
   #prepared = { imageTokens: 0, audioTokens: 0, ms: 0 };
+  /** The prompt of that text, and the options. */
+  #asked: Asked | undefined;
   /** The rows of the images and sounds of that text. */
   #rows = new Map<string, TileRows>();
   /** Tells how far the reading of that prompt is. */
@@ -127,6 +131,11 @@ export class LocalEngine implements Engine {
     const tell = this.#report.prefill(ids.length);
     const { cachedTokens } = guarded(() => this.#handle.start(ids, all, tell));
     tell?.(cachedTokens);
+    this.#asked = { ids, options: all };
+    this.#follow(grammar);
+  }
+
+  #follow(grammar: GrammarText | undefined): void {
     if (!grammar) return;
     const matcher = this.#matcher(grammar);
     matcher.catch(() => {}); // the generation reports it, unless that was stopped before
@@ -152,6 +161,18 @@ export class LocalEngine implements Engine {
     return piece;
   }
 
+  async insert(inserted: Inserted, kept: number, settled?: () => Promise<unknown>): Promise<Piece | undefined> {
+    const { insert } = await later.insert();
+    const { contextLength } = this.info;
+    const asked = this.#asked as Asked;
+    const found = await translated(insert(this.#handle, asked, inserted, { kept, contextLength, settled }));
+    if (!found) return undefined;
+    this.#asked = found.asked;
+    this.#run = new AbortController();
+    this.#follow(inserted.grammar);
+    return found.piece;
+  }
+
   cancel(): void {
     this.#run.abort();
     this.#handle.cancel();
@@ -159,7 +180,8 @@ export class LocalEngine implements Engine {
 
   async finish(): Promise<GenerationResult> {
     try {
-      const result = await translated(this.#handle.finish());
+      const last = await translated(this.#handle.finish());
+      const result = this.#asked?.before ? (await later.insert()).whole(this.#asked, last) : last;
       const { ms, ...rows } = this.#prepared;
       const { usage, timings } = result;
       const first = timings.timeToFirstTokenMs;

@@ -95,6 +95,8 @@ function engineHandlers(
       engine.start(prompt, { ...options, ...(onProgress && { onProgress: (it: unknown) => tell(number, it) }) }),
     ),
     next: inOrder((engine) => engine.next()),
+    // The pieces that the page asked for ahead are none of the text.
+    insert: ([number, inserted, kept]) => served(number).engine.insert(inserted, kept, () => served(number).last),
     finish: inOrder((engine) => engine.finish()),
     cancel: on((engine) => engine.cancel()),
     lane: on(async (engine, [prompt]) => add(await engine.lane(prompt))),

@@ -1,11 +1,11 @@
 /**
  * One run of text: an async iterable that the model fills as it is read, and a promise of the result.
  */
-import { now, type TextEngine } from '../engine/engine.js';
+import { type Inserted, now, type TextEngine } from '../engine/engine.js';
 import { fromWasm } from '../errors.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import type { Queue } from './queue.js';
-import type { ChosenToken, GenerationResult, Piece } from '../types/generate.js';
+import type { ChosenToken, GenerateOptions, GenerationResult, Piece } from '../types/generate.js';
 
 /** The model is a generation's. @internal */
 export interface Turn {
@@ -15,6 +15,12 @@ export interface Turn {
   readonly ending: AbortSignal;
 }
 
+/** Asked after each piece: a text that is put behind it, by which the model goes on. @internal */
+export type Steer = (piece: Piece) => Inserted | undefined;
+
+/** What steers the text that is asked for with some options. @internal */
+export const steers = new WeakMap<GenerateOptions, Steer>();
+
 /** What a generation needs from its model. @internal */
 export interface Run {
   readonly queue: Queue;
@@ -23,6 +29,7 @@ export interface Run {
   readonly owner?: object;
   /** Encodes the prompt and starts on an engine. */
   start(turn: Turn): Promise<TextEngine>;
+  readonly steer?: Steer | undefined;
   /** Takes note of the result before the next request has its turn. */
   done?(result: GenerationResult): void;
 }
@@ -69,6 +76,9 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #engine: TextEngine | undefined;
   #pulling: Promise<void> | undefined;
   #partial = '';
+  /** The text up to what was put in last, and the tokens since then. */
+  #before = '';
+  #kept = 0;
   #cancelled = false;
   readonly #ending = new AbortController();
   /** The signal fired before anything else ended the generation. */
@@ -189,11 +199,22 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
       if (!this.#engine) await this.#start();
       if (this.#over || !this.#engine) return;
       const piece = this.#cancelled ? undefined : await this.#engine.next();
-      if (piece) this.#take(piece);
+      if (piece) await this.#taken(piece, this.#engine);
       else this.#end(await this.#engine.finish());
     } catch (error) {
       await this.#fail(fromWasm(error));
     }
+  }
+
+  async #taken(piece: Piece, engine: TextEngine): Promise<void> {
+    this.#take(piece);
+    this.#kept += piece.ids.length;
+    const inserted = this.#run.steer?.(piece);
+    const put = inserted && (await engine.insert(inserted, this.#kept));
+    if (!put) return;
+    this.#take(put);
+    this.#before = this.#partial;
+    this.#kept = 0;
   }
 
   #take(piece: Piece): void {
@@ -216,6 +237,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   #end(result: GenerationResult): void {
     const whole: GenerationResult = {
       ...result,
+      ...(this.#before && { text: this.#before + result.text }),
       ...(this.#tokens.length > 0 && { tokens: this.#tokens }),
       ...(this.#cancelled && { finishReason: 'abort' }),
     };

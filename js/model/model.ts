@@ -7,7 +7,7 @@ import { conversationOf, textConversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
-import { Generation, type Turn } from './generation.js';
+import { Generation, steers, type Turn } from './generation.js';
 import { onDemand } from './on-demand.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { files } from '../engine/files.js';
@@ -263,7 +263,7 @@ export class WasmModel {
     const checked = promptOf(prompt, this.info.vocabularySize, template);
     const start = async (turn: Turn): Promise<Engine> =>
       started(await engine.lane(checked, turn.ending), checked, checkedOptions, turn);
-    return new Generation({ queue: this.#queue, signal, start });
+    return new Generation({ queue: this.#queue, signal, start, steer: steers.get(options) });
   }
 
   /**

@@ -4,6 +4,7 @@
 import type { ChatModel } from './chat-model.js';
 import { signalOption } from '../check.js';
 import type { ChosenToken, GenerationResult, TokenProbability } from '../types/generate.js';
+import { steers } from '../model/generation.js';
 import { type Prepared, prepare } from './prepare.js';
 import { Prefix } from './prefix.js';
 import type { Delta, Reader } from './reader.js';
@@ -168,11 +169,11 @@ class Answer {
   async *choices(): AsyncGenerator<Choice> {
     const { prompt, options, request, begun } = this.#prepared;
     const { seed } = request;
+    const chosen = { ...options, ...(seed !== undefined && { seed: seed + this.#index }) };
+    const budget = this.#prepared.budget();
+    if (budget) steers.set(chosen, budget.after);
     // The public types know nothing of a text with images.
-    const generation = this.#model.generate(prompt as string, {
-      ...options,
-      ...(seed !== undefined && { seed: seed + this.#index }),
-    });
+    const generation = this.#model.generate(prompt as string, chosen);
     const stop = (): void => void generation.stop();
     this.#signal.addEventListener('abort', stop, { once: true });
     if (this.#signal.aborted) stop();

@@ -1,11 +1,14 @@
 /**
  * From a request to a prompt, options of `generate`, and a reader of what the model writes.
  */
+import type { Inserted } from '../engine/engine.js';
+import { grammarText } from '../engine/grammar.js';
 import { lenient } from '../model/schema.js';
 import { invalidArgument } from '../errors.js';
 import { mediaOf } from '../model/conversation.js';
 import { pageFiles } from '../load/page-files.js';
 import { type TextWithMedia, withMedia } from '../model/prompt.js';
+import { Budget, budgetOf, closingOf } from './budget.js';
 import type { ChatModel } from './chat-model.js';
 import type { Checked } from './checks.js';
 import { type OpenAiSamplingOptions, SAMPLING, SAMPLING_ROWS } from '../sampling.js';
@@ -38,6 +41,8 @@ export interface Prepared {
   readonly stop: ChatRequest['stop'];
   /** A new reader for each answer. */
   reader(): Reader;
+  /** What bounds the thoughts of an answer, a new one for each; nothing where they have no bound. */
+  budget(): Budget | undefined;
 }
 
 /** What a request of OpenAI's cannot say. @internal */
@@ -56,7 +61,8 @@ export async function prepare(
 ): Promise<Prepared> {
   const request = checkChat(body);
   const { messages, prefix = given } = withoutPrefix(request.messages);
-  const family = familyOf(templateOf(model.info, body.tools));
+  const template = templateOf(model.info, body.tools);
+  const family = familyOf(template);
   const choice = choiceOf(request.tools ?? [], request.tool_choice);
   const tools = shownTools(family, request.tools ?? [], choice);
   const asked = grammarOf(request);
@@ -76,6 +82,10 @@ export async function prepare(
   const calls = answer || mayCall ? await grammarOfCalls(model, family, templated, choice.tools, answer) : undefined;
   const followed = calls ?? constraint;
   const schemas = hasTools ? schemasOf(tools) : undefined;
+  const isSure = followed !== undefined && (calls !== undefined || isForced);
+  const reader = (): Reader => readerOf(family, templated, schemas, isSure);
+  const most = isConstrained || isForced ? undefined : budgetOf(request, template);
+  const closing = most === undefined ? undefined : await closingIn(model, family, mayCall ? choice.tools : []);
   return {
     request,
     stop: request.stop,
@@ -87,8 +97,17 @@ export async function prepare(
       ...(followed && { grammar: followed }),
       showSpecial: specialOf(family, hasTools),
     },
-    reader: () => readerOf(family, templated, schemas, followed !== undefined && (calls !== undefined || isForced)),
+    reader,
+    budget: () => closing && new Budget(most as number, reader(), closing),
   };
+}
+
+/** What closes a thought, and the grammar of what follows where that may call tools. */
+async function closingIn(model: ChatModel, family: Family, tools: readonly Tool[]): Promise<Inserted | undefined> {
+  const text = closingOf(family);
+  if (text === undefined) return undefined;
+  const grammar = tools.length > 0 ? await grammarOfCalls(model, family, '', tools) : undefined;
+  return { text, ...(grammar && { grammar: grammarText(grammar) }) };
 }
 
 /** The beginning of an answer in a prompt: control tokens in its prefix and in the name of a tool are text. */

@@ -73,6 +73,7 @@ const CHAT: Record<keyof ChatRequest, Check> = {
   response_format: FORMAT,
   reasoning_effort: words('none', 'minimal', 'low', 'medium', 'high', 'xhigh'),
   enable_thinking: FLAG,
+  reasoning_budget: integer(0, 2 ** 32 - 1),
   prediction: PREDICTION,
   adapters: LIST,
   grammar: TEXT,

@@ -50,6 +50,11 @@ export interface ChatRequest extends OpenAiSamplingOptions {
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | null | undefined;
   /** Whether the model thinks before it answers, where its template can say so; `reasoning_effort` says more. */
   enable_thinking?: boolean | null | undefined;
+  /**
+   * Most tokens of thoughts: once they are spent, the thought is closed, and the answer follows. Default: by
+   * `reasoning_effort` where the template does not know that (`minimal` 128, `low` 512, `medium` 2048), else none.
+   */
+  reasoning_budget?: number | null | undefined;
   /** What much of the answer may be like: where it is, several tokens are written at a time. */
   prediction?: { type: 'content'; content: string | readonly TextPart[] } | null | undefined;
   /** Adapters of the model and how much of each, as `generate` takes them. */

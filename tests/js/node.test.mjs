@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 import { Gpu, Tokenizer, WasmModel } from '../../dist/index.js';
+import { patched, STRING } from './gguf_patch.mjs';
 
 const file = (path) => new Uint8Array(fs.readFileSync(new URL(`../../${path}`, import.meta.url)));
 const STORYTELLER = file('www/models/storyteller.gguf');
@@ -63,6 +64,28 @@ test('a file is read by openAsBlob, and its URL is refused with that hint', asyn
   assert.deepEqual([...tokenizer.tokenize('')], []);
   const hint = (error) => code('download_failed')(error) && /openAsBlob/.test(error.message);
   await assert.rejects(Tokenizer.load(url), hint);
+});
+
+test('a thought that is closed stays in the KV cache, and the answer is what follows it', async () => {
+  const template = "{% for m in messages %}{{ m.content }}{% endfor %}<think>{{ '\\n' }}";
+  const thinker = patched(STORYTELLER, { set: [['tokenizer.chat_template', STRING, template]] });
+  const model = await WasmModel.load(new Blob([thinker]), { backend: 'cpu' });
+  const request = { messages: CHAT, temperature: 0, max_tokens: 40, reasoning_budget: 10 };
+  const { choices, usage } = await model.chat.completions.create(request);
+  const [{ message, finish_reason: reason }] = choices;
+  const ids = [...(await model.tokenize(`${CHAT[0].content}<think>\n`, { addSpecial: true, parseSpecial: true }))];
+  const thought = await model.generate(ids, { maxTokens: 10 });
+  assert.equal(message.reasoning_content, thought.text.trim());
+  const closing = [...(await model.tokenize('\n</think>\n\n', { parseSpecial: true }))];
+  const maxTokens = 40 - 10 - closing.length;
+  const answer = await model.generate([...ids, ...thought.ids, ...closing], { maxTokens });
+  assert.equal(message.content, answer.text.trimStart());
+  assert.deepEqual([usage.prompt_tokens, usage.completion_tokens, reason], [ids.length, 40, 'length']);
+  // The same prompt again: what was put in is known, too.
+  const read = [];
+  await model.chat.completions.create(request, { onProgress: ({ loaded }) => read.push(loaded) });
+  assert.ok(read[0] >= ids.length - 1, `${read} of ${ids.length}`);
+  await model.free();
 });
 
 // tests/tokenizer.rs runs the same on the host, where tables of Unicode come from elsewhere.
