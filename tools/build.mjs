@@ -5,6 +5,7 @@
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/;  pkg/media/ ──copy──► dist/media/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
 //   dist/training/ ──esbuild──► dist/training/language/training-worker.js
+//   dist/index.js, dist/worker.js ──esbuild──► dist/webgguf.min.js, dist/webgguf-worker.min.js
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/tensor/ ──the same──► dist/tensor/shaders.js
 //   shaders/rare/, src/formats/grids/ ──the same──► dist/wasm/rare.js
 //   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
@@ -117,6 +118,7 @@ async function buildScript() {
   await minify();
   writeShaders();
   await bundleTraining();
+  await bundleForPages();
   // tsc leaves hand-written declarations where they are.
   for (const file of sources.filter((name) => name.endsWith('.d.ts'))) {
     const place = path.join(DIST, path.relative('js', file));
@@ -146,6 +148,34 @@ async function bundleTraining() {
     ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning', plugins: [shared] },
   });
   for (const name of ['in-worker.js', 'worker-classes.js']) fs.rmSync(path.join(folder, name));
+}
+
+/**
+ * Makes one file of the entry `webgguf`, for pages without a bundler, and one of its worker. They lie in dist/ itself,
+ * where the scripts are that look for the WebAssembly beside them.
+ */
+async function bundleForPages() {
+  const { build: bundle } = await import('esbuild');
+  const worker = {
+    name: 'worker',
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /\/worker-start\.js$/ }, ({ path: file }) => {
+        const contents = fs.readFileSync(file, 'utf8').replaceAll('./worker.js', './webgguf-worker.min.js');
+        if (contents.includes('webgguf-worker.min.js')) return { contents };
+        throw new Stop(`${file} does not name worker.js`, 'bundleForPages in tools/build.mjs must find it');
+      }),
+  };
+  for (const [entry, name] of [
+    ['index', 'webgguf.min.js'],
+    ['worker', 'webgguf-worker.min.js'],
+  ]) {
+    const outfile = path.join(DIST, name);
+    await bundle({
+      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins: [worker] },
+      ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning' },
+    });
+    fs.writeFileSync(outfile, withLeftAlone(fs.readFileSync(outfile, 'utf8')));
+  }
 }
 
 /** Makes the code in dist/ small. Its declarations keep their comments. */

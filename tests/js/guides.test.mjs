@@ -22,7 +22,8 @@ const PAGES = [...DOCUMENTS, ...['docs', GUIDES, RECORDS].flatMap(pagesIn)];
 const OURS =
   /^https:\/\/(?:github\.com\/webgguf\/webgguf\/(?:blob|tree)|raw\.githubusercontent\.com\/webgguf\/webgguf)\/main\//;
 /** The package by an address, which the compiler does not know. */
-const FROM_ELSEWHERE = /'(\/webgguf|https:\/\/cdn\.jsdelivr\.net\/npm\/webgguf@[\d.]+\/dist)\/index\.js'/g;
+const FROM_ELSEWHERE =
+  /'(\/webgguf|https:\/\/cdn\.jsdelivr\.net\/npm\/webgguf@[\d.]+\/dist)\/(?:index|webgguf\.min)\.js'/g;
 const TSC = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 const FOLDER = path.join(CACHE, 'guides');
 

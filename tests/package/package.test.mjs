@@ -20,6 +20,8 @@ test('the package holds what it should and nothing else', () => {
     'THIRD-PARTY.txt',
     'dist/index.js',
     'dist/index.d.ts',
+    'dist/webgguf.min.js',
+    'dist/webgguf-worker.min.js',
     'dist/openai/index.js',
     'dist/openai/index.d.ts',
     'dist/anthropic/index.js',
