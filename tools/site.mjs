@@ -27,7 +27,9 @@ const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
 /** Entries of the package: what examples and `worker: true` load. */
 const ENTRIES = [
   ...['index', 'worker'],
-  ...['openai', 'anthropic', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((name) => `${name}/index`),
+  ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map(
+    (name) => `${name}/index`,
+  ),
 ];
 
 /** The entries, and other scripts of the package that pages import, which are no entries. */

@@ -32,6 +32,7 @@ const PREAMBLE = `
 type WasmModel = import('webgguf').WasmModel;
 declare const model: WasmModel;
 declare const session: import('webgguf').Session;
+declare const client: import('webgguf/mcp').McpClient;
 declare const url: string;
 declare const text: string;
 declare const review: string;
@@ -75,8 +76,8 @@ declare module '@modelcontextprotocol/sdk/client/index.js' {
   export class Client {
     constructor(info: object);
     connect(transport: unknown): Promise<void>;
-    listTools(): Promise<{ tools: { name: string; description?: string; inputSchema: object }[] }>;
-    callTool(call: { name: string; arguments: unknown }): Promise<{ content: unknown }>;
+    listTools(): Promise<unknown>;
+    callTool(call: { name: string; arguments?: Record<string, unknown> }): Promise<unknown>;
   }
 }
 declare module '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -104,7 +105,7 @@ const CONFIG = {
     skipLibCheck: true,
     paths: Object.fromEntries([
       ['webgguf', [path.join(ROOT, 'dist', 'index.d.ts')]],
-      ...['openai', 'anthropic', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((entry) => [
+      ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((entry) => [
         `webgguf/${entry}`,
         [path.join(ROOT, 'dist', entry, 'index.d.ts')],
       ]),

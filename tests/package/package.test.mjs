@@ -26,6 +26,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/openai/index.d.ts',
     'dist/anthropic/index.js',
     'dist/anthropic/index.d.ts',
+    'dist/mcp/index.js',
+    'dist/mcp/index.d.ts',
     'dist/react/index.js',
     'dist/react/index.d.ts',
     'dist/ai-sdk/index.js',
