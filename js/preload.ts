@@ -42,8 +42,10 @@ import * as callGrammar from './openai/call-grammar.js';
 import * as completions from './openai/completions.js';
 import * as embeddings from './openai/embeddings.js';
 import * as families from './openai/families.js';
+import { openaiFiles } from './openai/files.js';
 import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
+import * as textCompletions from './openai/text-completions.js';
 import * as transcriptions from './openai/transcriptions.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
@@ -80,7 +82,9 @@ const ofPage: typeof onDemand = having({
   ...{ templates, transcriptions, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
+const ofOpenai: typeof openaiFiles = having({ textCompletions });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);
 Object.assign(pageFiles, ofPageFiles);
+Object.assign(openaiFiles, ofOpenai);

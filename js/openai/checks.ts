@@ -59,6 +59,7 @@ export function checkAll<T extends object>(
   for (const [name, value] of Object.entries(request)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (!check) {
+      if (notHere.includes(name) && (value === undefined || value === null)) continue;
       if (notHere.includes(name)) refuse(call, `field '${name}' is not supported`);
       refuse(call, `unknown field '${name}'${suggestion(name, Object.keys(checks))}`);
     }

@@ -69,8 +69,8 @@ export class LocalCompletions implements Completions {
   }
 }
 
-/** Aborts what `controller` stands for when the caller's signal fires. What it returns ends that. */
-function followed(signal: AbortSignal | undefined, controller: AbortController): () => void {
+/** Aborts what `controller` stands for when the caller's signal fires. What it returns ends that. @internal */
+export function followed(signal: AbortSignal | undefined, controller: AbortController): () => void {
   const abort = (): void => controller.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort, { once: true });
@@ -114,8 +114,8 @@ async function* chunksOf(
   if (!stream || wantsUsage) yield { ...frame, choices: [], usage, ...(request.timings && timings && { timings }) };
 }
 
-/** What all of these give, as it comes. */
-async function* merged<T>(sources: AsyncGenerator<T>[]): AsyncGenerator<T> {
+/** What all of these give, as it comes. @internal */
+export async function* merged<T>(sources: AsyncGenerator<T>[]): AsyncGenerator<T> {
   const next = (source: AsyncGenerator<T>) => {
     const step = source.next().then((result) => ({ source, result }));
     step.catch(() => {}); // others may fail, too
@@ -255,7 +255,8 @@ function logprobOf({ text, logprob, bytes }: TokenProbability): TokenLogprob {
   return { token: text, logprob, bytes: [...bytes] };
 }
 
-function emptyUsage(): CompletionUsage {
+/** @internal */
+export function emptyUsage(): CompletionUsage {
   return {
     prompt_tokens: 0,
     completion_tokens: 0,
@@ -265,15 +266,22 @@ function emptyUsage(): CompletionUsage {
   };
 }
 
-/** The prompt counts once, however many answers it gets. */
-function count(usage: CompletionUsage, { result, reasoningTokens }: Answer, isFirst: boolean): void {
+/** What an answer took. @internal */
+export interface Spent {
+  readonly result: GenerationResult | undefined;
+  readonly reasoningTokens: number;
+}
+
+/** A prompt counts once, however many answers it gets: with the first. @internal */
+export function count(usage: CompletionUsage, { result, reasoningTokens }: Spent, isFirst: boolean): void {
   const { promptTokens = 0, completionTokens = 0, promptTokensDetails } = result?.usage ?? {};
   const { acceptedDraftTokens = 0, rejectedDraftTokens = 0 } = result?.usage ?? {};
   if (isFirst) {
-    usage.prompt_tokens = promptTokens;
+    usage.prompt_tokens += promptTokens;
     const { cachedTokens = 0, audioTokens = 0, imageTokens = 0 } = promptTokensDetails ?? {};
-    const rows = { audio_tokens: audioTokens, image_tokens: imageTokens };
-    usage.prompt_tokens_details = { cached_tokens: cachedTokens, ...rows };
+    usage.prompt_tokens_details.cached_tokens += cachedTokens;
+    usage.prompt_tokens_details.audio_tokens += audioTokens;
+    usage.prompt_tokens_details.image_tokens += imageTokens;
   }
   usage.completion_tokens += completionTokens;
   const details = usage.completion_tokens_details;

@@ -1,12 +1,12 @@
 /**
  * OpenAI's HTTP API as a `fetch`: no request leaves the page.
  */
-import { WebggufError } from '../errors.js';
-import { answering, begun, bodyOf, type Call, CORS, json, statusOf } from './http.js';
+import { answering, bodyOf, type Call, CORS, json } from './http.js';
 import type { OpenAIClient } from './index.js';
-import { bytesOf } from './stream.js';
+import type { TextCompletion, TextRequest } from './text-types.js';
 import type { TranscriptionRequest } from './transcriptions.js';
-import type { ChatRequest, EmbeddingRequest } from './types.js';
+import type { ChatChunk, ChatRequest, EmbeddingRequest } from './types.js';
+import { errorBody, eventStream, notFound } from './wire.js';
 
 type Client = Omit<OpenAIClient, 'fetch'>;
 
@@ -15,24 +15,52 @@ export function fetchOf(client: Client): typeof fetch {
   return answering((call) => route(client, call), errorBody);
 }
 
+/** Gets what stands in the brackets of the path. */
+type Route = (client: Client, call: Call, name: string) => Promise<Response>;
+
+const ROUTES: readonly (readonly ['GET' | 'POST', string, Route])[] = [
+  ['POST', '/chat/completions', async (client, call) => chat(client, bodyOf(await call.text()), call.signal)],
+  ['POST', '/completions', async (client, call) => completed(client, bodyOf(await call.text()), call.signal)],
+  [
+    ...(['POST', '/embeddings'] as const),
+    async ({ embeddings }, call) =>
+      json(await embeddings.create(bodyOf<EmbeddingRequest>(await call.text()), { signal: call.signal })),
+  ],
+  ['POST', '/audio/transcriptions', async (client, call) => transcribed(client, await call.form(), call.signal)],
+  ['GET', '/models', async ({ models }) => json(await models.list())],
+  ['GET', '/models/{id}', modelOf],
+];
+
+/** The paths of routes at the end of an address, whatever base it has. */
+const PATHS = ROUTES.map(
+  ([, path]) => new RegExp(`${path.replace('{id}', path.startsWith('/models') ? '(.+)' : '([^/]+)')}$`),
+);
+
 async function route(client: Client, call: Call): Promise<Response> {
-  const { method, path, signal } = call;
-  const known = ['/chat/completions', '/audio/transcriptions', '/embeddings', '/models'].find((end) =>
-    path.endsWith(end),
-  );
-  const [, id] = /\/models\/(.+)$/.exec(path) ?? [];
-  if (!known && id === undefined) return json(notFound(`${method} ${path}`), 404);
-  const wanted = known === '/models' || id !== undefined ? 'GET' : 'POST';
-  if (method !== wanted) return json(notFound(`${method} ${path}, expected ${wanted}`), 405);
-  if (known === '/embeddings') {
-    return json(await client.embeddings.create(bodyOf<EmbeddingRequest>(await call.text()), { signal }));
+  const { method, path } = call;
+  const fitting = ROUTES.flatMap(([wanted, , answer], index) => {
+    const found = PATHS[index]?.exec(path);
+    return found ? [{ wanted, answer, name: found[1] ?? '' }] : [];
+  });
+  const found = fitting.find(({ wanted }) => wanted === method);
+  if (found) return found.answer(client, call, nameIn(found.name));
+  const [other] = fitting;
+  if (other) return json(notFound(`${method} ${path} is not here, expected ${other.wanted}`), 405);
+  const there = ROUTES.map(([verb, end]) => `${verb} ${end}`).join(', ');
+  return json(notFound(`${method} ${path} is not here; there are ${there}`), 404);
+}
+
+function nameIn(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // it is no name of anything
   }
-  if (known === '/audio/transcriptions') return transcribed(client, await call.form(), signal);
-  if (known === '/chat/completions') return chat(client, bodyOf<ChatRequest>(await call.text()), signal);
-  const list = await client.models.list();
-  if (id === undefined) return json(list);
-  const model = list.data.find((entry) => entry.id === decodeURIComponent(id));
-  return model ? json(model) : json(notFound(`model ${id}`), 404);
+}
+
+async function modelOf(client: Client, _: Call, id: string): Promise<Response> {
+  const model = (await client.models.list()).data.find((entry) => entry.id === id);
+  return model ? json(model) : json(notFound(`model ${id} is not here`), 404);
 }
 
 /** A form as the `openai` package writes it; `text` comes without quotes. */
@@ -48,28 +76,14 @@ async function transcribed(client: Client, form: FormData, signal: AbortSignal |
 async function chat(client: Client, request: ChatRequest, signal: AbortSignal | undefined): Promise<Response> {
   if (!request?.stream) return json(await client.chat.completions.create({ ...request, stream: false }, { signal }));
   const stream = await client.chat.completions.create({ ...request, stream: true }, { signal });
-  const chunks = await begun(stream[Symbol.asyncIterator]());
-  const body = bytesOf(chunks, (chunk) => `data: ${JSON.stringify(chunk)}\n\n`, {
-    end: 'data: [DONE]\n\n',
-    failed: (error) => {
-      signal?.throwIfAborted();
-      return `data: ${JSON.stringify(errorBody(error))}\n\n`;
-    },
-  });
-  return new Response(body, { headers: { ...CORS, 'content-type': 'text/event-stream' } });
+  const write = (chunk: ChatChunk): string => `data: ${JSON.stringify(chunk)}\n\n`;
+  // The chunk before the first that the model wrote has the role alone.
+  return eventStream(stream, { before: 1, signal, write, end: 'data: [DONE]\n\n' });
 }
 
-/** As OpenAI writes errors. */
-function errorBody(error: unknown): { error: object } {
-  const message = error instanceof Error ? error.message : String(error);
-  const code = error instanceof WebggufError ? error.code : 'internal';
-  const [, param = null] = /field '(\w+)'/.exec(message) ?? [];
-  const type = statusOf(error) < 500 ? 'invalid_request_error' : 'server_error';
-  return { error: { message, type, param, code: code === 'context_full' ? 'context_length_exceeded' : code } };
-}
-
-function notFound(what: string): { error: object } {
-  const there = 'POST /chat/completions, POST /embeddings, POST /audio/transcriptions and GET /models';
-  const message = `${what} is not here; there are ${there}`;
-  return { error: { message, type: 'invalid_request_error', param: null, code: 'not_found' } };
+async function completed(client: Client, request: TextRequest, signal: AbortSignal | undefined): Promise<Response> {
+  if (!request?.stream) return json(await client.completions.create({ ...request, stream: false }, { signal }));
+  const stream = await client.completions.create({ ...request, stream: true }, { signal });
+  const write = (chunk: TextCompletion): string => `data: ${JSON.stringify(chunk)}\n\n`;
+  return eventStream(stream, { before: 0, signal, write, end: 'data: [DONE]\n\n' });
 }

@@ -14,10 +14,18 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 /** @internal */
 export const CORS = { 'access-control-allow-origin': '*' };
 
+/** What was asked for by its name is not there. @internal */
+export class NotFound extends WebggufError {
+  constructor(message: string) {
+    super('invalid_argument', message);
+  }
+}
+
 /** A request as it came. @internal */
 export interface Call {
   readonly method: string;
   readonly path: string;
+  readonly query: URLSearchParams;
   text(): Promise<string>;
   form(): Promise<FormData>;
   readonly signal: AbortSignal | undefined;
@@ -39,7 +47,7 @@ export function answering(
         init?.body == null && request ? request.clone().text() : new Response(init?.body ?? '').text();
       const form = async (): Promise<FormData> =>
         (init?.body == null && request ? request.clone() : new Response(init?.body, headersOf(init))).formData();
-      return await route({ method, path: url.pathname, text, form, signal });
+      return await route({ method, path: url.pathname, query: url.searchParams, text, form, signal });
     } catch (error) {
       signal?.throwIfAborted();
       return json(errorBody(error), statusOf(error));
@@ -55,10 +63,11 @@ function headersOf(init: RequestInit | undefined): ResponseInit {
 
 /**
  * The same chunks, once the first that the model wrote is there: what is wrong with a request is known by then, and has
- * a status of its own. The chunk before that has the role alone. @internal
+ * a status of its own. `before`: how many chunks come before that; of a chat one, which has the role alone. @internal
  */
-export async function begun<T>(chunks: AsyncIterator<T>): Promise<AsyncIterable<T>> {
-  const first = [await chunks.next(), await chunks.next()];
+export async function begun<T>(chunks: AsyncIterator<T>, before = 1): Promise<AsyncIterable<T>> {
+  const first: IteratorResult<T>[] = [];
+  while (first.length <= before) first.push(await chunks.next());
   async function* all(): AsyncGenerator<T> {
     try {
       for (const { done, value } of first) {
@@ -95,5 +104,6 @@ export function json(body: unknown, status = 200): Response {
 
 /** @internal */
 export function statusOf(error: unknown): number {
+  if (error instanceof NotFound) return 404;
   return (error instanceof WebggufError && STATUS[error.code]) || 500;
 }

@@ -11,15 +11,21 @@ import type { WasmModel } from '../model/model.js';
 import { show } from '../check.js';
 import { type Completions, LocalCompletions, nameOf } from './completions.js';
 import { type Embeddings, LocalEmbeddings } from './embeddings.js';
+import type { ChatModel } from './chat-model.js';
 import { fetchOf } from './fetch.js';
+import { openaiFiles } from './files.js';
 import { type Fallback, Server } from './server.js';
+import type { TextCompletions } from './text-completions.js';
 import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
+import type { Origin } from './types.js';
 
-export { ChatStream } from './stream.js';
+export { AnswerStream, ChatStream } from './stream.js';
 export type { Completions } from './completions.js';
 export type { Embeddings } from './embeddings.js';
 export type { Fallback } from './server.js';
 export type { Transcription, TranscriptionRequest, Transcriptions } from './transcriptions.js';
+export type { TextCompletions } from './text-completions.js';
+export type * from './text-types.js';
 export type * from './types.js';
 
 /** Who answers. */
@@ -43,6 +49,8 @@ export interface OpenAIClient {
   readonly embeddings: Embeddings;
   /** As of {@link WasmModel.audio}. */
   readonly audio: { readonly transcriptions: Transcriptions };
+  /** Texts that go on, and gaps in texts that are filled. */
+  readonly completions: TextCompletions;
   /** Lists the model. */
   readonly models: { list(): Promise<ModelList> };
   /** For the `openai` package: `new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch })`. */
@@ -62,9 +70,13 @@ const CANNOT_HOLD = ['webgpu_unavailable', 'feature_missing', 'limit_exceeded', 
 /** Who answers: the model, or the server. */
 interface Answerer {
   readonly completions: Completions;
+  readonly texts: () => Promise<TextCompletions>;
   readonly embeddings: Embeddings;
   readonly transcriptions: Transcriptions;
   readonly name: string;
+  readonly origin: Origin;
+  /** The model, where it is here. */
+  readonly model?: ChatModel | undefined;
 }
 
 /**
@@ -97,6 +109,10 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
           (await answerer).transcriptions.create(request, options)) as Transcriptions['create'],
       },
     },
+    completions: {
+      create: (async (request, options) =>
+        (await (await answerer).texts()).create(request, options)) as TextCompletions['create'],
+    },
     models: {
       async list(): Promise<ModelList> {
         const { name } = await answerer;
@@ -108,8 +124,8 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
 }
 
 /**
- * A `fetch` that answers what the official `openai` package asks: chat completions, embeddings, transcriptions
- * and the list of models.
+ * A `fetch` that answers what the official `openai` package asks: chat completions, completions, embeddings,
+ * transcriptions and the list of models.
  *
  * @example
  * import OpenAI from 'openai';
@@ -123,15 +139,18 @@ export function webggufFetch(options: OpenAIOptions): typeof fetch {
 function localAnswerer(model: WasmModel): Answerer {
   return {
     completions: new LocalCompletions(model),
+    texts: async () => new (await openaiFiles.textCompletions()).LocalTextCompletions(model),
     embeddings: new LocalEmbeddings(model),
     transcriptions: new LocalTranscriptions(model),
     name: nameOf(model.info),
+    origin: { backend: model.info.backend },
+    model,
   };
 }
 
 function serverAnswerer(fallback: Fallback | undefined, error: unknown): Answerer {
   if (!fallback || !(error instanceof WebggufError) || !CANNOT_HOLD.includes(error.code)) throw error;
   const server = new Server(fallback, error);
-  const { completions, embeddings, transcriptions, model } = server;
-  return { completions, embeddings, transcriptions, name: model };
+  const { completions, embeddings, transcriptions, texts, model, origin } = server;
+  return { completions, embeddings, transcriptions, texts: async () => texts, name: model, origin };
 }

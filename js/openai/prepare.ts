@@ -298,7 +298,8 @@ function predictedText(content: NonNullable<ChatRequest['prediction']>['content'
   return typeof content === 'string' ? content : content.map((part) => part.text).join('');
 }
 
-function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
+/** @internal */
+export function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
   const { logprobs, top_logprobs: top = 0 } = request;
   const given = SAMPLING_ROWS.map(([name, { openai }]) => [name, request[openai as keyof OpenAiSamplingOptions]]);
   const hasFilter = request.top_p !== undefined || request.top_k !== undefined;

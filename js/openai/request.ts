@@ -51,7 +51,8 @@ const SAMPLING_CHECKS: Record<string, Check> = Object.fromEntries(
   SAMPLING_ROWS.map(([, row]): [string, Check] => [row.openai, (value) => checkSampling(row, value)]),
 );
 
-const CHAT: Record<keyof ChatRequest, Check> = {
+/** @internal */
+export const CHAT_CHECKS: Record<keyof ChatRequest, Check> = {
   messages: LIST,
   model: TEXT,
   stream: FLAG,
@@ -110,7 +111,7 @@ export interface TextRequest extends Omit<ChatRequest, 'messages' | 'tools'> {
 
 /** Checks a request. The parts of its messages are checked later, when the prompt is made. @internal */
 export function checkChat(request: ChatRequest): Checked<TextRequest> & Pick<TextRequest, 'messages'> {
-  const checked = checkAll('chat.completions.create', request as TextRequest, CHAT, NOT_HERE);
+  const checked = checkAll('chat.completions.create', request as TextRequest, CHAT_CHECKS, NOT_HERE);
   const { tools = [], tool_choice: choice = 'auto', messages, grammar, response_format: format } = checked;
   const wrong = (message: string): never => refuse('chat.completions.create', message);
   const unnamed = tools.findIndex((tool) => typeof tool?.function?.name !== 'string');

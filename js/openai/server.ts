@@ -7,7 +7,9 @@ import { show, signalOption } from '../check.js';
 import type { Completions } from './completions.js';
 import type { Embeddings } from './embeddings.js';
 import { checkChat, checkEmbedding } from './request.js';
-import { ChatStream } from './stream.js';
+import { AnswerStream, ChatStream } from './stream.js';
+import type { TextCompletions } from './text-completions.js';
+import type { TextCompletion, TextRequest } from './text-types.js';
 import {
   checkTranscription,
   type Transcription,
@@ -34,6 +36,11 @@ export interface Fallback {
   apiKey?: string | undefined;
   /** In place of the global one. */
   fetch?: typeof fetch | undefined;
+}
+
+/** A part of an answer. */
+interface Chunk {
+  choices: readonly { finish_reason: string | null }[];
 }
 
 /** Longest event that a server may send. */
@@ -92,6 +99,22 @@ export class Server {
     }) as Transcriptions['create'],
   };
 
+  readonly texts: TextCompletions = {
+    create: (async (body: TextRequest, options: RequestOptions = {}) => {
+      const controller = new AbortController();
+      const signal = signalOption('completions.create', { signal: options?.signal ?? undefined });
+      const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+      const response = await this.#post('/completions', body, scope);
+      if (!body.stream) return this.#marked(await jsonOf<TextCompletion>(response, scope));
+      return new AnswerStream(this.#chunks<TextCompletion>(response, controller.signal, signal), controller);
+    }) as TextCompletions['create'],
+  };
+
+  /** Why a server answers. */
+  get origin(): Origin {
+    return this.#origin;
+  }
+
   /** The server's model. */
   get model(): string {
     return this.#fallback.model;
@@ -127,12 +150,16 @@ export class Server {
     throw new WebggufError(code, `fallback ${placeOf(url)}: HTTP ${response.status}, ${serverMessage(text)}`);
   }
 
-  async *#chunks(response: Response, own: AbortSignal, caller: AbortSignal | undefined): AsyncGenerator<ChatChunk> {
+  async *#chunks<T extends Chunk = ChatChunk>(
+    response: Response,
+    own: AbortSignal,
+    caller: AbortSignal | undefined,
+  ): AsyncGenerator<T> {
     let isWhole = false;
     try {
       for await (const data of eventsOf(response)) {
         if (data === '[DONE]') return;
-        const chunk = parsedEvent(data);
+        const chunk = parsedEvent<T>(data);
         isWhole ||= chunk.choices?.some(({ finish_reason: reason }) => reason) ?? false;
         yield this.#marked(chunk);
       }
@@ -167,8 +194,8 @@ async function jsonOf<T>(response: Response, signal: AbortSignal | undefined): P
   }
 }
 
-function parsedEvent(data: string): ChatChunk {
-  let chunk: ChatChunk & { error?: { message?: string } };
+function parsedEvent<T>(data: string): T {
+  let chunk: T & { error?: { message?: string } };
   try {
     chunk = JSON.parse(data);
   } catch (cause) {

@@ -1,5 +1,5 @@
 /**
- * A streamed answer, as openai's package has it.
+ * Streamed answers, as openai's package has them.
  */
 import { invalidArgument } from '../errors.js';
 import { knowItself, throughProxies } from '../proxies.js';
@@ -8,48 +8,45 @@ import type { ChatChunk } from './types.js';
 /**
  * The parts of an answer as they are written. Leaving the loop and `controller.abort()` end the answer; the iteration
  * then ends without throwing. Once the `signal` of the request fires, it throws the signal's reason.
- *
- * @example
- * const stream = await model.chat.completions.create({ messages, stream: true });
- * for await (const chunk of stream) out.textContent += chunk.choices[0]?.delta.content ?? '';
  */
-export class ChatStream implements AsyncIterable<ChatChunk> {
+export class AnswerStream<T> implements AsyncIterable<T> {
   /** `abort()` ends the answer. */
   readonly controller: AbortController;
-  readonly #chunks: AsyncGenerator<ChatChunk>;
+  readonly #chunks: AsyncGenerator<T>;
   #isTaken = false;
 
   /** @internal */
-  constructor(chunks: AsyncGenerator<ChatChunk>, controller: AbortController) {
+  constructor(chunks: AsyncGenerator<T>, controller: AbortController) {
     knowItself(this);
     this.#chunks = chunks;
     this.controller = controller;
   }
 
   /** The chunks as they are written. */
-  [Symbol.asyncIterator](): AsyncIterator<ChatChunk> {
+  [Symbol.asyncIterator](): AsyncIterator<T> {
     if (this.#isTaken) throw invalidArgument('the stream was read already; use tee() to read it twice');
     this.#isTaken = true;
     return this.#chunks;
   }
 
   /** Two streams of the same chunks; each keeps what the other has read before it. */
-  tee(): [ChatStream, ChatStream] {
-    const queues: Promise<IteratorResult<ChatChunk>>[][] = [[], []];
+  tee(): [this, this] {
+    const queues: Promise<IteratorResult<T>>[][] = [[], []];
     const source = this[Symbol.asyncIterator]();
-    async function* branch(own: Promise<IteratorResult<ChatChunk>>[]): AsyncGenerator<ChatChunk> {
+    async function* branch(own: Promise<IteratorResult<T>>[]): AsyncGenerator<T> {
       for (;;) {
         if (own.length === 0) {
           const next = source.next();
           for (const queue of queues) queue.push(next);
         }
-        const { done, value } = await (own.shift() as Promise<IteratorResult<ChatChunk>>);
+        const { done, value } = await (own.shift() as Promise<IteratorResult<T>>);
         if (done) return;
         yield value;
       }
     }
-    const [left, right] = queues.map((queue) => new ChatStream(branch(queue), this.controller));
-    return [left as ChatStream, right as ChatStream];
+    const Same = this.constructor as new (chunks: AsyncGenerator<T>, controller: AbortController) => this;
+    const [left, right] = queues.map((queue) => new Same(branch(queue), this.controller));
+    return [left as this, right as this];
   }
 
   /** Bytes: a chunk as JSON on each line, as openai's `Stream.fromReadableStream` reads them. */
@@ -57,7 +54,16 @@ export class ChatStream implements AsyncIterable<ChatChunk> {
     return bytesOf(this, (chunk) => `${JSON.stringify(chunk)}\n`);
   }
 }
-throughProxies(ChatStream);
+throughProxies(AnswerStream);
+
+/**
+ * The chunks of a chat completion.
+ *
+ * @example
+ * const stream = await model.chat.completions.create({ messages, stream: true });
+ * for await (const chunk of stream) out.textContent += chunk.choices[0]?.delta.content ?? '';
+ */
+export class ChatStream extends AnswerStream<ChatChunk> {}
 
 /** Chunks as bytes; `end` follows the last. @internal */
 export function bytesOf<T>(
@@ -76,7 +82,8 @@ export function bytesOf<T>(
         if (done) controller.close();
       } catch (error) {
         if (!failed) throw error;
-        controller.enqueue(encoder.encode(failed(error)));
+        const text = failed(error);
+        if (text) controller.enqueue(encoder.encode(text));
         controller.close();
       }
     },

@@ -12,6 +12,7 @@ const { allFetched, files: ofSources } = await import(`${dist}engine/files.js`);
 const { later } = await import(`${dist}engine/later.js`);
 const { pageFiles } = await import(`${dist}load/page-files.js`);
 const { onDemand } = await import(`${dist}model/on-demand.js`);
+const { openaiFiles } = await import(`${dist}openai/files.js`);
 const { WebggufError } = await import(`${dist}errors.js`);
 
 afterEach(() => Reflect.deleteProperty(globalThis, 'ServiceWorkerGlobalScope'));
@@ -55,7 +56,7 @@ test('every import() says what is wrong where it fails', () => {
   // Each in a registry of `allFetched`, or with an error of its own.
   const known = new RegExp(
     [
-      '^(engine/files|engine/later|load/page-files|model/on-demand)\\.ts: ',
+      '^(engine/files|engine/later|load/page-files|model/on-demand|openai/files)\\.ts: ',
       'fetched\\(\\(\\) => import\\(',
       '^engine/worker-side\\.ts: .*script\\)',
       '^tensor/gpu\\.ts: .*shaders\\.js',
@@ -68,7 +69,7 @@ test('every import() says what is wrong where it fails', () => {
 });
 
 test('preload.js has all that is loaded later', async () => {
-  const registries = [ofSources, later, onDemand, pageFiles];
+  const registries = [ofSources, later, onDemand, pageFiles, openaiFiles];
   const names = registries.flatMap((registry) => Object.keys(registry).map((name) => [registry, name]));
   const before = registries.map((registry) => ({ ...registry }));
   await import(`${dist}preload.js`);

@@ -78,6 +78,13 @@ function parse(file) {
   return { pairs, tensors };
 }
 
+/** The strings of a key of a file. */
+export function stringsOf(file, key) {
+  const reader = new Reader(parse(file).pairs.get(key));
+  reader.at = 8; // the types of the array and of its values
+  return Array.from({ length: reader.u64() }, () => reader.text());
+}
+
 /**
  * `file` with other keys: `set` has `[key, type, value]`, `drop` names of keys or patterns of theirs; and with `change`
  * of its tensors, `{ name, dims, type, data }` each.

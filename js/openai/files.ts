@@ -1,0 +1,9 @@
+/**
+ * What the client fetches when it is first asked for it: see `engine/files.ts`. None of these fetches another one.
+ */
+import { allFetched } from '../engine/files.js';
+
+/** @internal */
+export const openaiFiles = allFetched({
+  textCompletions: () => import('./text-completions.js'),
+});
