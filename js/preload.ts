@@ -43,6 +43,8 @@ import * as completions from './openai/completions.js';
 import * as embeddings from './openai/embeddings.js';
 import * as families from './openai/families.js';
 import { openaiFiles } from './openai/files.js';
+import * as responsesHttp from './openai/responses/http.js';
+import * as responses from './openai/responses/responses.js';
 import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
 import * as textCompletions from './openai/text-completions.js';
@@ -82,7 +84,7 @@ const ofPage: typeof onDemand = having({
   ...{ templates, transcriptions, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
-const ofOpenai: typeof openaiFiles = having({ textCompletions });
+const ofOpenai: typeof openaiFiles = having({ responses, responsesHttp, textCompletions });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);

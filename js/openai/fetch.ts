@@ -1,6 +1,7 @@
 /**
  * OpenAI's HTTP API as a `fetch`: no request leaves the page.
  */
+import { openaiFiles } from './files.js';
 import { answering, bodyOf, type Call, CORS, json } from './http.js';
 import type { OpenAIClient } from './index.js';
 import type { TextCompletion, TextRequest } from './text-types.js';
@@ -18,9 +19,26 @@ export function fetchOf(client: Client): typeof fetch {
 /** Gets what stands in the brackets of the path. */
 type Route = (client: Client, call: Call, name: string) => Promise<Response>;
 
-const ROUTES: readonly (readonly ['GET' | 'POST', string, Route])[] = [
+const routesOfResponses = () => openaiFiles.responsesHttp();
+
+const ROUTES: readonly (readonly ['GET' | 'POST' | 'DELETE', string, Route])[] = [
   ['POST', '/chat/completions', async (client, call) => chat(client, bodyOf(await call.text()), call.signal)],
   ['POST', '/completions', async (client, call) => completed(client, bodyOf(await call.text()), call.signal)],
+  [
+    ...(['POST', '/responses'] as const),
+    async ({ responses }, call) =>
+      (await routesOfResponses()).created(responses, bodyOf(await call.text()), call.signal),
+  ],
+  ['GET', '/responses/{id}', async ({ responses }, _, id) => (await routesOfResponses()).retrieved(responses, id)],
+  ['DELETE', '/responses/{id}', async ({ responses }, _, id) => json(await responses.delete(id))],
+  [
+    ...(['POST', '/responses/{id}/cancel'] as const),
+    async ({ responses }, _, id) => (await routesOfResponses()).cancelled(responses, id),
+  ],
+  [
+    ...(['GET', '/responses/{id}/input_items'] as const),
+    async ({ responses }, { query }, id) => (await routesOfResponses()).listed(responses, id, query),
+  ],
   [
     ...(['POST', '/embeddings'] as const),
     async ({ embeddings }, call) =>

@@ -5,5 +5,7 @@ import { allFetched } from '../engine/files.js';
 
 /** @internal */
 export const openaiFiles = allFetched({
+  responses: () => import('./responses/responses.js'),
+  responsesHttp: () => import('./responses/http.js'),
   textCompletions: () => import('./text-completions.js'),
 });

@@ -14,6 +14,7 @@ import { type Embeddings, LocalEmbeddings } from './embeddings.js';
 import type { ChatModel } from './chat-model.js';
 import { fetchOf } from './fetch.js';
 import { openaiFiles } from './files.js';
+import type { Responses } from './responses/responses.js';
 import { type Fallback, Server } from './server.js';
 import type { TextCompletions } from './text-completions.js';
 import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
@@ -24,6 +25,9 @@ export type { Completions } from './completions.js';
 export type { Embeddings } from './embeddings.js';
 export type { Fallback } from './server.js';
 export type { Transcription, TranscriptionRequest, Transcriptions } from './transcriptions.js';
+export type { ResponseEvents, Responses } from './responses/responses.js';
+export type * from './responses/event-types.js';
+export type * from './responses/types.js';
 export type { TextCompletions } from './text-completions.js';
 export type * from './text-types.js';
 export type * from './types.js';
@@ -49,6 +53,8 @@ export interface OpenAIClient {
   readonly embeddings: Embeddings;
   /** As of {@link WasmModel.audio}. */
   readonly audio: { readonly transcriptions: Transcriptions };
+  /** Answers as OpenAI's Responses API has them. */
+  readonly responses: Responses;
   /** Texts that go on, and gaps in texts that are filled. */
   readonly completions: TextCompletions;
   /** Lists the model. */
@@ -109,6 +115,7 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
           (await answerer).transcriptions.create(request, options)) as Transcriptions['create'],
       },
     },
+    responses: responsesOf(() => answerer),
     completions: {
       create: (async (request, options) =>
         (await (await answerer).texts()).create(request, options)) as TextCompletions['create'],
@@ -124,7 +131,7 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
 }
 
 /**
- * A `fetch` that answers what the official `openai` package asks: chat completions, completions, embeddings,
+ * A `fetch` that answers what the official `openai` package asks: responses, chat completions, completions, embeddings,
  * transcriptions and the list of models.
  *
  * @example
@@ -134,6 +141,23 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
  */
 export function webggufFetch(options: OpenAIOptions): typeof fetch {
   return openai(options).fetch;
+}
+
+/** Their code is fetched with the first call. */
+function responsesOf(answering: () => Promise<Answerer>): Responses {
+  let made: Promise<Responses> | undefined;
+  const here = (): Promise<Responses> => {
+    made ??= openaiFiles.responses().then(({ ModelResponses }) => new ModelResponses(answering));
+    made.catch(() => (made = undefined));
+    return made;
+  };
+  return {
+    create: (async (request, options) => (await here()).create(request, options)) as Responses['create'],
+    retrieve: async (id) => (await here()).retrieve(id),
+    delete: async (id) => (await here()).delete(id),
+    cancel: async (id) => (await here()).cancel(id),
+    inputItems: { list: async (id, query) => (await here()).inputItems.list(id, query) },
+  };
 }
 
 function localAnswerer(model: WasmModel): Answerer {

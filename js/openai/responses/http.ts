@@ -1,0 +1,43 @@
+/**
+ * The routes of the Responses API.
+ */
+import { json } from '../http.js';
+import { eventStream } from '../wire.js';
+import type { ResponseEvent } from './event-types.js';
+import type { Responses } from './responses.js';
+import type { ModelResponse, ResponseItemQuery, ResponseRequest } from './types.js';
+
+/** As the API writes it: `output_text` is an addition of OpenAI's client. */
+const withoutText = ({ output_text: _, ...response }: ModelResponse): Response => json(response);
+
+/** @internal */
+export async function created(
+  responses: Responses,
+  request: ResponseRequest,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  if (!request?.stream) return withoutText(await responses.create({ ...request, stream: false }, { signal }));
+  const stream = await responses.create({ ...request, stream: true }, { signal });
+  const write = (event: ResponseEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  // Two events say that it begins; that it failed, an event has said.
+  return eventStream(stream, { before: 2, signal, write, failed: () => '' });
+}
+
+/** @internal */
+export const retrieved = async (responses: Responses, id: string): Promise<Response> =>
+  withoutText(await responses.retrieve(id));
+
+/** @internal */
+export const cancelled = async (responses: Responses, id: string): Promise<Response> =>
+  withoutText(await responses.cancel(id));
+
+/** @internal */
+export async function listed(responses: Responses, id: string, query: URLSearchParams): Promise<Response> {
+  const { after, limit, order } = Object.fromEntries(query);
+  const asked = {
+    ...(after !== undefined && { after }),
+    ...(limit !== undefined && { limit: Number(limit) }),
+    ...(order !== undefined && { order }),
+  } as ResponseItemQuery;
+  return json(await responses.inputItems.list(id, asked));
+}
