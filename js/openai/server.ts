@@ -5,6 +5,7 @@ import { invalidArgument, WebggufError } from '../errors.js';
 import { pageFiles } from '../load/page-files.js';
 import { show, signalOption } from '../check.js';
 import type { Completions } from './completions.js';
+import { openaiFiles } from './files.js';
 import type { Embeddings } from './embeddings.js';
 import { checkChat, checkEmbedding } from './request.js';
 import { AnswerStream, ChatStream } from './stream.js';
@@ -104,6 +105,7 @@ export class Server {
       const controller = new AbortController();
       const signal = signalOption('completions.create', { signal: options?.signal ?? undefined });
       const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+      (await openaiFiles.textCompletions()).checkText(body);
       const response = await this.#post('/completions', body, scope);
       if (!body.stream) return this.#marked(await jsonOf<TextCompletion>(response, scope));
       return new AnswerStream(this.#chunks<TextCompletion>(response, controller.signal, signal), controller);

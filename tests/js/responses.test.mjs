@@ -413,6 +413,40 @@ test('tools, their choice and the format reach the chat', async () => {
   assert.deepEqual(single.tools, [ADD]);
 });
 
+test('images, sounds and other parts are those of a chat', async () => {
+  const asked = [];
+  const model = await load();
+  const completions = {
+    create: async ({ messages }) => {
+      asked.push(messages);
+      return new LocalCompletions(model).create({ messages: [user('Hi')], stream: true });
+    },
+  };
+  const responses = new ModelResponses(async () => ({ completions, name: 'x', origin: { backend: 'cpu' } }));
+  const url = 'data:image/png;base64,AAAA';
+  const sound = { data: 'AAAA', format: 'wav' };
+  const content = [
+    { type: 'input_text', text: 'Look' },
+    { type: 'input_image', image_url: url, detail: 'original' },
+    { type: 'input_image', image_url: url, detail: 'auto' },
+    { type: 'input_audio', input_audio: sound },
+  ];
+  const refusal = { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] };
+  const developer = { role: 'developer', content: 'Rules.' };
+  await responses.create({ input: [developer, user(content), refusal, user('And now?')] });
+  assert.deepEqual(asked[0], [
+    developer,
+    user([
+      { type: 'text', text: 'Look' },
+      { type: 'image_url', image_url: { url, detail: 'high' } },
+      { type: 'image_url', image_url: { url, detail: 'auto' } },
+      { type: 'input_audio', input_audio: sound },
+    ]),
+    refusal,
+    user('And now?'),
+  ]);
+});
+
 test('log-probabilities stand beside the text', async () => {
   const responses = await client();
   const include = ['message.output_text.logprobs'];

@@ -104,3 +104,18 @@ test('what is wrong is named', async () => {
     await assert.rejects(completions.create(request), withCode('invalid_argument', message), JSON.stringify(request));
   }
 });
+
+test('a server answers in the place of the model', async () => {
+  const bodies = [];
+  const fetch = async (url, { body }) => {
+    bodies.push([String(url), JSON.parse(body)]);
+    return Response.json({ object: 'text_completion', choices: [{ index: 0, text: 'far', finish_reason: 'stop' }] });
+  };
+  const model = Promise.reject(new api.WebggufError('limit_exceeded', 'too large'));
+  const { completions } = openai({ model, fallback: { baseURL: 'https://example.com/v1', model: 'm', fetch } });
+  const { choices, webgguf } = await completions.create({ prompt: 'a', suffix: 'b' });
+  assert.deepEqual([choices[0].text, webgguf.backend], ['far', 'server']);
+  assert.deepEqual(bodies, [['https://example.com/v1/completions', { prompt: 'a', suffix: 'b', model: 'm' }]]);
+  await assert.rejects(completions.create({ prompt: 5 }), withCode('invalid_argument', /field 'prompt' must be/));
+  assert.equal(bodies.length, 1);
+});
