@@ -413,7 +413,7 @@ test('tools, their choice and the format reach the chat', async () => {
   assert.deepEqual(single.tools, [ADD]);
 });
 
-test('images, sounds and other parts are those of a chat', async () => {
+test('images, sounds and other parts reach the chat', async () => {
   const asked = [];
   const model = await load();
   const completions = {
