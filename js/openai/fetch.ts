@@ -29,6 +29,10 @@ const ROUTES: readonly (readonly ['GET' | 'POST' | 'DELETE', string, Route])[] =
     async ({ responses }, call) =>
       (await routesOfResponses()).created(responses, bodyOf(await call.text()), call.signal),
   ],
+  [
+    ...(['POST', '/responses/input_tokens'] as const),
+    async ({ responses }, call) => json(await responses.inputTokens.count(bodyOf(await call.text()))),
+  ],
   ['GET', '/responses/{id}', async ({ responses }, _, id) => (await routesOfResponses()).retrieved(responses, id)],
   ['DELETE', '/responses/{id}', async ({ responses }, _, id) => json(await responses.delete(id))],
   [

@@ -14,11 +14,12 @@ import { type Embeddings, LocalEmbeddings } from './embeddings.js';
 import type { ChatModel } from './chat-model.js';
 import { fetchOf } from './fetch.js';
 import { openaiFiles } from './files.js';
+import { prepare } from './prepare.js';
 import type { Responses } from './responses/responses.js';
 import { type Fallback, Server } from './server.js';
 import type { TextCompletions } from './text-completions.js';
 import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
-import type { Origin } from './types.js';
+import type { ChatRequest, Origin } from './types.js';
 
 export { AnswerStream, ChatStream } from './stream.js';
 export type { Completions } from './completions.js';
@@ -83,6 +84,8 @@ interface Answerer {
   readonly origin: Origin;
   /** The model, where it is here. */
   readonly model?: ChatModel | undefined;
+  /** The tokens of a prompt, where the model is here. */
+  readonly count?: ((request: ChatRequest) => Promise<number>) | undefined;
 }
 
 /**
@@ -157,6 +160,7 @@ function responsesOf(answering: () => Promise<Answerer>): Responses {
     delete: async (id) => (await here()).delete(id),
     cancel: async (id) => (await here()).cancel(id),
     inputItems: { list: async (id, query) => (await here()).inputItems.list(id, query) },
+    inputTokens: { count: async (request) => (await here()).inputTokens.count(request) },
   };
 }
 
@@ -169,6 +173,7 @@ function localAnswerer(model: WasmModel): Answerer {
     name: nameOf(model.info),
     origin: { backend: model.info.backend },
     model,
+    count: async (request) => model.session().count((await prepare(model, request)).prompt),
   };
 }
 

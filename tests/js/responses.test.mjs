@@ -482,6 +482,28 @@ test('with truncation the oldest turns are left out, and the system prompt stays
   assert.ok(responses);
 });
 
+test('the tokens of a prompt are counted as the model reads them', async () => {
+  const model = await load();
+  const { responses } = openai({ model });
+  const first = await responses.create({ input: 'Hi' });
+  for (const further of [{}, { previous_response_id: first.id, instructions: 'Be brief.', tools: [ADD] }]) {
+    const request = { input: 'And what now?', ...further };
+    const counted = await responses.inputTokens.count(request);
+    const { usage } = await responses.create(request);
+    assert.deepEqual(counted, { object: 'response.input_tokens', input_tokens: usage.input_tokens });
+  }
+  const wrong = responses.inputTokens.count({
+    input: 'Hi',
+    tools: [ADD],
+    tool_choice: { type: 'function', name: 'x' },
+  });
+  await assert.rejects(wrong, withCode('invalid_argument', /^responses.create: 'tool_choice' names 'x'/));
+  const fetch = webggufFetch({ model });
+  const asked = { method: 'POST', body: JSON.stringify({ input: 'Hi' }) };
+  const answer = await fetch('http://webgguf/v1/responses/input_tokens', asked);
+  assert.equal((await answer.json()).input_tokens, first.usage.input_tokens);
+});
+
 test('a prompt that is longer than it was counted loses one turn more', async () => {
   const model = await load();
   const asked = [];
@@ -629,6 +651,7 @@ test('a server that answers chats answers responses, too', async () => {
   const response = await responses.create({ input: 'Hi', instructions: 'Be brief.' });
   assert.equal(response.output_text, 'From far.');
   assert.equal(response.webgguf.backend, 'server');
+  await assert.rejects(responses.inputTokens.count({ input: 'Hi' }), withCode('invalid_argument', /does not count/));
   assert.equal('usage' in response, false);
   assert.equal(bodies[0][0], 'https://example.com/v1/chat/completions');
   assert.deepEqual(bodies[0][1].messages[0], { role: 'system', content: 'Be brief.' });

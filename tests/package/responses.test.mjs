@@ -93,6 +93,7 @@ test('responses, streams and their helpers', async () => {
   assert.equal(deltas.join(''), 'Hello!');
   const next = await ai.responses.create({ ...request, previous_response_id: final.id });
   assert.equal(next.output_text, 'Bye.');
+  assert.equal((await ai.responses.inputTokens.count(request)).input_tokens, response.usage.input_tokens);
   const roles = [];
   for await (const { role, type } of ai.responses.inputItems.list(next.id, { order: 'asc', limit: 2 })) {
     roles.push(role ?? type);

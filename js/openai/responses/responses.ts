@@ -5,14 +5,14 @@ import { show, signalOption } from '../../check.js';
 import { invalidArgument } from '../../errors.js';
 import { NotFound } from '../http.js';
 import { AnswerStream } from '../stream.js';
-import type { RequestOptions } from '../types.js';
-import { checkResponse } from './check.js';
+import type { ChatMessage, RequestOptions } from '../types.js';
+import { type CheckedResponse, checkResponse, inOwnWords } from './check.js';
 import type { ResponseEvent, ResponseSnapshot } from './event-types.js';
 import { type Item, messagesOf } from './items.js';
 import { type Kept, KeptResponses } from './kept.js';
 import { inputItem, responseOf } from './names.js';
 import { type Answering, Run, type Watcher } from './run.js';
-import type { ModelResponse, ResponseItemList, ResponseItemQuery, ResponseRequest } from './types.js';
+import type { ModelResponse, ResponseItemList, ResponseItemQuery, ResponseRequest, ResponseTokens } from './types.js';
 
 /** Answers as OpenAI's Responses API has them. */
 export interface Responses {
@@ -40,6 +40,8 @@ export interface Responses {
   cancel(id: string): Promise<ModelResponse>;
   /** What the model read. */
   readonly inputItems: { list(id: string, query?: ResponseItemQuery): Promise<ResponseItemList> };
+  /** How many tokens the prompt of a request has; a server in the place of the model does not say it. */
+  readonly inputTokens: { count(request: ResponseRequest): Promise<ResponseTokens> };
 }
 
 /**
@@ -51,6 +53,13 @@ export interface Responses {
  * }
  */
 export class ResponseEvents extends AnswerStream<ResponseEvent> {}
+
+interface Asked {
+  readonly checked: CheckedResponse;
+  /** What is new. */
+  readonly items: Item[];
+  readonly messages: ChatMessage[];
+}
 
 /** Prefixes of the names of items of the input. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -81,10 +90,7 @@ export class ModelResponses implements Responses {
   async create(body: ResponseRequest, options: RequestOptions = {}): Promise<ModelResponse | ResponseEvents> {
     const signal = signalOption('responses.create', { signal: options?.signal ?? undefined });
     signal?.throwIfAborted();
-    const checked = checkResponse(body);
-    const before = checked.previous === undefined ? [] : await this.#conversation('create', checked.previous);
-    const items = await this.#resolved(checked.items);
-    const messages = messagesOf([...before, ...items], checked.instructions);
+    const { checked, items, messages } = await this.#asked(body);
     const run = new Run(await this.#answering(), checked, messages, { signal, onProgress: options?.onProgress });
     await run.prepare();
     const events = run.events(this.#watcher(items));
@@ -129,6 +135,26 @@ export class ModelResponses implements Responses {
       return pageOf(order === 'desc' ? items.reverse() : items, after, limit);
     },
   };
+
+  readonly inputTokens = {
+    count: async (body: ResponseRequest): Promise<ResponseTokens> => {
+      const { checked, messages } = await this.#asked(body);
+      const { count } = await this.#answering();
+      if (!count) throw invalidArgument('responses.inputTokens.count: a server has the model, which does not count');
+      const tokens = await count({ ...checked.chat, messages }).catch((error: unknown) => {
+        throw inOwnWords(error);
+      });
+      return { object: 'response.input_tokens', input_tokens: tokens };
+    },
+  };
+
+  /** A request, and the conversation that it asks the model to go on with. */
+  async #asked(body: ResponseRequest): Promise<Asked> {
+    const checked = checkResponse(body);
+    const before = checked.previous === undefined ? [] : await this.#conversation('create', checked.previous);
+    const items = await this.#resolved(checked.items);
+    return { checked, items, messages: messagesOf([...before, ...items], checked.instructions) };
+  }
 
   #watcher(items: readonly Item[]): Watcher {
     return {

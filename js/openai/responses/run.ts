@@ -6,7 +6,15 @@ import { warningOf } from '../../load/cache/warning.js';
 import type { ChatModel } from '../chat-model.js';
 import type { Completions } from '../completions.js';
 import type { ChatStream } from '../stream.js';
-import type { ChatChunk, ChatMessage, CompletionUsage, FinishReason, Origin, RequestOptions } from '../types.js';
+import type {
+  ChatChunk,
+  ChatMessage,
+  ChatRequest,
+  CompletionUsage,
+  FinishReason,
+  Origin,
+  RequestOptions,
+} from '../types.js';
 import { type CheckedResponse, inOwnWords } from './check.js';
 import type { ResponseEvent, ResponseSnapshot } from './event-types.js';
 import { newResponse } from './names.js';
@@ -22,6 +30,8 @@ export interface Answering {
   readonly origin: Origin;
   /** The model, where it is here. */
   readonly model?: ChatModel | undefined;
+  /** The tokens of a prompt, where the model is here. */
+  readonly count?: ((request: ChatRequest) => Promise<number>) | undefined;
 }
 
 /** @internal */
@@ -82,10 +92,13 @@ export class Run {
 
   /** Asks the chat: what is wrong with the request is thrown here. */
   async prepare(): Promise<void> {
-    const { model } = this.#answering;
+    const { model, count } = this.#answering;
+    const { isTruncated, chat } = this.checked;
     try {
-      if (this.checked.isTruncated && model) {
-        this.#messages = await fittingTurns(model, this.#messages, this.checked.chat);
+      if (isTruncated && model && count) {
+        const { contextLength } = model.info;
+        const counter = { contextLength, count: (messages: ChatMessage[]) => count({ ...chat, messages }) };
+        this.#messages = await fittingTurns(this.#messages, chat, counter);
       }
       this.#chat = await this.#ask();
     } catch (error) {

@@ -382,3 +382,11 @@ export interface ResponseItemQuery {
   /** Taken and without effect here: items are whole. */
   include?: readonly string[] | undefined;
 }
+
+/** What `responses.inputTokens.count` gives. */
+export interface ResponseTokens {
+  /** Always `response.input_tokens`. */
+  object: 'response.input_tokens';
+  /** Tokens of the prompt, template included. */
+  input_tokens: number;
+}
