@@ -154,6 +154,7 @@ const ADAPTERS: Check = (value) => {
 const GENERATE: Record<keyof GenerateOptions, Check> = {
   onProgress: LOAD.onProgress,
   maxTokens: TOKENS,
+  reasoningBudget: integer(0, MOST_TOKENS, 'an integer of at least 0'),
   ...SAMPLING_CHECKS,
   stop: stopStrings,
   ignoreEos: FLAG,

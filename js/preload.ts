@@ -38,6 +38,7 @@ import * as imagePrompt from './media/prompt.js';
 import * as samples from './media/samples.js';
 import * as messages from './model/media-messages.js';
 import { onDemand } from './model/on-demand.js';
+import * as budget from './openai/budget.js';
 import * as callGrammar from './openai/call-grammar.js';
 import * as completions from './openai/completions.js';
 import * as embeddings from './openai/embeddings.js';
@@ -80,7 +81,19 @@ const ofEngine: typeof later = having({
   tuning,
 });
 const ofPage: typeof onDemand = having({
-  ...{ adapter, completions, embeddings, families, inWorker, inspect, messages, preload: { preload }, runTools, signs },
+  ...{
+    adapter,
+    budget,
+    completions,
+    embeddings,
+    families,
+    inWorker,
+    inspect,
+    messages,
+    preload: { preload },
+    runTools,
+    signs,
+  },
   ...{ templates, transcriptions, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });

@@ -28,6 +28,8 @@ export const now = (): number => performance.timeOrigin + performance.now();
 /** A text that is put behind what was written, and the grammar that the further text follows. @internal */
 export interface Inserted {
   readonly text: string;
+  /** How it appears in what is written; default the same. */
+  readonly shown?: string;
   readonly grammar?: GrammarText | undefined;
 }
 

@@ -32,7 +32,7 @@ type Written = Pick<Result, 'ids' | 'usage' | 'timings'>;
 export async function insert(
   handle: WasmHandle,
   { ids, options, before }: Asked,
-  { text }: Inserted,
+  { text, shown = text }: Inserted,
   { kept, contextLength, settled }: Place,
 ): Promise<{ readonly asked: Asked; readonly piece: Piece } | undefined> {
   const put = handle.tokenize(text, false, true);
@@ -49,7 +49,7 @@ export async function insert(
     before: together(before, { ...cut, ids: written }),
   };
   handle.start(asked.ids, asked.options, undefined);
-  return { asked, piece: { text, ids: put } };
+  return { asked, piece: { text: shown, ids: put } };
 }
 
 /** Counts and times of all that was written; the prompt is the first one. */

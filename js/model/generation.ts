@@ -30,6 +30,8 @@ export interface Run {
   /** Encodes the prompt and starts on an engine. */
   start(turn: Turn): Promise<TextEngine>;
   readonly steer?: Steer | undefined;
+  /** In its place, once the prompt is known. */
+  steering?(): Promise<Steer | undefined>;
   /** Takes note of the result before the next request has its turn. */
   done?(result: GenerationResult): void;
 }
@@ -79,6 +81,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   /** The text up to what was put in last, and the tokens since then. */
   #before = '';
   #kept = 0;
+  #steer: Steer | undefined;
   #cancelled = false;
   readonly #ending = new AbortController();
   /** The signal fired before anything else ended the generation. */
@@ -209,7 +212,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
   async #taken(piece: Piece, engine: TextEngine): Promise<void> {
     this.#take(piece);
     this.#kept += piece.ids.length;
-    const inserted = this.#run.steer?.(piece);
+    const inserted = this.#steer?.(piece);
     const put = inserted && (await engine.insert(inserted, this.#kept));
     if (!put) return;
     this.#take(put);
@@ -228,6 +231,7 @@ export class Generation implements AsyncIterableIterator<Piece>, PromiseLike<Gen
     if (!isTurn || this.#cancelled) return this.#end(NOTHING);
     try {
       this.#engine = await this.#run.start({ begun: now(), ending: this.#ending.signal });
+      this.#steer = this.#run.steer ?? (await this.#run.steering?.());
     } catch (error) {
       if (!this.#cancelled) throw error;
       this.#end(NOTHING);

@@ -7,7 +7,7 @@ import { conversationOf, textConversationOf } from './conversation.js';
 import { checkInputs, type Input } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
-import { Generation, steers, type Turn } from './generation.js';
+import { Generation, type Turn } from './generation.js';
 import { onDemand } from './on-demand.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { files } from '../engine/files.js';
@@ -33,6 +33,7 @@ import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.
 import { Queue, type Request } from './queue.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import { Session, type SessionHost } from './session.js';
+import { steered } from './steering.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
 import type { GenerateOptions } from '../types/generate.js';
@@ -81,11 +82,6 @@ export class WasmModel {
     this.#warn = warn;
     this.info = Object.freeze({ ...engine.info, ...(tools !== undefined && { tools }) });
     this.#queue = new Queue(this.info.parallel);
-  }
-
-  /** Tells the page of what is no error. @internal */
-  get warn(): (warning: LoadWarning) => void {
-    return this.#warn;
   }
 
   /**
@@ -230,6 +226,11 @@ export class WasmModel {
     return { transcriptions: { create: create as Transcriptions['create'] } };
   }
 
+  /** Tells the page of what is no error. @internal */
+  get warn(): (warning: LoadWarning) => void {
+    return this.#warn;
+  }
+
   /** Whether its worker was lost: nothing but loading the model again helps. @internal */
   get isLost(): boolean {
     return this.#engine.isLost ?? false;
@@ -244,9 +245,8 @@ export class WasmModel {
    * Writes text after a prompt. While other requests use the model, as many as `info.parallel`, it waits for one of
    * them; meanwhile it can be stopped.
    *
-   * @param prompt a string, in which special tokens are parsed, and before which BOS is put where the model wants it
-   *   and the text does not begin with it; messages, which go through the model's chat template; or token ids as they
-   *   are. What equals the start of the last prompt and answer is not computed again.
+   * @param prompt a string, in which special tokens are parsed, and which gets the BOS that the model wants and it lacks;
+   *   messages, which go through the chat template; or token ids as they are. What is known is not read again.
    * @param options see {@link GenerateOptions}
    * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
    *   whole result; leaving the loop, its `stop()` and `options.signal` end it early
@@ -263,7 +263,7 @@ export class WasmModel {
     const checked = promptOf(prompt, this.info.vocabularySize, template);
     const start = async (turn: Turn): Promise<Engine> =>
       started(await engine.lane(checked, turn.ending), checked, checkedOptions, turn);
-    return new Generation({ queue: this.#queue, signal, start, steer: steers.get(options) });
+    return new Generation({ queue: this.#queue, signal, start, ...steered(options, engine, () => checked) });
   }
 
   /**

@@ -7,6 +7,7 @@ import { allFetched } from '../engine/files.js';
 /** @internal */
 export const onDemand = allFetched({
   adapter: () => import('../load/adapter.js'),
+  budget: () => import('../openai/budget.js'),
   completions: () => import('../openai/completions.js'),
   embeddings: () => import('../openai/embeddings.js'),
   families: () => import('../openai/families.js'),

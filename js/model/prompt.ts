@@ -9,7 +9,7 @@ import type { Turn } from './generation.js';
 import { checkIds } from '../check.js';
 import { checkPrompt, generateOptions } from '../options.js';
 import type { Medium } from '../templates/types.js';
-import type { ChatTemplateOptions, Message } from '../types/chat.js';
+import type { Message } from '../types/chat.js';
 import type { AdapterUse, GenerateOptions } from '../types/generate.js';
 import type { TokenIds } from '../types/read.js';
 
@@ -53,7 +53,10 @@ export const FIRST_ROW = 2 ** 31;
 export function promptOf(
   prompt: string | readonly Message[] | TokenIds | TextWithMedia,
   vocabularySize: number,
-  options: Pick<ChatTemplateOptions, 'parseSpecial' | 'enableThinking'> = {},
+  {
+    reasoningBudget: budget,
+    ...options
+  }: Pick<GenerateOptions, 'parseSpecial' | 'enableThinking' | 'reasoningBudget'> = {},
 ): Prompt {
   if (typeof prompt === 'object' && prompt && 'media' in prompt) return textPrompt(prompt);
   checkPrompt(prompt);
@@ -62,9 +65,10 @@ export function promptOf(
     const { media } = conversation;
     return media ? { ...conversation, media: mediaAsTheyAre(media) } : conversation;
   }
-  if (options.enableThinking !== undefined) {
+  if (options.enableThinking !== undefined || budget !== undefined) {
+    const option = budget === undefined ? 'enableThinking' : 'reasoningBudget';
     const hint = "no template writes it: give messages, [{ role: 'user', content }]";
-    throw invalidArgument(`generate: option 'enableThinking' with a prompt that is read as it is; ${hint}`);
+    throw invalidArgument(`generate: option '${option}' with a prompt that is read as it is; ${hint}`);
   }
   if (typeof prompt === 'string') return prompt;
   return checkedPromptIds(prompt, vocabularySize);
@@ -101,9 +105,13 @@ export function checkedGenerate(options: GenerateOptions): {
   start: StartOptions;
   parseSpecial: boolean | undefined;
   enableThinking: boolean | undefined;
+  reasoningBudget: number | undefined;
 } {
   const { signal, stop = [], seed = randomSeed(), parseSpecial, enableThinking, ...others } = generateOptions(options);
-  const { grammar, logitBias, draft, adapters, ...rest } = others;
+  const { grammar, logitBias, draft, adapters, reasoningBudget, ...rest } = others;
+  if (grammar && reasoningBudget !== undefined) {
+    throw invalidArgument("generate: option 'reasoningBudget' does not go with 'grammar'");
+  }
   if (grammar && rest.ignoreEos) throw invalidArgument("generate: option 'ignoreEos' does not go with 'grammar'");
   const start = {
     ...rest,
@@ -114,7 +122,7 @@ export function checkedGenerate(options: GenerateOptions): {
     ...(grammar && { grammar: grammarText(grammar) }),
     ...(adapters && { adapters: scalesOf(adapters) }),
   };
-  return { signal, start, parseSpecial, enableThinking };
+  return { signal, start, parseSpecial, enableThinking, reasoningBudget };
 }
 
 /** Numbers and scales, as the engine takes them. @internal */

@@ -10,6 +10,7 @@ import { onDemand } from './on-demand.js';
 import { show } from '../check.js';
 import { sessionOptions } from '../options.js';
 import { checkedGenerate, started, type TextWithMedia, textPrompt } from './prompt.js';
+import { steered } from './steering.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import type { Queue } from './queue.js';
 import type { Message, SessionOptions } from '../types/chat.js';
@@ -108,21 +109,24 @@ export class Session {
    */
   send(input: string | Message | readonly Message[], options: GenerateOptions = {}): Generation {
     const { signal, start, enableThinking } = checkedGenerate(options);
-    this.#use('send');
+    const model = this.#use('send');
     const given = messagesOf(input);
     this.#conversation('send', given); // checks them
     const added = copyOf('send', given);
     let all: readonly Message[] = [];
+    let asked: Prompt = '';
     const begin = async (turn: Turn): Promise<Engine> => {
       const kept = await fixed(added, turn.ending);
       await this.#fix(turn.ending);
       all = await this.#fitting(kept, options.maxTokens, turn.ending);
       const conversation = this.#conversation('send', all, enableThinking);
+      asked = conversation;
       const shown = await this.#withMarksOfCalls(start);
       return started(await this.#open('send', conversation, turn.ending), conversation, shown, turn);
     };
     const done = (result: GenerationResult): void => this.#note(all, result);
-    return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin, done });
+    const run = { queue: this.#host.queue, signal, owner: this, start: begin, done };
+    return new Generation({ ...run, ...steered(options, model, () => asked) });
   }
 
   /** How many tokens these messages have in the model's template, with the session's tools. Default: all so far. */

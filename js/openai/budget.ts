@@ -1,9 +1,10 @@
 /**
  * How much a model may think: once that is spent, the thought is closed, and the answer follows.
  */
-import type { Inserted } from '../engine/engine.js';
+import type { Engine, Inserted } from '../engine/engine.js';
 import type { Steer } from '../model/generation.js';
-import type { Family } from './families.js';
+import type { Conversation } from '../templates/types.js';
+import { type Family, familyOf, readerOf, specialOf } from './families.js';
 import { harmony } from './harmony.js';
 import type { Reader } from './reader.js';
 import type { ChatRequest } from './types.js';
@@ -49,5 +50,29 @@ export class Budget {
     if (!this.#reader.isReasoning || this.#spent < this.#most || text === '') return undefined;
     this.#reader.push(this.#closing.text);
     return this.#closing;
+  };
+}
+
+/**
+ * What bounds the thoughts of an answer to a conversation, where the model thinks. Control tokens do not show in its
+ * text: they are known by their ids. @internal
+ */
+export async function steerOf(engine: Engine, conversation: Conversation, most: number): Promise<Steer | undefined> {
+  const { chatTemplate, toolTemplate } = engine.info;
+  const family = familyOf(conversation.tools ? (toolTemplate ?? chatTemplate) : chatTemplate);
+  const text = closingOf(family);
+  if (text === undefined) return undefined;
+  const signs = new Map<number, string>();
+  for (const sign of specialOf(family, false)) {
+    const [id, more] = await engine.tokenize(sign, false, true);
+    if (id === undefined || more !== undefined) continue;
+    if ((await engine.detokenize(Uint32Array.of(id), false)) === '') signs.set(id, sign);
+  }
+  const shown = await engine.detokenize(await engine.tokenize(text, false, true), false);
+  const reader = readerOf(family, await engine.applyChatTemplate(conversation), undefined);
+  const budget = new Budget(most, reader, { text, shown });
+  return ({ text: said, ids }) => {
+    const hidden = [...ids].map((id) => signs.get(id) ?? '').join('');
+    return budget.after({ text: hidden + said, ids });
   };
 }

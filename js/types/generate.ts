@@ -40,6 +40,11 @@ export interface GenerateOptions extends SamplingOptions {
    * writes, it is refused.
    */
   enableThinking?: boolean | undefined;
+  /**
+   * For a prompt of messages, and in a session: most tokens of thoughts. Once they are spent, the thought is closed,
+   * and the answer follows. Not with `grammar`. Default: no bound.
+   */
+  reasoningBudget?: number | undefined;
   /** Go on after the end-of-text token, for measurements. */
   ignoreEos?: boolean | undefined;
   /** Control tokens whose names appear in the text, such as `[TOOL_CALLS]`; by default it leaves them all out. */

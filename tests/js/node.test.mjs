@@ -81,6 +81,19 @@ test('a thought that is closed stays in the KV cache, and the answer is what fol
   const answer = await model.generate([...ids, ...thought.ids, ...closing], { maxTokens });
   assert.equal(message.content, answer.text.trimStart());
   assert.deepEqual([usage.prompt_tokens, usage.completion_tokens, reason], [ids.length, 40, 'length']);
+  const own = await model.generate(CHAT, { maxTokens: 40, reasoningBudget: 10 });
+  assert.equal(own.text, `${thought.text}\n</think>\n\n${answer.text}`);
+  assert.deepEqual([own.usage.promptTokens, own.usage.completionTokens], [ids.length, 40]);
+  const session = model.session();
+  assert.equal((await session.send(CHAT[0].content, { maxTokens: 40, reasoningBudget: 10 })).text, own.text);
+  assert.equal(session.messages.at(-1).content, own.text);
+  await session.free();
+  for (const [prompt, more] of [
+    ['text', {}],
+    [CHAT, { grammar: { json: true } }],
+  ]) {
+    assert.throws(() => model.generate(prompt, { reasoningBudget: 1, ...more }), code('invalid_argument'));
+  }
   // The same prompt again: what was put in is known, too.
   const read = [];
   await model.chat.completions.create(request, { onProgress: ({ loaded }) => read.push(loaded) });

@@ -9,7 +9,7 @@ import { MockWorker } from './mock_worker.mjs';
 const { anthropic } = await import(`${dist}anthropic/index.js`);
 const { steers } = await import(`${dist}model/generation.js`);
 const { insert } = await import(`${dist}engine/insert.js`);
-const { budgetOf } = await import(`${dist}openai/budget.js`);
+const { budgetOf, steerOf } = await import(`${dist}openai/budget.js`);
 globalThis.Worker = MockWorker;
 await api.init({ wasm: new Uint8Array(8) });
 
@@ -145,6 +145,25 @@ test('what is put in is part of the text, and what was asked for ahead is not', 
   assert.deepEqual([...next.before.ids], [3, 4, 9]);
   assert.equal(await insert(handle, asked, { text: '-' }, { ...place, contextLength: 5 }), undefined);
   assert.equal(calls.length, 4);
+});
+
+test('in texts without control tokens these are known by their ids', async () => {
+  const signs = ['[THINK]', '[/THINK]'];
+  const engine = {
+    info: { chatTemplate: signs.join() },
+    tokenize: async (said) => Uint32Array.from(signs.includes(said) ? [signs.indexOf(said)] : [9, 1, 9]),
+    detokenize: async (ids) => [...ids].map((id) => (id < 2 ? '' : '-')).join(''),
+    applyChatTemplate: async () => 'Hi',
+  };
+  const steer = await steerOf(engine, { messages: HI }, 3);
+  const piece = (id, said) => steer({ ids: Uint32Array.of(id), text: said });
+  assert.deepEqual([piece(0, ''), piece(5, 'a'), piece(6, '')], [undefined, undefined, undefined]);
+  assert.deepEqual(piece(7, 'b'), { text: '\n[/THINK]\n\n', shown: '--' });
+  assert.equal(piece(8, 'answer'), undefined);
+  const closed = await steerOf(engine, { messages: HI }, 3);
+  const again = (id, said) => closed({ ids: Uint32Array.of(id), text: said });
+  assert.deepEqual([again(0, ''), again(5, 'a'), again(1, ''), again(5, 'b'), again(5, 'c')], Array(5).fill(undefined));
+  assert.equal(await steerOf({ info: { chatTemplate: 'plain' } }, { messages: HI }, 3), undefined);
 });
 
 test('effort is a budget where the template does not know it', async () => {
