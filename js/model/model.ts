@@ -245,7 +245,7 @@ export class WasmModel {
    * Writes text after a prompt. While other requests use the model, as many as `info.parallel`, it waits for one of
    * them; meanwhile it can be stopped.
    *
-   * @param prompt a string, in which special tokens are parsed, and which gets the BOS that the model wants and it lacks;
+   * @param prompt a string, in which special tokens are parsed, and which gets a BOS that the model wants and it lacks;
    *   messages, which go through the chat template; or token ids as they are. What is known is not read again.
    * @param options see {@link GenerateOptions}
    * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
