@@ -9,7 +9,7 @@ import { CACHE, ROOT } from '../../tools/common.mjs';
 import { countNode } from '../../tools/counting.mjs';
 import { cpuSeconds, endTree, processesOf, run } from '../../tools/processes.mjs';
 import { FLAKY, runAgain, runPrograms } from '../../tools/programs.mjs';
-import { nodeProgram, programsOf } from '../../tools/suites.mjs';
+import { hostPrograms, nodeProgram, PLAIN, programsOf } from '../../tools/suites.mjs';
 import { watch } from '../../tools/watch.mjs';
 
 // What it says of programs that are to fail would look like failures of this run.
@@ -234,6 +234,23 @@ test('programs of tests are those that cargo has built for tests', () => {
     '{"reason":"build-finished","success":true}',
   ];
   assert.deepEqual(programsOf(lines.join('\n')), [['--lib'], ['--test', 'forward'], ['--bin', 'tool']]);
+});
+
+test('every program in tests/ is run, those that are not optimised among them', () => {
+  const places = hostPrograms().map((name) =>
+    [`tests/${name}.rs`, `tests/${name}/main.rs`].map((file) => path.join(ROOT, file)),
+  );
+  assert.ok(places.every((files) => files.filter((file) => fs.existsSync(file)).length === 1));
+  const written = fs.readdirSync(path.join(ROOT, 'tests')).filter((name) => name.endsWith('.rs'));
+  assert.deepEqual(
+    written.filter((name) => !hostPrograms().includes(name.replace('.rs', ''))),
+    [],
+  );
+  assert.ok(hostPrograms().includes('tensors'));
+  assert.deepEqual(
+    PLAIN.filter((name) => !hostPrograms().includes(name)),
+    [],
+  );
 });
 
 test('closing lines are the last ones: a test of runners prints those of others', () => {
