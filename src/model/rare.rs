@@ -1,16 +1,18 @@
 //! Which models need what pages do not load with the WebAssembly: `shaders/rare/` and the codes of the grids.
 
 use super::op::Op;
-use super::program::Program;
+use super::program::{Output, Program};
 use crate::gguf::GgmlType;
 
 /// Whether a page must give the rare shaders and grids before it runs `program` over tensors of these types. Adapters
 /// need them too, on any model.
 ///
-/// A dense transformer with usual tensor types needs none. Experts, recurrent layers, encoders and the other operations
-/// of few families do; `tests/dispatches.rs` compares this with the shaders that all families run.
+/// A dense transformer with usual tensor types that writes text needs none. Embedders, encoders, experts, recurrent
+/// layers and the other operations of few families do; `tests/dispatches.rs` compares this with the shaders that all
+/// families run.
 pub fn needs_rare(program: &Program, types: impl IntoIterator<Item = GgmlType>) -> bool {
-    !program.all_ops().all(is_usual) || types.into_iter().any(is_rare)
+    let writes_text = program.output == Output::Logits;
+    !writes_text || !program.all_ops().all(is_usual) || types.into_iter().any(is_rare)
 }
 
 fn is_usual(op: &Op) -> bool {
@@ -22,7 +24,6 @@ fn is_usual(op: &Op) -> bool {
             | Op::Linear { .. }
             | Op::Rope { .. }
             | Op::Attend { .. }
-            | Op::Pool { .. }
             | Op::Gate { .. }
             | Op::GateHeads { .. }
             | Op::Activate { .. }

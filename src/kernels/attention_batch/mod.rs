@@ -37,7 +37,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/attention_batch.wgsl`.
+/// The contract with `shaders/rare/model/attention_batch.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_batch",
     bindings: &[PARAMS, read("this_pass"), read("inputs"), read("q"), read("k"), read("v"), write("y")],

@@ -22,7 +22,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/attention_batch_tiled.wgsl`.
+/// The contract with `shaders/rare/model/attention_batch_tiled.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_batch_tiled",
     bindings: &[PARAMS, read("this_pass"), read("inputs"), read("q"), read("k"), read("v"), write("y")],

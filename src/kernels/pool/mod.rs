@@ -7,7 +7,7 @@ pub mod reference;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 use crate::model::program::PoolKind;
 
-/// The contract with `shaders/model/pool.wgsl`.
+/// The contract with `shaders/rare/model/pool.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "pool",
     bindings: &[PARAMS, read("inputs"), read("x"), write("y")],

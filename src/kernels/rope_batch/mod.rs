@@ -7,7 +7,7 @@ use super::attention_batch::BatchHeads;
 use super::rope_kv::Rope;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
-/// The contract with `shaders/model/rope_batch.wgsl`.
+/// The contract with `shaders/rare/model/rope_batch.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "rope_batch",
     bindings: &[PARAMS, read("this_pass"), read("frequencies"), read("q_norm"), read("k_norm"), write("qkv")],
