@@ -49,14 +49,14 @@ impl Ring {
         self.flying.len()
     }
 
+    /// Whether a buffer is free.
+    pub fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// A buffer for one read; `None` where every buffer is in flight.
     pub fn reserve(&mut self) -> Option<ReadBack> {
         self.free.pop().map(ReadBack)
-    }
-
-    /// Takes back a buffer that was not used after all.
-    pub fn release(&mut self, ReadBack(buffer): ReadBack) {
-        self.free.push(buffer);
     }
 
     /// Starts mapping a buffer once the copy to it was submitted.

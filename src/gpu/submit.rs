@@ -42,8 +42,13 @@ pub struct Commands(wgpu::CommandEncoder);
 impl Commands {
     /// Adds a compute pass of these parts, over `tokens` tokens.
     pub fn run<'a>(&mut self, parts: impl IntoIterator<Item = Part<'a>>, tokens: u32) {
+        self.run_each(parts.into_iter().map(|part| (part, tokens)));
+    }
+
+    /// Adds a compute pass of these parts, each over a number of tokens of its own.
+    pub fn run_each<'a>(&mut self, parts: impl IntoIterator<Item = (Part<'a>, u32)>) {
         let mut pass = self.0.begin_compute_pass(&Default::default());
-        parts.into_iter().for_each(|Part { list, range }| list.replay_part(range, &mut pass, tokens));
+        parts.into_iter().for_each(|(Part { list, range }, tokens)| list.replay_part(range, &mut pass, tokens));
     }
 
     /// Adds a copy.

@@ -1,20 +1,9 @@
 //! The adapters that a text is read and written with.
 
-use super::run::generate::Engine;
-use super::session::Session;
+use super::run::engine::Engine;
+use super::session::{AdapterUse, Session};
 use crate::model::Adapter;
 use crate::{Error, Result};
-
-/// An adapter at work in a text.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AdapterUse {
-    /// Number of the adapter.
-    pub id: u32,
-    /// Factor of what the adapter adds to the model; never 0.
-    pub scale: f32,
-    /// The first position at which the adapter works.
-    pub from: usize,
-}
 
 /// Number of tokens that a text read with adapters `one` can keep where it goes on with `other`: those before the first
 /// position at which the two differ.

@@ -3,10 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::adapters::AdapterUse;
 use super::checkpoints::Checkpoints;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
-use super::session::{Listener, NO_TOKEN, RunIds, Session, Token};
+use super::session::{AdapterUse, Listener, NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
 use crate::cpu::{ActiveAdapter, CpuModel, Logits};
 use crate::forward::{CHUNK, EVALUATE_CHUNK, checkpoint_slots};

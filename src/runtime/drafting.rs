@@ -1,8 +1,9 @@
 //! What drafts tokens for a model: a second model, or a block of its own.
 
-use super::gpu::drafts::Drafting;
-use super::run::generate::Engine;
-use super::session::{AnySession, Session};
+use super::any::AnySession;
+use super::draft::drafting::Drafting;
+use super::run::engine::Engine;
+use super::session::Session;
 use crate::{Error, Result};
 
 impl Engine {

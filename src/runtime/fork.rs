@@ -1,19 +1,11 @@
 //! Further sessions of one model: empty, or with a copy of another session's cache, so that nothing is read twice.
 
-use super::adapters::AdapterUse;
+use super::any::AnySession;
 use super::cpu::CpuSession;
-use super::run::generate::Engine;
-use std::rc::Rc;
-
-use super::gpu::lane::ReadLane;
-use super::gpu::model::SessionPlan;
-use super::gpu::session::GpuSession;
-use super::session::{AnySession, Session};
+use super::gpu::lane_copies::ReadLane;
+use super::run::engine::Engine;
+use super::session::{AdapterUse, Session};
 use crate::Result;
-use crate::forward::{Buffers, Room, START_CONTEXT};
-use crate::gpu::Copy;
-use crate::kernels::spec::Slice;
-use crate::{Error, ErrorCode};
 
 /// Tokens by which another session must be ahead for its cache to be copied: fewer are read faster than copied.
 const WORTH: usize = 32;
@@ -116,51 +108,5 @@ impl CpuSession {
             made.rewind(0);
         }
         made
-    }
-}
-
-impl GpuSession {
-    /// Makes another session of the model. With a cache it gets the same room as this one, so that buffers are copied
-    /// whole, whatever they hold.
-    pub(super) async fn another(&self, with_cache: bool) -> Result<Self> {
-        let room = self.buffers.room;
-        let allocated = if with_cache { room.allocated } else { room.context.min(START_CONTEXT) };
-        let mut made = self.with_the_same_model(Room { allocated, ..room }).await?;
-        if with_cache {
-            let copies = self.buffers.kept().zip(made.buffers.kept()).map(|(from, to)| {
-                let (source, target) = (self.table.get(from.buffer), made.table.get(to.buffer));
-                Copy { source, source_offset: 0, target, offset: 0, bytes: source.size() }
-            });
-            self.model.device.copy(copies);
-            made.texts = self.texts.iter().map(|text| Rc::new((**text).clone())).collect();
-            made.select(0);
-        }
-        self.model.device.check()?;
-        Ok(made)
-    }
-
-    /// Makes an empty session. Where memory is missing, the error leaves everything else on the device as it was.
-    async fn with_the_same_model(&self, room: Room) -> Result<Self> {
-        let (model, device) = (self.model.clone(), &self.model.device);
-        let plan = SessionPlan::new(&model, room)?;
-        let mut table = model.table.clone();
-        let Some(()) = device.try_make(|| table.make(device, &plan.specs)).await? else {
-            let bytes: u64 = plan.specs.iter().map(|spec| spec.bytes).sum();
-            let message =
-                format!("the GPU has no room for {bytes} bytes, another session of {} tokens", room.allocated);
-            return Err(Error::new(ErrorCode::OutOfMemory, message));
-        };
-        let mut made = Self::assemble(model, plan, table).await?;
-        made.draft_model.clone_from(&self.draft_model);
-        Ok(made)
-    }
-}
-
-impl Buffers {
-    /// The buffers that outlast a run: keys, values, positions on several axes, recurrent states and their checkpoints.
-    fn kept(&self) -> impl Iterator<Item = &Slice> {
-        let caches = self.cache.iter().flat_map(|layer| [&layer.cache.k, &layer.cache.v]);
-        let places = self.frequencies.iter().filter(|_| self.room.axes);
-        caches.chain(places).chain(&self.states).chain(self.checkpoints.iter().flatten())
     }
 }

@@ -1,34 +1,16 @@
-//! Rows of embeddings in prompts, such as an encoder's output: adding them to a model, and copying them into a pass.
+//! Rows of embeddings in prompts, such as an encoder's output: adding them to a model.
 
-use std::any::Any;
-use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::any::AnySession;
+use super::gpu::input_rows::check_values;
 use super::gpu::lane::GpuLane;
-use super::gpu::model::GpuModel;
-use super::gpu::session::GpuSession;
-use super::run::generate::Engine;
-use super::session::{AnySession, Session};
-use crate::forward::Forward;
-use crate::gpu::{Buffer, CommandList, Copy, Part};
-use crate::kernels::{rope_kv::Axes, spec::Slice};
-use crate::model::{InputRun, RopeSections, program::Op};
+use super::held_rows::HeldRows;
+use super::run::engine::Engine;
+use super::session::Session;
+use crate::Result;
 use crate::model::{InputSource, Item, Places, RowIds};
-use crate::{Error, Result};
-
-/// Rows that prompts may hold, as long as this lives.
-pub struct HeldRows {
-    /// Of the rows.
-    pub ids: Range<u32>,
-    _rows: Rc<dyn Any>,
-}
-
-impl fmt::Debug for HeldRows {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("HeldRows").field("ids", &self.ids).finish_non_exhaustive()
-    }
-}
 
 impl Engine {
     /// The sources of the rows that the prompt of the run still has to enter and that nobody holds.
@@ -64,7 +46,7 @@ impl AnySession {
             Self::Cpu(session) => {
                 let all = session.model().input_rows();
                 let held = all.held(source).unwrap_or_else(|| all.add(source, rows.to_vec()));
-                Ok(HeldRows { ids, _rows: held })
+                Ok(HeldRows::new(ids, held))
             }
         }
     }
@@ -134,160 +116,5 @@ impl AnySession {
     /// Returns the ids of the rows of a source, without needing the rows themselves.
     pub(super) fn know(&self, source: InputSource) -> Result<Range<u32>> {
         self.row_ids().know(source)
-    }
-}
-
-fn check_values(source: InputSource, found: u64, hidden: usize) -> Result<()> {
-    let expected = u64::from(source.count) * hidden as u64;
-    if found == expected {
-        return Ok(());
-    }
-    let message = format!("{} rows of {hidden} values: expected {expected} values, found {found}", source.count);
-    Err(Error::invalid_argument(message))
-}
-
-impl GpuModel {
-    /// Does what [`AnySession::add_rows`] describes.
-    pub(super) fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
-        self.hold(source, |target| {
-            self.device.write(target, 0, bytemuck::cast_slice(rows));
-            Ok(())
-        })
-    }
-
-    /// Does the same with rows that are on the GPU already, at the start of a buffer of the model's device.
-    ///
-    /// # Errors
-    /// `invalid_argument` where the buffer is too small; otherwise as for [`AnySession::add_rows`].
-    pub fn add_rows_of(&self, source: InputSource, rows: &Buffer) -> Result<HeldRows> {
-        self.hold(source, |target| {
-            let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
-            if rows.size() < bytes {
-                check_values(source, rows.size() / 4, self.config.row_width())?;
-            }
-            self.device.copy([Copy { source: rows, source_offset: 0, target, offset: 0, bytes }]);
-            Ok(())
-        })
-    }
-
-    /// The rows of a source, in a buffer that `fill` fills where nobody holds one.
-    fn hold(&self, source: InputSource, fill: impl FnOnce(&Buffer) -> Result<()>) -> Result<HeldRows> {
-        let ids = self.input_rows.ids().know(source)?;
-        let held = match self.input_rows.held(source) {
-            Some(held) => held,
-            None => {
-                let target = self.row_buffer(source)?;
-                fill(&target)?;
-                self.input_rows.add(source, target)
-            }
-        };
-        Ok(HeldRows { ids, _rows: held })
-    }
-
-    fn row_buffer(&self, source: InputSource) -> Result<Buffer> {
-        let bytes = self.config.row_width() as u64 * 4 * u64::from(source.count);
-        self.device.storage_buffer("rows of a prompt", bytes.max(16))
-    }
-
-    /// Bytes of one row of the residual stream.
-    fn row_bytes(&self) -> u64 {
-        self.config.hidden as u64 * 4
-    }
-}
-
-impl Forward<'_> {
-    /// Number of dispatches at the start of a command list that write the embeddings of tokens.
-    pub(super) fn embeddings(&self) -> usize {
-        let Some(Op::Embed { table, .. }) = self.program.embed.first() else { return 0 };
-        let adapters = self.adapters.iter().flat_map(|of| of.all).filter(|adapter| adapter.group(*table).is_some());
-        let gathered = match &self.weights.row_cache {
-            Some(cache) if cache.key == *table => 1 + cache.slots.shards.len(),
-            _ => self.weights.tables[table].shards.len(),
-        };
-        gathered + 2 * adapters.count()
-    }
-}
-
-impl GpuSession {
-    /// The RoPE tables whose pairs rotate by several axes of a position: layout, buffer slice and sections of each.
-    fn axes(&self) -> Vec<(Axes, Slice, RopeSections)> {
-        let tables = self.model.program.rope_tables.iter().zip(&self.buffers.frequencies);
-        let tables = tables.filter(|_| self.buffers.room.axes);
-        tables.filter_map(|(of, slice)| Some((Axes { pairs: of.dims / 2 }, *slice, of.sections?))).collect()
-    }
-
-    /// Initialises the RoPE tables with several axes, before any position is known.
-    pub(super) fn start_places(&self) {
-        for (axes, slice, sections) in self.axes() {
-            self.write_at(slice, axes.offset(), bytemuck::cast_slice(&axes.start(&sections)));
-        }
-    }
-
-    /// Writes where the ids of the next pass lie on each axis, if positions have several.
-    pub(super) fn write_places(&self, ids: &[u32], position: usize) {
-        let tables = self.axes();
-        if tables.is_empty() {
-            return;
-        }
-        let mut places = self.sequence.places.borrow_mut();
-        let from = position.min(places.len());
-        places.extend(position, ids, &self.model.input_rows);
-        for (axes, slice, _) in tables {
-            let ((offset, found), (at, known)) = (axes.places(&places, from), axes.known(&places));
-            self.write_at(slice, offset, bytemuck::cast_slice(&found));
-            self.write_at(slice, at, bytemuck::cast_slice(&known));
-        }
-    }
-
-    fn write_at(&self, slice: Slice, offset: u64, bytes: &[u8]) {
-        self.write(Slice { offset: slice.offset + offset, ..slice }, bytes);
-    }
-
-    /// Copies the rows for deeper layers to where these layers read them.
-    pub(super) fn enter_deep_rows(&self, runs: &[InputRun<Buffer>]) {
-        let row = self.model.row_bytes();
-        for (deep, x) in self.model.program.inputs().into_iter().enumerate() {
-            let to = self.buffers.places.embed.of(x).slice;
-            self.model.device.copy(runs.iter().map(|run| Copy {
-                source: &run.data,
-                source_offset: ((1 + deep) * run.of + run.row) as u64 * row,
-                target: self.table.get(to.buffer),
-                offset: to.offset + run.at as u64 * row,
-                bytes: run.count as u64 * row,
-            }));
-        }
-    }
-
-    /// Overwrites the rows for deeper layers with zeros again, for decode passes.
-    pub(super) fn clear_deep_rows(&self, runs: &[InputRun<Buffer>]) {
-        let row = self.model.row_bytes();
-        for x in self.model.program.inputs() {
-            let to = self.buffers.places.embed.of(x).slice;
-            for run in runs {
-                let zeros = vec![0; run.count * row as usize];
-                self.write_at(to, run.at as u64 * row, &zeros);
-            }
-        }
-    }
-
-    /// Runs the dispatches of a list that write embeddings, over a pass of `tokens` rows, and copies prompt rows over
-    /// those of their placeholders. Returns how many dispatches ran: 0 where the pass has no prompt rows.
-    pub(super) fn enter_rows(&self, runs: &[InputRun<Buffer>], list: &CommandList, tokens: usize) -> usize {
-        if runs.is_empty() {
-            return 0;
-        }
-        let model = &self.model;
-        let forward = self.forward(&model.caps, &self.buffers);
-        let range = 0..forward.embeddings();
-        model.device.submit([Part { list, range: range.clone() }], tokens as u32, None);
-        let (row, to) = (model.row_bytes(), self.buffers.places.embed.of(model.program.residual()).slice);
-        model.device.copy(runs.iter().map(|run| Copy {
-            source: &run.data,
-            source_offset: run.row as u64 * row,
-            target: self.table.get(to.buffer),
-            offset: to.offset + run.at as u64 * row,
-            bytes: run.count as u64 * row,
-        }));
-        range.end
     }
 }

@@ -70,7 +70,9 @@ impl Info {
     fn of_text(engine: &Engine) -> Self {
         let (config, context) = (engine.session.config(), engine.session.context_length());
         let (device, on_gpu) = match &engine.session {
-            AnySession::Gpu(lane) => (Some(lane.model().device()), lane.of_session(OnGpu::of)),
+            AnySession::Gpu(lane) => {
+                (Some(lane.model().device()), OnGpu { bytes: lane.bytes(), ..lane.of_session(OnGpu::of) })
+            }
             AnySession::Cpu(_) => (None, OnGpu::default()),
         };
         let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);

@@ -103,7 +103,7 @@ fn row(token: u32, position: usize) -> Row {
 async fn a_block_that_predicts_the_token_after_the_next_agrees_with_llama_cpp() {
     let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
     let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
-    let mut session = session(&expected).await;
+    let mut session = FewRows::new(session(&expected).await);
     let middle = expected["middle"].as_u64().expect("a position") as usize;
     session.read_sequence(0, 0, &text[..middle]).await.expect("a working device");
     let (_, found) = session.drafts_after(Some(row(text[middle], middle)), 1).await.expect("a working device");

@@ -4,46 +4,20 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::model::{BatchPlan, GpuModel};
+use super::model::GpuModel;
 use super::pace::MIN_TOKENS;
+use super::plans::BatchPlan;
 use super::queue::Queue;
-use crate::gpu::{BufferTable, CommandList};
+use crate::Result;
+use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Part};
 use crate::kernels::pass::Pass;
-use crate::kernels::spec::{MAX_WORKGROUPS, Slice};
+use crate::kernels::spec::Slice;
 use crate::model::program::Op;
 use crate::model::{EncoderInput, ModelConfig};
-use crate::{Error, ErrorCode, Result};
-
-/// Maximum number of rows of a batch, unless one input has more.
-const BATCH_ROWS: usize = 4096;
-
-/// Maximum number of rows of a small batch, such as a few short texts.
-pub(in crate::runtime) const SMALL_BATCH: usize = 256;
+use crate::runtime::pass::batches;
 
 /// Maximum size in bytes of the results that are read back at once.
 const RESULT_BYTES: u64 = 16 << 20;
-
-/// Number of rows of the batches of a model whose inputs have up to `context` tokens. `widest`: values of its widest
-/// row.
-///
-/// # Errors
-/// `limit_exceeded` where the activations of one input do not fit a binding.
-pub(in crate::runtime) fn batch_rows(widest: usize, max_binding: u64, context: usize) -> Result<usize> {
-    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
-    let most = most.min(MAX_WORKGROUPS as usize);
-    if context > most {
-        let message = format!("activations of {context} tokens do not fit a binding here, those of {most} would");
-        return Err(Error::new(ErrorCode::LimitExceeded, message));
-    }
-    Ok(BATCH_ROWS.max(context).min(most))
-}
-
-/// Maximum number of patches of an image for an encoder that could take `context`: their activations must fit a
-/// binding.
-pub(in crate::runtime) fn image_rows(widest: usize, max_binding: u64, context: usize) -> usize {
-    let most = usize::try_from(max_binding / (widest.max(1) as u64 * 4)).unwrap_or(usize::MAX);
-    context.min(most).min(MAX_WORKGROUPS as usize).max(1)
-}
 
 /// A model on the GPU that gives one result for each input as a whole.
 pub struct GpuEmbedder {
@@ -203,5 +177,77 @@ impl GpuEmbedder {
 
     pub(in crate::runtime) fn write(&self, slice: Slice, bytes: &[u8]) {
         self.model.device.write(self.table.get(slice.buffer), slice.offset, bytes);
+    }
+
+    /// Runs `inputs` batch by batch, and leaves the results in `results`, `[inputs, width]`. False where `stop` was set
+    /// before all was submitted.
+    pub(in crate::runtime) async fn run(&self, inputs: &[&[u32]], results: &Buffer, stop: &Cell<bool>) -> bool {
+        let (row, source) = (self.width() as u64 * 4, self.plan.pooled);
+        let mut queue = Queue::new(&self.model);
+        let mut offset = 0;
+        for batch in batches(inputs, self.plan.buffers.chunk) {
+            let tokens = self.begin_batch(batch);
+            let lists = self.lists_for(tokens);
+            if !queue.run_list(&lists.rows, tokens, stop).await || stop.get() {
+                return false;
+            }
+            let bytes = batch.len() as u64 * row;
+            let (source, source_offset) = (self.table.get(source.buffer), source.offset);
+            let copy = Copy { source, source_offset, target: results, offset, bytes };
+            self.model.device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
+            offset += bytes;
+        }
+        true
+    }
+
+    /// Encodes an image or a tile, and leaves its rows in `results`: `[outputs, width]`, then as many for each deeper
+    /// layer that takes rows. False where `stop` was set before all was submitted.
+    pub(in crate::runtime) async fn run_image(
+        &self,
+        input: &EncoderInput,
+        results: &Buffer,
+        stop: &Cell<bool>,
+    ) -> bool {
+        let (tokens, outputs) = (input.rows, input.outputs);
+        self.begin_image(input);
+        let lists = self.lists_for(tokens.max(outputs));
+        for (stage, rows) in lists.stages.iter().zip(input.rows_of_stages()) {
+            self.model.device.submit([Part::from(stage)], rows as u32, None);
+        }
+        let mut queue = Queue::new(&self.model);
+        if !queue.run_list(&lists.rows, tokens, stop).await || stop.get() {
+            return false;
+        }
+        let source = self.plan.pooled;
+        let bytes = outputs as u64 * self.width() as u64 * 4;
+        let (source, source_offset) = (self.table.get(source.buffer), source.offset);
+        let copy = Copy { source, source_offset, target: results, offset: 0, bytes };
+        self.model.device.submit([Part::from(&lists.inputs)], outputs as u32, Some(&copy));
+        let sides = self.model.program.sides.iter().map(|&side| self.plan.buffers.places.head.of(side).slice);
+        self.model.device.copy(sides.zip(1..).map(|(side, part)| Copy {
+            source: self.table.get(side.buffer),
+            source_offset: side.offset,
+            target: results,
+            offset: part * bytes,
+            bytes,
+        }));
+        true
+    }
+
+    /// Writes a pass over what an encoder reads.
+    pub(in crate::runtime) fn begin_image(&self, input: &EncoderInput) {
+        self.begin_batch(&[&vec![0; input.rows]]);
+        self.write(self.plan.buffers.inputs.pass, &Pass::chunk(0, 0, &vec![0; input.outputs]).bytes());
+        self.write_image(input);
+    }
+
+    /// Writes a pass over a batch; returns its number of rows.
+    pub(in crate::runtime) fn begin_batch(&self, batch: &[&[u32]]) -> usize {
+        let pass = Pass::batch(batch);
+        self.write(self.plan.buffers.pass, &pass.bytes());
+        self.write(self.plan.buffers.inputs.spans, bytemuck::cast_slice(&Pass::spans(batch)));
+        let of_inputs = Pass::chunk(0, 0, &vec![0; batch.len()]);
+        self.write(self.plan.buffers.inputs.pass, &of_inputs.bytes());
+        pass.rows.len()
     }
 }

@@ -1,26 +1,48 @@
 //! Passes of a few rows, for tests of the kernels. The rows belong to several sequences, each with its own cache, or to
 //! one sequence, where each row sees those before it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use super::lane_drafts::Form;
-use super::scheduler::Wants;
+use super::reads::Answer;
 use super::session::GpuSession;
 use crate::gpu::Part;
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
 use crate::kernels::pass::{Header, Pass, ROW_DONE, Row, Sequence};
 use crate::runtime::pass::{Reading, Until};
+use crate::runtime::passes::decode::{Decode, decode};
+use crate::runtime::passes::{block, states};
+use crate::runtime::plan::{Form, List, Plan};
+use crate::runtime::read::{Reader, Wants};
+use crate::runtime::schedule::Schedule;
 use crate::runtime::session::Choosing;
 use crate::{Error, Result};
 
-impl GpuSession {
+/// A session whose passes a test writes.
+pub struct FewRows {
+    session: GpuSession,
+    schedule: RefCell<Schedule>,
+}
+
+impl FewRows {
+    /// Takes a session in which nothing was read.
+    pub fn new(session: GpuSession) -> Self {
+        let (room, copies) = (session.buffers.room, session.buffers.checkpoints.len());
+        Self { session, schedule: Schedule::new(room.sequences, room.context, copies).into() }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &GpuSession {
+        &self.session
+    }
+
     /// Reads tokens into the cache of a sequence, at `position` and after.
     ///
     /// # Errors
     /// Errors of the device.
     pub async fn read_sequence(&mut self, sequence: u32, position: usize, ids: &[u32]) -> Result<()> {
-        self.select(sequence as usize);
-        self.run(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
+        let Self { session, schedule } = self;
+        let mut reader = Reader { session, schedule, number: sequence as usize };
+        reader.read(&mut Reading::new(ids, position), Wants::Nothing, Until::stopped(&Cell::new(false))).await
     }
 
     /// The logits `[rows, vocab]` of a pass. Rows of one sequence see those before them.
@@ -32,17 +54,14 @@ impl GpuSession {
         self.ensure_rows_of(rows.iter().map(|row| row.token)).await?;
         let count = self.start_rows(rows).await?;
         self.submit_rows(count, false);
-        let bytes = rows.len() * self.model.config.vocab * 4;
-        let logits = self.buffers.logits;
-        let bytes = self.model.device.read(self.table.get(logits.buffer), logits.offset, bytes as u64).await?;
-        Ok(bytemuck::pod_collect_to_vec(&bytes))
+        self.logits(rows.len()).await
     }
 
     /// Decodes `steps` tokens greedily, with one row for each of several sequences. Returns the state of these
     /// sequences after each step.
     ///
     /// # Errors
-    /// The errors of [`GpuSession::logits_of_rows`].
+    /// The errors of [`FewRows::logits_of_rows`].
     pub async fn decode_rows(&mut self, rows: &[Row], steps: usize) -> Result<Vec<Vec<Sequence>>> {
         self.grow_to(end_of(rows) + steps).await?;
         let count = self.start_rows(rows).await?;
@@ -53,8 +72,7 @@ impl GpuSession {
                 None => self.ensure_rows_of(rows.iter().map(|row| row.token)).await?,
             }
             self.submit_rows(count, true);
-            let pass = self.table.get(self.buffers.pass.buffer);
-            let bytes = self.model.device.read(pass, 0, size_of::<Header>() as u64).await?;
+            let bytes = self.pass(size_of::<Header>() as u64).await?;
             let header: Header = bytemuck::pod_read_unaligned(&bytes);
             all.push(rows.iter().map(|row| header.sequences[row.sequence as usize]).collect());
         }
@@ -67,24 +85,24 @@ impl GpuSession {
     /// # Errors
     /// Errors of the device.
     pub async fn drafts_after(&mut self, first: Option<Row>, steps: usize) -> Result<(Vec<u32>, Vec<f32>)> {
-        self.record_form(Form::DraftOfModel).await?;
+        let Self { session, .. } = self;
+        session.record_form(Form::DraftOfModel).await?;
+        let (layout, mut plan) = (session.layout(), Plan::default());
         if let Some(first) = first {
             let row = |at: u32| Row { position: first.position + at, flags: ROW_DONE * u32::from(at > 0), ..first };
             let mut pass = Pass::decode(&(0..DRAFT_ROWS as u32).map(row).collect::<Vec<Row>>());
             pass.header.sequences[0] = Sequence { token: first.token, position: first.position, done: 0, steps: 0 };
-            self.write(self.buffers.pass, &pass.bytes());
-            self.keep_states_before_draft(0);
+            plan.write(layout.buffers.pass, pass.bytes());
+            states::keep_before_draft(&mut plan, layout, 0);
         }
-        self.begin_steps();
-        self.draft_next(steps);
-        let pass = self.buffers.pass;
-        let bytes =
-            self.model.device.read(self.table.get(pass.buffer), pass.offset, Pass::bytes_of(DRAFT_ROWS)).await?;
+        block::begin_steps(&mut plan, layout);
+        block::draft(&mut plan, layout, steps);
+        session.gpu.execute(&plan)?;
+        let bytes = self.pass(Pass::bytes_of(DRAFT_ROWS)).await?;
         let token = |row: usize| bytemuck::pod_read_unaligned::<u32>(&bytes[Pass::bytes_of(row) as usize..][..4]);
-        let (logits, vocab) = (self.buffers.logits, self.model.config.vocab as u64);
-        let logits = self.model.device.read(self.table.get(logits.buffer), logits.offset, 4 * vocab).await?;
-        self.model.device.check()?;
-        Ok(((1..=steps).map(token).collect(), bytemuck::pod_collect_to_vec(&logits)))
+        let logits = self.logits(1).await?;
+        self.session.model.device.check()?;
+        Ok(((1..=steps).map(token).collect(), logits))
     }
 
     /// Runs the pass with these drafts, greedily. Gives the tokens that it accepts.
@@ -92,21 +110,40 @@ impl GpuSession {
     /// # Errors
     /// Errors of the device.
     pub async fn accepted(&mut self) -> Result<Vec<u32>> {
-        let greedy = Choosing { greedy: true, biased: false, logits: false };
-        self.submit_decode(Form::DraftOfModel, greedy);
-        self.replay_accepted(0);
-        let bytes = self.receive().await?.map(|received| received.header).unwrap_or_default();
-        let report: Report = bytemuck::pod_read_unaligned(&bytes[..size_of::<Report>()]);
+        let choosing = Choosing { greedy: true, biased: false, logits: false };
+        let (layout, mut plan) = (self.session.layout(), Plan::default());
+        decode(&mut plan, layout, Decode { form: Form::DraftOfModel, choosing, started: false });
+        states::replay(&mut plan, layout, 0);
+        self.session.gpu.execute(&plan)?;
+        let Some(Answer { outcome, .. }) = self.session.gpu.answer().await? else { return Ok(Vec::new()) };
+        let report: Report = bytemuck::pod_read_unaligned(&outcome[..size_of::<Report>()]);
         Ok(report.tokens[..report.accepted as usize].to_vec())
     }
 
+    async fn grow_to(&mut self, positions: usize) -> Result<()> {
+        let written = self.schedule.borrow().written();
+        self.session.grow_to(positions, written).await
+    }
+
     async fn ensure_rows_of(&self, tokens: impl Iterator<Item = u32>) -> Result<()> {
-        self.model.ensure_rows(&tokens.collect::<Vec<_>>()).await
+        self.session.model.ensure_rows(&tokens.collect::<Vec<_>>()).await
+    }
+
+    async fn logits(&self, rows: usize) -> Result<Vec<f32>> {
+        let (logits, bytes) = (self.session.buffers.logits, rows * self.session.model.config.vocab * 4);
+        let buffer = self.session.gpu.table.get(logits.buffer);
+        let bytes = self.session.model.device.read(buffer, logits.offset, bytes as u64).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+
+    async fn pass(&self, bytes: u64) -> Result<Vec<u8>> {
+        let pass = self.session.buffers.pass;
+        self.session.model.device.read(self.session.gpu.table.get(pass.buffer), pass.offset, bytes).await
     }
 
     /// Writes the pass, and makes its lists if they are not made yet. Returns the number of rows.
     async fn start_rows(&mut self, rows: &[Row]) -> Result<u32> {
-        let room = self.buffers.room;
+        let room = self.session.buffers.room;
         if rows.is_empty() || rows.len() > room.rows {
             return Err(Error::invalid_argument(format!(
                 "a pass of {} rows, there is room for {}",
@@ -118,16 +155,16 @@ impl GpuSession {
             let message = format!("a row of sequence {}, there is room for {}", row.sequence, room.sequences);
             return Err(Error::invalid_argument(message));
         }
-        let count = rows.len() as u32;
-        self.record_rows(rows.len()).await?;
-        self.write(self.buffers.pass, &Pass::decode(rows).bytes());
-        Ok(count)
+        self.session.record_form(Form::Rows(rows.len())).await?;
+        self.session.write(self.session.buffers.pass, &Pass::decode(rows).bytes());
+        Ok(rows.len() as u32)
     }
 
     fn submit_rows(&self, count: u32, greedy: bool) {
-        let lists = self.few_rows.get(count as usize).and_then(Option::as_ref).unwrap_or(&self.lists);
-        let parts = [&lists.decode, &lists.greedy].into_iter().take(if greedy { 2 } else { 1 }).map(Part::from);
-        self.model.device.submit(parts, count, None);
+        let gpu = &self.session.gpu;
+        let lists = [List::Decode, List::Greedy].into_iter().take(if greedy { 2 } else { 1 });
+        let lists = lists.filter_map(|list| gpu.lists.get(Form::Rows(count as usize).set(), list)).map(Part::from);
+        self.session.model.device.submit(lists, count, None);
     }
 }
 

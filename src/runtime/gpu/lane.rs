@@ -1,18 +1,12 @@
-//! Sessions that are [lanes](super::lanes) of one session on the GPU. Their tokens come out of the same passes, which
-//! read the weights once for all lanes. A session alone is the only lane of a session of its own.
-//!
-//! Whoever waits for a token and finds none runs the next passes, and leaves the other lanes their tokens. Prompts are
-//! read between passes, one chunk at a time where others wait.
+//! Sessions that are lanes of one session on the GPU. Their tokens come out of the same passes, which read the weights
+//! once for all lanes. A session alone is the only lane of a session of its own.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::drafts::{Drafting, Drafts};
-use super::lane_passes::Shared;
-use super::lanes::Lane;
 use super::model::GpuModel;
-use super::scheduler::Wants;
 use super::session::GpuSession;
+use super::turns::Turn;
 use crate::forward::{Room, SampleBuffers};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
@@ -20,16 +14,24 @@ use crate::kernels::logit_bias;
 use crate::kernels::sample::{Options, mask_words, words_of_mask};
 use crate::kernels::spec::Slice;
 use crate::model::{Adapter, ModelConfig};
-use crate::runtime::adapters::AdapterUse;
+use crate::runtime::draft::drafting::Drafting;
+use crate::runtime::draft::drafts::Drafts;
+use crate::runtime::drive::Drive;
 use crate::runtime::pass::Reading;
-use crate::runtime::saved::snapshot::Head;
-use crate::runtime::session::{Choosing, Listener, RunIds, Session, Token};
+use crate::runtime::passes::saved::{digest_of, regions};
+use crate::runtime::passes::{axes, states};
+use crate::runtime::plan::Plan;
+use crate::runtime::read::Wants;
+use crate::runtime::saved::head::{Head, unsealed};
+use crate::runtime::saved::regions::{bytes_of_parts, part};
+use crate::runtime::session::{AdapterUse, Choosing, Listener, RunIds, Session, Token};
+use crate::runtime::text::Text;
 use crate::sampler::{Counts, SamplingOptions, count_answer, counts_of_prompt};
 use crate::{Error, Result};
 
 /// A session that owns one sequence of a session on the GPU.
 pub struct GpuLane {
-    pub(in crate::runtime) shared: Rc<Shared>,
+    pub(in crate::runtime) drive: Rc<Drive>,
     pub(in crate::runtime) number: usize,
     model: Rc<GpuModel>,
     room: Room,
@@ -44,83 +46,24 @@ pub struct GpuLane {
     pub(in crate::runtime) listener: Option<Listener>,
 }
 
-/// A handle to what a lane has read, valid as long as nothing else is read there.
-pub struct ReadLane {
-    lane: GpuLane,
-    version: u32,
-}
-
 impl GpuLane {
     /// The first lane of a session. That must have room for as many rows as it has sequences, at least.
     pub fn first(session: GpuSession) -> Self {
         let room = session.buffers.room;
         let (model, sample, rewindable) = (session.model.clone(), session.buffers.sample, session.buffers.rewindable());
-        let shared = Rc::new(Shared::new(session));
-        Self { shared, number: 0, model, room, sample, rewindable, counts: None, last_logits: None, listener: None }
+        let drive = Rc::new(Drive::new(session));
+        Self { drive, number: 0, model, room, sample, rewindable, counts: None, last_logits: None, listener: None }
     }
 
-    /// The next lane without an owner, or, if the session has a single lane, that of another session. It is empty, or
-    /// has what this one has read.
-    ///
-    /// # Errors
-    /// `invalid_argument` where all lanes have owners; `out_of_memory`, `device_lost`.
-    pub async fn another(&self, with_cache: bool) -> Result<Self> {
-        if self.is_alone() {
-            return self.of_another_session(with_cache).await;
-        }
-        let (number, count) = (self.shared.taken.get(), self.lanes());
-        if number >= count {
-            return Err(Error::invalid_argument(format!("the model runs {count} requests at once")));
-        }
-        self.shared.taken.set(number + 1);
-        let made = self.numbered(number);
-        if with_cache {
-            made.take_over(&self.read_so_far()).await?;
-        }
-        Ok(made)
+    /// Another lane of the session, by its number.
+    pub(in crate::runtime) fn numbered(&self, number: usize) -> Self {
+        let (drive, model) = (self.drive.clone(), self.model.clone());
+        Self { drive, model, number, counts: None, last_logits: None, listener: None, ..*self }
     }
 
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
-    async fn of_another_session(&self, with_cache: bool) -> Result<Self> {
-        let _turn = self.turn().await?;
-        let session = self.shared.session.borrow().another(with_cache).await?;
-        let made = Self::first(session);
-        if with_cache {
-            let position = self.state(|lane| lane.next.position);
-            made.state(|lane| lane.has_read(position as usize));
-        }
-        Ok(made)
-    }
-
-    fn numbered(&self, number: usize) -> Self {
-        let (shared, model) = (self.shared.clone(), self.model.clone());
-        Self { shared, model, number, counts: None, last_logits: None, listener: None, ..*self }
-    }
-
-    /// A handle to what the lane has read, to be copied while the lane may be in use.
-    pub fn read_so_far(&self) -> ReadLane {
-        ReadLane { lane: self.numbered(self.number), version: self.state(|lane| lane.version) }
-    }
-
-    /// Copies what another lane of the session has read. False, with nothing copied, where that has changed since.
-    ///
-    /// # Errors
-    /// `out_of_memory`, `device_lost`.
-    pub async fn take_over(&self, ReadLane { lane: other, version }: &ReadLane) -> Result<bool> {
-        // If the other lane's states must be restored from a checkpoint, this turn does so first.
-        drop(other.turn().await?);
-        let _turn = self.turn().await?;
-        if other.state(|lane| lane.version) != *version || !Rc::ptr_eq(&self.shared, &other.shared) {
-            return Ok(false);
-        }
-        self.shared.session.borrow_mut().copy_text(other.number, self.number)?;
-        let position = other.state(|lane| lane.next.position);
-        self.state(|lane| {
-            lane.stop();
-            lane.restores = None;
-            lane.has_read(position as usize);
-        });
-        Ok(true)
+    /// Takes the turn to use the session for this lane alone.
+    pub(in crate::runtime) async fn turn(&self) -> Result<Turn<GpuSession>> {
+        self.drive.turn(self.number).await
     }
 
     pub fn model(&self) -> &Rc<GpuModel> {
@@ -139,26 +82,48 @@ impl GpuLane {
 
     /// Asks the session that the lanes share; returns the default while that is in use.
     pub fn of_session<T: Default>(&self, ask: impl FnOnce(&GpuSession) -> T) -> T {
-        self.shared.session.try_borrow().map(|session| ask(&session)).unwrap_or_default()
+        self.drive.session.ask(ask).unwrap_or_default()
     }
 
-    pub(in crate::runtime) fn state<T>(&self, change: impl FnOnce(&mut Lane) -> T) -> T {
-        change(self.shared.lanes.borrow_mut().lane(self.number))
+    /// Bytes that the session, its model and the draft model take on the GPU; 0 while the session is in use.
+    pub fn bytes(&self) -> u64 {
+        let drafts = self.drive.drafter().map_or(0, |drafter| drafter.bytes());
+        self.drive.session.ask(GpuSession::bytes).map_or(0, |bytes| bytes + drafts)
+    }
+
+    /// Whether another model makes drafts for this session, and whether a block of the model itself does.
+    pub fn drafters(&self) -> [bool; 2] {
+        let drafter = self.drive.drafter();
+        let is = |of_model| drafter.as_ref().is_some_and(|drafter| drafter.is_of_model() == of_model);
+        [is(false), is(true)]
+    }
+
+    /// Writes where the ids of the text, of which all are cached, lie on each axis of positions with several.
+    pub(in crate::runtime) fn write_places(&self, ids: &[u32]) -> Result<()> {
+        let Some(mut session) = self.drive.session.take_if_free() else { return Ok(()) };
+        let mut plan = Plan::default();
+        let (layout, rows) = (session.layout(), &self.model.input_rows);
+        self.state(|text| axes::write(&mut plan, layout, &mut text.positions.places, (ids, 0), rows));
+        session.gpu.execute(&plan)
+    }
+
+    pub(in crate::runtime) fn state<T>(&self, change: impl FnOnce(&mut Text) -> T) -> T {
+        self.drive.text(self.number, change)
     }
 
     /// See [`Session::rewind`].
     pub(in crate::runtime) fn go_back(&self, position: usize) -> usize {
-        self.state(|lane| {
-            lane.stop();
-            let (reached, slot) = lane.text.rewind(position, self.rewindable);
-            lane.restores = slot.or(lane.restores);
-            lane.has_read(reached);
+        self.state(|text| {
+            text.stop();
+            let (reached, slot) = text.positions.rewind(position, self.rewindable);
+            text.restores = slot.or(text.restores);
+            text.has_read(reached);
             reached
         })
     }
 
     fn take(&mut self) -> Result<Option<Token>> {
-        let found = self.shared.lanes.borrow_mut().take(self.number).transpose()?;
+        let found = self.drive.schedule.borrow_mut().take(self.number).transpose()?;
         Ok(found.map(|(token, logits)| {
             self.last_logits = logits;
             token
@@ -169,7 +134,7 @@ impl GpuLane {
     /// part.
     fn write(&self, of: Slice, stride: usize, bytes: &[u8]) {
         let part = Slice { offset: of.offset + (self.number * stride) as u64, ..of };
-        self.state(|lane| lane.write(part, bytes.to_vec()));
+        self.state(|text| text.write(part, bytes.to_vec()));
     }
 }
 
@@ -201,12 +166,12 @@ impl Session for GpuLane {
         let prediction = (ids.prediction, self.room.context);
         let is_text = prompt.iter().all(|&id| (id as usize) < vocab); // no draft model reads rows of images
         let by_model = self.drafters().contains(&true) && ids.drafting != Drafting::Prompt && is_text;
-        self.state(|lane| {
-            lane.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt).by_model(by_model));
-            lane.choosing = Some(choosing);
-            lane.ends = ids.ends.to_vec();
-            (lane.steps, lane.is_exact) = (0, false);
-            lane.forget_writes();
+        self.state(|text| {
+            text.drafts = takes_drafts.then(|| Drafts::new(ids.drafting, prediction, prompt).by_model(by_model));
+            text.choosing = Some(choosing);
+            text.ends = ids.ends.to_vec();
+            (text.steps, text.is_exact) = (0, false);
+            text.forget_writes();
         });
         self.write(self.sample.options, size_of::<Options>(), bytemuck::bytes_of(&Options::from(options)));
         self.write(self.sample.biases, logit_bias::WORDS * 4, bytemuck::cast_slice(&logit_bias::words(ids.biases)));
@@ -224,7 +189,7 @@ impl Session for GpuLane {
 
     fn remove_adapter(&mut self, id: u32) -> bool {
         let was_there = self.model.adapters.remove(id);
-        if let Ok(mut session) = self.shared.session.try_borrow_mut() {
+        if let Some(mut session) = self.drive.session.take_if_free() {
             session.forget_removed();
         }
         was_there
@@ -236,7 +201,8 @@ impl Session for GpuLane {
 
     fn set_adapters(&mut self, adapters: &[AdapterUse]) {
         let active = |of: &AdapterUse| Some((self.model.adapters.get(of.id)?, of.scale, of.from));
-        self.shared.adapters.borrow_mut()[self.number] = adapters.iter().filter_map(active).collect();
+        let adapters = adapters.iter().filter_map(active).collect();
+        self.state(|text| text.adapters = adapters);
     }
 
     fn rewind(&mut self, position: usize) -> usize {
@@ -244,12 +210,12 @@ impl Session for GpuLane {
     }
 
     async fn feed(&mut self, ids: &[u32], position: usize, stop: &Cell<bool>) -> Result<usize> {
-        let has_logits = self.state(|lane| lane.choosing.is_some_and(|of| of.logits));
+        let has_logits = self.state(|text| text.choosing.is_some_and(|of| of.logits));
         let wants = if has_logits { Wants::TokenLater } else { Wants::Token };
         let done = self.fill(ids, position, (wants, stop)).await?;
-        self.state(|lane| {
-            if lane.is_on {
-                lane.ask()
+        self.state(|text| {
+            if text.is_on {
+                text.ask()
             }
         });
         Ok(done)
@@ -260,7 +226,7 @@ impl Session for GpuLane {
     }
 
     fn resume(&mut self, answer: &[u32], recount: bool) {
-        self.state(|lane| lane.steps = answer.len() as u32);
+        self.state(|text| text.steps = answer.len() as u32);
         if let Some(mut counts) = self.counts.clone().filter(|_| recount) {
             count_answer(&mut counts, answer);
             self.write(self.sample.counts, self.model.config.vocab * 4, bytemuck::cast_slice(&counts));
@@ -269,10 +235,10 @@ impl Session for GpuLane {
 
     fn allow(&mut self, mask: Option<&[u32]>) {
         let is_exact = !self.draws_ahead();
-        self.state(|lane| {
-            lane.is_exact = is_exact;
+        self.state(|text| {
+            text.is_exact = is_exact;
             // The mask of a token is known only once the tokens before it are.
-            lane.drafts = None;
+            text.drafts = None;
         });
         let vocab = self.model.config.vocab as u32;
         let words = words_of_mask(mask, vocab);
@@ -280,7 +246,7 @@ impl Session for GpuLane {
     }
 
     fn draws_ahead(&self) -> bool {
-        self.state(|lane| !lane.text.has_states())
+        self.state(|text| !text.positions.has_states())
     }
 
     fn rounds(&self) -> bool {
@@ -293,88 +259,108 @@ impl Session for GpuLane {
 
     /// Asks for a token. The pass is submitted by whoever waits for one.
     fn step(&mut self) -> Result<bool> {
-        self.state(Lane::ask);
+        self.state(Text::ask);
         Ok(true)
     }
 
     fn in_flight(&self) -> usize {
-        self.state(|lane| lane.wanted)
+        self.state(|text| text.wanted)
     }
 
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn next(&mut self) -> Result<Option<Token>> {
         loop {
             if let Some(token) = self.take()? {
                 return Ok(Some(token));
             }
-            let _turn = self.shared.turns.take().await;
+            let mut session = self.drive.session.take().await;
             {
-                let lanes = self.shared.lanes.borrow();
-                if lanes.has_news(self.number) {
+                let schedule = self.drive.schedule.borrow();
+                if schedule.has_news(self.number) {
                     continue;
                 }
-                if !lanes.is_coming(self.number) && !lanes.members().contains(&self.number) {
+                if !schedule.is_coming(self.number) && !schedule.members().contains(&self.number) {
                     return Ok(None);
                 }
             }
-            let mut session = self.shared.session.borrow_mut();
-            let outcome = self.shared.pass(&mut session, self.number).await;
+            let outcome = self.drive.pass(&mut session).await;
             // This lane's text has got the error, too: `take` returns it.
-            let _ = self.shared.told(&mut session, outcome);
+            let _ = self.drive.told(&mut session, outcome);
         }
     }
 
     /// Returns no error: those are for callers that wait, so that the tokens before one make a piece of their own.
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
-        if !self.state(|lane| lane.has_token()) {
-            self.shared.pass_if_ready();
+        if !self.state(|text| text.has_token()) {
+            self.drive.pass_if_ready();
         }
-        if self.state(|lane| lane.has_token()) { self.take() } else { Ok(None) }
+        if self.state(|text| text.has_token()) { self.take() } else { Ok(None) }
     }
 
     fn drafts(&self) -> [usize; 2] {
-        self.state(|lane| lane.drafts.as_ref().map_or([0; 2], |drafts| [drafts.drafted, drafts.accepted]))
+        self.state(|text| text.drafts.as_ref().map_or([0; 2], |drafts| [drafts.drafted, drafts.accepted]))
     }
 
     fn rest(&mut self) -> usize {
         self.last_logits = None;
-        let held = self.shared.lanes.borrow_mut().rest(self.number);
+        let held = self.drive.schedule.borrow_mut().rest(self.number);
         // For a lane alone, every token that was fed has been submitted, so all of them are cached.
         if self.is_alone() { usize::MAX } else { held }
     }
 
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn make_room(&mut self, tokens: usize) -> Result<()> {
-        let _turn = self.turn().await?;
-        self.shared.session.borrow_mut().grow_to(tokens).await
+        let mut session = self.turn().await?;
+        let written = self.drive.schedule.borrow().written();
+        session.grow_to(tokens, written).await
     }
 
-    async fn with_caches(&mut self, head: Head) -> Result<Head> {
-        let _turn = self.turn().await?;
-        Ok(self.shared.session.borrow_mut().caches_of(head))
+    /// States are saved as checkpoints; one of these is the current state.
+    async fn with_caches(&mut self, mut head: Head) -> Result<Head> {
+        let mut session = self.turn().await?;
+        let (layout, mut plan) = (session.layout(), Plan::default());
+        head.layout = digest_of(layout);
+        self.state(|text| {
+            states::keep(&mut plan, layout, self.number, &mut text.positions);
+            head.written = head.written.max(text.positions.written() as u32);
+            head.parts = bytes_of_parts(&regions(layout, self.number, &text.positions, head.tokens.len()));
+            head.copies = text.positions.copies().into_iter().flatten().map(|at| at as u32).collect();
+        });
+        session.gpu.execute(&plan)?;
+        Ok(head)
     }
 
     async fn restore(&mut self, head: &Head) -> Result<bool> {
-        let _turn = self.turn().await?;
-        let restored = self.shared.session.borrow_mut().go_on_from(head)?;
-        if restored {
-            self.state(|lane| {
-                lane.stop();
-                lane.has_read(head.tokens.len());
-            });
+        let session = self.turn().await?;
+        let (layout, room) = (session.layout(), &session.buffers);
+        let has_room = head.written as usize <= room.room.context && head.copies.len() <= room.checkpoints.len();
+        if head.parts == 0 || head.layout != digest_of(layout) || !has_room {
+            return Ok(false);
         }
-        Ok(restored)
+        let expected = self.state(|text| {
+            text.positions.restore(head.tokens.len(), head.written as usize, &head.copies);
+            bytes_of_parts(&regions(layout, self.number, &text.positions, head.tokens.len()))
+        });
+        if head.parts != expected {
+            let message = format!("the saved session has {} bytes of caches, expected {expected}", head.parts);
+            return Err(Error::bad_file(message));
+        }
+        self.state(|text| {
+            text.stop();
+            text.has_read(head.tokens.len());
+        });
+        Ok(true)
     }
 
-    #[allow(clippy::await_holding_refcell_ref, reason = "for who has the turn")]
     async fn read_part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
-        let _turn = self.turn().await?;
-        self.shared.session.borrow().part(tokens, number).await
+        let mut session = self.turn().await?;
+        let all = self.state(|text| regions(session.layout(), self.number, &text.positions, tokens));
+        session.read_regions(&part(&all, number)).await
     }
 
     async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
-        let _turn = self.turn().await?;
-        self.shared.session.borrow().put_part(tokens, number, file)
+        let session = self.turn().await?;
+        let all = self.state(|text| regions(session.layout(), self.number, &text.positions, tokens));
+        let part = part(&all, number);
+        session.write_regions(&part, unsealed(file, bytes_of_parts(&part))?)
     }
 
     async fn evaluate(

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::forward;
 use crate::gpu::{BufferTable, CommandList, Device};
-use crate::runtime::session::Choosing;
+use crate::runtime::plan::List;
 use crate::time_slice::TimeSlice;
 
 /// The lists of [`forward::Lists`], ready to run.
@@ -48,9 +48,19 @@ impl Lists {
         [prefill, head, decode, bias, greedy, sample, replay, follow, step]
     }
 
-    /// The lists that choose a token from the logits, in order.
-    pub fn choosing(&self, choosing: Choosing) -> impl Iterator<Item = &CommandList> {
-        let sampling = if choosing.greedy { &self.greedy } else { &self.sample };
-        choosing.biased.then_some(&self.bias).into_iter().chain([sampling])
+    /// A list; `None` for those that are recorded apart.
+    pub fn get(&self, list: List) -> Option<&CommandList> {
+        Some(match list {
+            List::Prefill => &self.prefill,
+            List::Follow => &self.follow,
+            List::Head => &self.head,
+            List::Decode => &self.decode,
+            List::Bias => &self.bias,
+            List::Greedy => &self.greedy,
+            List::Sample => &self.sample,
+            List::Replay => &self.replay,
+            List::Step => &self.step,
+            List::ExactPrefill | List::HeadOfAll => return None,
+        })
     }
 }

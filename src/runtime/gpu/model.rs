@@ -1,22 +1,19 @@
-//! A model on the GPU, which its sessions share, and the plans of sessions and embedders.
+//! A model on the GPU, which its sessions share.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::adapters::GpuAdapters;
-use super::embedder::{SMALL_BATCH, batch_rows, image_rows};
 use super::pace::Pace;
-use super::row_cache::Rows;
-use crate::forward::{
-    BatchLists, BufferSpec, Buffers, Export, Forward, Lists, Plan, Room, Weights, takes_drafts, widest_row,
-};
+use super::row_cache::{Rows, Slotted};
+use crate::Result;
+use crate::forward::{CHUNK, Export, Plan, RowCache, Weights};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device};
 use crate::kernels::caps::Caps;
-use crate::kernels::spec::{BufferId, Dispatch, Slice};
-use crate::model::program::{Output, Program};
-use crate::model::{InputRows, ModelConfig};
-use crate::runtime::load::self_check::SelfCheck;
-use crate::{Error, ErrorCode, Result};
+use crate::kernels::spec::BufferId;
+use crate::model::program::Program;
+use crate::model::{Adapter, InputRows, ModelConfig};
+use crate::runtime::load::verdict::SelfCheck;
 
 /// Weights on a device, and what is known of the model. Once built, nothing changes but its adapters, its prompt rows
 /// and the slots of a cached table. Any number of [sessions](crate::runtime::GpuSession) run it; the weights are freed
@@ -82,101 +79,40 @@ impl GpuModel {
     pub fn bytes(&self) -> u64 {
         self.table.bytes()
     }
-}
 
-/// Everything that a session is made from, before its buffers exist.
-pub(in crate::runtime) struct SessionPlan {
-    pub buffers: Buffers,
-    /// Specifications of the session's own buffers.
-    pub specs: Vec<BufferSpec>,
-    pub lists: Lists,
-}
-
-impl SessionPlan {
-    /// Plans a session with this room.
+    /// Puts an adapter on the GPU, under a number that no other adapter has or had.
     ///
     /// # Errors
-    /// `limit_exceeded` where a cache of the whole context is too large for the device.
-    pub fn new(model: &GpuModel, room: Room) -> Result<Self> {
-        let weights = &model.plan.buffers;
-        let mut plan = Plan { buffers: weights.clone() };
-        let room = room.with_drafts(room.drafts && takes_drafts(&model.weights));
-        let buffers = Buffers::alloc(&model.program, model.config.vocab, room, &mut plan);
-        buffers.check_caches(model.device.largest_binding())?;
-        let lists = Forward::new(&model.program, &model.caps, &model.weights, &buffers).lists();
-        let specs = plan.buffers.split_off(weights.len());
-        Ok(Self { buffers, specs, lists })
-    }
-}
-
-/// Everything that an embedder is made from, before its buffers exist.
-pub(in crate::runtime) struct BatchPlan {
-    /// Maximum number of tokens of an input.
-    pub context: usize,
-    pub buffers: Buffers,
-    /// Specifications of the embedder's own buffers.
-    pub specs: Vec<BufferSpec>,
-    /// Command lists for small batches and for large ones, since some kernels run over all rows that their list has
-    /// room for.
-    pub lists: Vec<BatchLists>,
-    /// Slice with the results of a batch.
-    pub pooled: Slice,
-}
-
-impl BatchPlan {
-    /// Plans an embedder for inputs of up to `context` tokens.
-    pub fn new(model: &GpuModel, context: usize) -> Result<Self> {
-        let weights = &model.plan.buffers;
-        let mut plan = Plan { buffers: weights.clone() };
-        let (widest, most) = (widest_row(&model.program), model.caps.max_binding);
-        let (context, rows) = match model.program.output {
-            Output::Rows => {
-                let rows = image_rows(widest, most, context);
-                (rows, rows)
-            }
-            _ => (context, batch_rows(widest, most, context)?),
-        };
-        let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
-        check_stages(&plan.buffers[weights.len()..], &model.program, most)?;
-        let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
-        let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();
-        let pooled = forward.pooled();
-        let specs = plan.buffers.split_off(weights.len());
-        Ok(Self { context, buffers, specs, lists, pooled })
-    }
-}
-
-/// Rows of the first stages of an encoder are not made fewer where they do not fit.
-fn check_stages(specs: &[BufferSpec], program: &Program, most: u64) -> Result<()> {
-    let too_large = specs.iter().find(|spec| spec.bytes > most && !program.stage_rows.is_empty());
-    too_large.map_or(Ok(()), |BufferSpec { label, bytes, .. }| {
-        let message = format!("{label} of the encoder: {bytes} bytes, a binding here has at most {most}");
-        Err(Error::new(ErrorCode::LimitExceeded, message))
-    })
-}
-
-/// The plan for what a model is loaded for.
-pub(in crate::runtime) enum RunPlan {
-    /// Writes text.
-    Session(SessionPlan),
-    /// Gives vectors or scores.
-    Batches(BatchPlan),
-}
-
-impl RunPlan {
-    /// Specifications of the buffers beside the model's.
-    pub fn specs(&self) -> &[BufferSpec] {
-        match self {
-            Self::Session(plan) => &plan.specs,
-            Self::Batches(plan) => &plan.specs,
-        }
+    /// The errors of [`GpuAdapters::add`].
+    pub(in crate::runtime) async fn add_adapter(&self, id: u32, adapter: Adapter) -> Result<()> {
+        self.adapters.add(&self.device, &self.program, (id, adapter)).await
     }
 
-    /// All dispatches.
-    pub fn dispatches(&self) -> Vec<&Dispatch> {
-        match self {
-            Self::Session(plan) => plan.lists.all().collect(),
-            Self::Batches(plan) => plan.lists.iter().flat_map(BatchLists::all).collect(),
-        }
+    /// Maximum number of tokens of a pass: as many as [`GpuModel::ensure_rows`] can have in slots at once.
+    pub(in crate::runtime) fn chunk(&self) -> usize {
+        self.weights.row_cache.as_ref().map_or(CHUNK, RowCache::chunk)
+    }
+
+    /// Makes sure that the next pass finds the rows of these tokens, at most [`GpuModel::chunk`]. The pass is to be
+    /// submitted before anything else is awaited. Passes submitted before see the slots as they were.
+    ///
+    /// # Errors
+    /// The errors of [`Rows::ensure`].
+    pub(in crate::runtime) async fn ensure_rows(&self, tokens: &[u32]) -> Result<()> {
+        let Some((rows, cache)) = self.rows.as_ref().zip(self.weights.row_cache.as_ref()) else { return Ok(()) };
+        rows.ensure(tokens, Slotted { device: &self.device, table: &self.table, cache }).await
+    }
+
+    /// Puts the rows of tokens that texts are likely to use into slots, as many as fit.
+    ///
+    /// # Errors
+    /// The errors of the source.
+    pub async fn expect(&self, tokens: &[u32]) -> Result<()> {
+        self.ensure_rows(&tokens[..tokens.len().min(self.chunk())]).await
+    }
+
+    /// Marks the row of a token as used.
+    pub(in crate::runtime) fn touch_row(&self, token: u32) {
+        self.rows.iter().for_each(|rows| rows.touch(token));
     }
 }

@@ -9,18 +9,16 @@ use futures_channel::oneshot::Receiver;
 use super::model::GpuModel;
 use super::pace::cut;
 use crate::Result;
-use crate::gpu::{CommandList, Copy, Device, Part};
+use crate::gpu::{CommandList, Part};
 use crate::time_slice::now;
 
-/// A pass over some tokens.
-pub(in crate::runtime) struct Work<'a> {
-    /// The layers, which may be cut into several submits.
-    pub layers: Part<'a>,
-    /// Lists that follow the layers in the last submit.
-    pub then: &'a [&'a CommandList],
+/// What a pass is cut into submits by.
+pub(in crate::runtime) struct Work {
+    /// The dispatches of the layers, which may be cut into several submits.
+    pub range: Range<usize>,
+    /// Number of dispatches of the whole list.
+    pub len: usize,
     pub tokens: usize,
-    /// Copy at the end of the last submit.
-    pub copy: Option<Copy<'a>>,
 }
 
 /// The submits of one caller. At most two wait for the GPU at a time, so that little is left to wait for after a
@@ -46,25 +44,39 @@ impl Queue {
         Self { model: model.clone(), before: None, last_done: 0.0 }
     }
 
-    pub fn device(&self) -> &Device {
-        &self.model.device
-    }
-
-    /// Submits a pass, and waits while two submits are queued. False where `stop` was set before all of it was
-    /// submitted.
-    pub async fn run(&mut self, work: Work<'_>, stop: &Cell<bool>) -> bool {
-        let Part { list, range } = &work.layers;
-        let parts = self.model.pace.parts(work.tokens, range.len());
+    /// Submits a pass part by part, and waits while two submits are queued. `submit` gets the dispatches of a part, and
+    /// whether it is the last one. False where `stop` was set before all of it was submitted.
+    ///
+    /// # Errors
+    /// The errors of `submit`.
+    pub async fn run(
+        &mut self,
+        Work { range, len, tokens }: Work,
+        stop: &Cell<bool>,
+        mut submit: impl FnMut(Range<usize>, bool) -> Result<()>,
+    ) -> Result<bool> {
+        let parts = self.model.pace.parts(tokens, range.len());
         for (index, part) in cut(range.len(), parts).enumerate() {
             let last = index + 1 == parts;
-            let share = part.len() as f64 / list.len().max(1) as f64;
-            self.submit(&work, range.start + part.start..range.start + part.end, last);
-            self.queued(work.tokens, share).await;
+            let share = part.len() as f64 / len.max(1) as f64;
+            submit(range.start + part.start..range.start + part.end, last)?;
+            self.queued(tokens, share).await;
             if stop.get() && !last {
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Submits a whole list in the same way.
+    pub async fn run_list(&mut self, list: &CommandList, tokens: usize, stop: &Cell<bool>) -> bool {
+        let device = self.model.device.clone();
+        let work = Work { range: 0..list.len(), len: list.len(), tokens };
+        let submit = |range, _| {
+            device.submit([Part { list, range }], tokens as u32, None);
+            Ok(())
+        };
+        self.run(work, stop, submit).await.unwrap_or(false)
     }
 
     /// Measures how long a pass over `tokens` tokens takes, which must be written. One layer runs first, since all of
@@ -84,9 +96,9 @@ impl Queue {
         model.device.check()
     }
 
-    fn submit_layers(&mut self, layers: &CommandList, range: Range<usize>, tokens: usize) {
-        let share = range.len() as f64 / layers.len().max(1) as f64;
-        self.submit(&Work { layers: layers.into(), then: &[], tokens, copy: None }, range, false);
+    fn submit_layers(&mut self, list: &CommandList, range: Range<usize>, tokens: usize) {
+        let share = range.len() as f64 / list.len().max(1) as f64;
+        self.model.device.submit([Part { list, range }], tokens as u32, None);
         self.before = Some(self.submitted(tokens, share));
     }
 
@@ -97,12 +109,6 @@ impl Queue {
         }
     }
 
-    fn submit(&self, work: &Work<'_>, range: Range<usize>, last: bool) {
-        let then = work.then.iter().filter(|_| last).map(|&list| Part::from(list));
-        let parts = [Part { list: work.layers.list, range }].into_iter().chain(then);
-        self.device().submit(parts, work.tokens as u32, work.copy.as_ref().filter(|_| last));
-    }
-
     async fn queued(&mut self, tokens: usize, share: f64) {
         let submitted = self.submitted(tokens, share);
         if let Some(before) = self.before.replace(submitted) {
@@ -111,7 +117,7 @@ impl Queue {
     }
 
     fn submitted(&self, tokens: usize, share: f64) -> Submitted {
-        Submitted { done: self.device().submitted(), since: now(), tokens, share }
+        Submitted { done: self.model.device.submitted(), since: now(), tokens, share }
     }
 
     async fn wait(&mut self, Submitted { done, since, tokens, share }: Submitted) {

@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::pin::Pin;
 
-use super::model::GpuModel;
 use super::slots::{Placed, Slots};
-use crate::gpu::Device;
+use crate::forward::RowCache;
+use crate::gpu::{BufferTable, Device};
 use crate::kernels::spec::Slice;
 use crate::runtime::load::staging::{RowRange, Staging};
 use crate::{Error, ErrorCode, Result};
@@ -33,26 +33,29 @@ impl Rows {
     }
 }
 
-impl GpuModel {
-    /// Maximum number of tokens of a pass: as many as [`GpuModel::ensure_rows`] can have in slots at once.
-    pub(in crate::runtime) fn chunk(&self) -> usize {
-        self.weights.row_cache.as_ref().map_or(crate::forward::CHUNK, crate::forward::RowCache::chunk)
-    }
+/// Where the slots of a table are.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Slotted<'a> {
+    pub device: &'a Device,
+    pub table: &'a BufferTable,
+    pub cache: &'a RowCache,
+}
 
-    /// Makes sure that the next pass finds the rows of these tokens, at most [`GpuModel::chunk`]. The pass is to be
-    /// submitted before anything else is awaited. Passes submitted before see the slots as they were.
+impl Rows {
+    /// Makes sure that the next pass finds the rows of these tokens. The pass is to be submitted before anything else
+    /// is awaited. Passes submitted before see the slots as they were.
     ///
     /// # Errors
     /// The errors of the source, after which the slots are still valid; `limit_exceeded` for more rows than slots.
-    pub(in crate::runtime) async fn ensure_rows(&self, tokens: &[u32]) -> Result<()> {
-        let Some(Rows { slots, source }) = &self.rows else { return Ok(()) };
+    pub async fn ensure(&self, tokens: &[u32], to: Slotted<'_>) -> Result<()> {
+        let slots = &self.slots;
         loop {
             let missing = slots.borrow_mut().missing(tokens);
             if missing.is_empty() {
                 return Ok(());
             }
-            let bytes = source.read(&missing).await?;
-            self.check_rows(missing.len(), bytes.len())?;
+            let bytes = self.source.read(&missing).await?;
+            check_rows(missing.len(), bytes.len(), to.cache)?;
             // Another session may have used the slots in the meantime.
             let mut wanted = slots.borrow_mut().missing(tokens);
             wanted.retain(|row| missing.binary_search(row).is_ok());
@@ -61,29 +64,21 @@ impl GpuModel {
                 let message = format!("{} rows of a table at once, there is room for {}", wanted.len(), placed.len());
                 return Err(Error::new(ErrorCode::LimitExceeded, message));
             }
-            self.upload(&placed, (&missing, &bytes))?;
+            to.upload(&placed, (&missing, &bytes))?;
         }
-    }
-
-    /// Puts the rows of tokens that texts are likely to use into slots, as many as fit.
-    ///
-    /// # Errors
-    /// The errors of the source.
-    pub async fn expect(&self, tokens: &[u32]) -> Result<()> {
-        self.ensure_rows(&tokens[..tokens.len().min(self.chunk())]).await
     }
 
     /// Marks the row of a token as used.
-    pub(in crate::runtime) fn touch_row(&self, token: u32) {
-        if let Some(rows) = &self.rows {
-            rows.slots.borrow_mut().missing(&[token]);
-        }
+    pub fn touch(&self, token: u32) {
+        self.slots.borrow_mut().missing(&[token]);
     }
+}
 
+impl Slotted<'_> {
     fn upload(&self, placed: &[Placed], (read, bytes): (&[u32], &[u8])) -> Result<()> {
-        let Some(cache) = &self.weights.row_cache else { return Ok(()) };
+        let Self { device, table, cache } = *self;
         let row_bytes = cache.row_bytes() as usize;
-        let staging = Staging { device: &self.device, table: &self.table, buffer: cache.staging };
+        let staging = Staging { device, table, buffer: cache.staging };
         for batch in placed.chunks(cache.upload_rows()) {
             let mut raw = Vec::with_capacity(batch.len() * row_bytes);
             for placed in batch {
@@ -99,19 +94,18 @@ impl GpuModel {
         Ok(())
     }
 
-    fn check_rows(&self, rows: usize, found: usize) -> Result<()> {
-        let expected = rows * self.weights.row_cache.as_ref().map_or(0, |cache| cache.row_bytes() as usize);
-        if found == expected {
-            return Ok(());
-        }
-        let message = format!("{rows} rows of a table take {expected} bytes, the source gave {found}");
-        Err(Error::new(ErrorCode::DownloadFailed, message))
-    }
-
     fn write_slot(&self, slot_of_row: Slice, row: u32, slot: u32) {
-        let device: &Device = &self.device;
-        device.write(self.table.get(slot_of_row.buffer), u64::from(row) * 4, &slot.to_le_bytes());
+        self.device.write(self.table.get(slot_of_row.buffer), u64::from(row) * 4, &slot.to_le_bytes());
     }
+}
+
+fn check_rows(rows: usize, found: usize, cache: &RowCache) -> Result<()> {
+    let expected = rows * cache.row_bytes() as usize;
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!("{rows} rows of a table take {expected} bytes, the source gave {found}");
+    Err(Error::new(ErrorCode::DownloadFailed, message))
 }
 
 /// Groups placed rows by neighbouring slots.

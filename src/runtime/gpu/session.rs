@@ -1,58 +1,37 @@
-//! A session on the GPU: its KV cache and its command lists. Its [lanes](super::lane) run them.
+//! A session on the GPU: caches, samplers and command lists of one sequence or several. It knows no text.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use super::adapters::{Adapted, ListSet, all_of};
-use super::choice::Choice;
-use super::draft_model::DraftModel;
-use super::evaluation::Evaluation;
-use super::lane_drafts::Form;
+use super::adapters::{ActiveAdapter, GpuAdapter};
+use super::execute::Executor;
+use super::list_sets::{ListSets, Recorded};
 use super::lists::Lists;
-use super::model::{GpuModel, SessionPlan};
+use super::model::GpuModel;
 use super::pace::MIN_TOKENS;
+use super::plans::SessionPlan;
 use super::queue::Queue;
-use crate::forward::{self, Buffers, CHUNK, MAX_STOPS, Room};
-use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Device, ReadBack, Ring, in_background};
+use super::reads::Reads;
+use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, Growth, Room, START_CONTEXT, grown_lengths};
+use crate::gpu::{Buffer, BufferTable};
 use crate::kernels::accept_drafts::Report;
-use crate::kernels::caps::ActivationFormat;
-use crate::kernels::pass::{Header, READ_BYTES};
+use crate::kernels::lora::{SEQUENCE_BYTES, scale_words};
+use crate::kernels::pass::{Header, Pass, READ_BYTES};
 use crate::kernels::spec::{BufferId, Slice};
-use crate::runtime::sequence::Sequence;
+use crate::runtime::passes::layout::Layout;
+use crate::runtime::passes::prefill::Lengths;
+use crate::runtime::passes::saved::{Direction, copy, kept};
+use crate::runtime::passes::{axes, rows};
+use crate::runtime::plan::{Form, List, Place, Plan, Set};
+use crate::runtime::saved::regions::{Region, bytes_of};
 use crate::{Error, ErrorCode, Result};
-
-/// Maximum number of passes in flight.
-pub const MAX_DEPTH: usize = 16;
 
 /// Caches and samplers of one sequence or several on the GPU, for a model that other sessions may run, too.
 pub struct GpuSession {
     pub(in crate::runtime) model: Rc<GpuModel>,
-    /// The model's buffers and the session's own.
-    pub(in crate::runtime) table: BufferTable,
     pub(in crate::runtime) buffers: Buffers,
-    pub(in crate::runtime) lists: Lists,
-    pub(in crate::runtime) evaluation: Option<Evaluation>,
-    /// Logits `[EVALUATE_CHUNK, vocab]`, made at the first call of
-    /// [`Session::evaluate`](crate::runtime::Session::evaluate).
-    pub(in crate::runtime) all_logits: Option<BufferId>,
-    pub(in crate::runtime) ring: Ring,
-    pub(in crate::runtime) choice: Choice,
-    /// The text of each sequence.
-    pub(in crate::runtime) texts: Vec<Rc<Sequence>>,
-    /// The text of the sequence that the next passes work on.
-    pub(in crate::runtime) sequence: Rc<Sequence>,
-    /// Lists for passes of several rows, indexed by the number of rows.
-    pub(in crate::runtime) few_rows: Vec<Option<Lists>>,
-    /// Lists for passes with drafts.
-    pub(in crate::runtime) drafts: Option<Lists>,
-    /// The model that makes drafts, which other sessions may share.
-    pub(in crate::runtime) draft_model: Option<Rc<DraftModel>>,
-    /// The adapters in the lists above; `None` without adapters.
-    pub(in crate::runtime) adapted: Option<Adapted>,
-    /// Sets of lists with other adapters, or none.
-    pub(in crate::runtime) set_aside: Vec<ListSet>,
-    /// Whether the pipelines of passes with drafts are compiled; `None` before that has begun.
-    pub(in crate::runtime) drafts_ahead: Option<Rc<Cell<bool>>>,
+    pub(in crate::runtime) gpu: Executor,
+    /// Logits `[EVALUATE_CHUNK, vocab]`, made at the first evaluation.
+    all_logits: Option<BufferId>,
 }
 
 impl GpuSession {
@@ -78,179 +57,263 @@ impl GpuSession {
     /// Makes a session whose buffers are in `table`.
     pub(in crate::runtime) async fn assemble(
         model: Rc<GpuModel>,
-        plan: SessionPlan,
+        SessionPlan { buffers, lists, .. }: SessionPlan,
         table: BufferTable,
     ) -> Result<Self> {
-        let lists = Lists::record(&model.device, &plan.lists, &table).await?;
-        let read_bytes = match plan.buffers.room {
+        let lists = ListSets::record(&model, &lists, &table).await?;
+        let bytes = match buffers.room {
             Room { sequences: 1, drafts: true, .. } => size_of::<Report>() as u64,
             Room { sequences: 1, .. } => READ_BYTES,
             _ => size_of::<Header>() as u64,
         };
-        let ring = Ring::new(&model.device, MAX_DEPTH, read_bytes)?;
-        let copies = plan.buffers.checkpoints.len();
-        let texts: Vec<_> = (0..plan.buffers.room.sequences).map(|_| Rc::new(Sequence::new(copies))).collect();
-        let session = Self {
-            model,
-            table,
-            buffers: plan.buffers,
-            lists,
-            evaluation: None,
-            ring,
-            choice: Choice::default(),
-            sequence: texts[0].clone(),
-            texts,
-            few_rows: Vec::new(),
-            drafts: None,
-            draft_model: None,
-            adapted: None,
-            set_aside: Vec::new(),
-            drafts_ahead: None,
-            all_logits: None,
-        };
+        let reads = Reads::new(&model.device, bytes)?;
+        let gpu = Executor::new(model.device.clone(), table, lists, reads);
+        let mut session = Self { model, buffers, gpu, all_logits: None };
+        let mut plan = Plan::default();
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
-            session.write(*slice, bytemuck::cast_slice(frequencies));
+            plan.write(*slice, bytemuck::cast_slice(frequencies));
         }
-        session.start_places();
+        axes::start(&mut plan, session.layout());
+        session.gpu.execute(&plan)?;
         Ok(session)
+    }
+
+    /// Makes another session of the model. With the caches of a text of this one it gets the same room, so that
+    /// buffers are copied whole, whatever they hold.
+    ///
+    /// # Errors
+    /// `out_of_memory`, which leaves everything else on the device as it was; `device_lost`.
+    pub(in crate::runtime) async fn another(&self, with_caches: bool) -> Result<Self> {
+        let room = self.buffers.room;
+        let allocated = if with_caches { room.allocated } else { room.context.min(START_CONTEXT) };
+        let mut made = self.with_the_same_model(Room { allocated, ..room }).await?;
+        if with_caches {
+            let mut plan = Plan::default();
+            for (from, to) in kept(&self.buffers).zip(kept(&made.buffers)) {
+                let source = self.gpu.table.get(from.buffer);
+                plan.copy(&**source, Slice { offset: 0, ..*to }, source.size());
+            }
+            made.gpu.execute(&plan)?;
+        }
+        self.model.device.check()?;
+        Ok(made)
+    }
+
+    async fn with_the_same_model(&self, room: Room) -> Result<Self> {
+        let (model, device) = (self.model.clone(), &self.model.device);
+        let plan = SessionPlan::new(&model, room)?;
+        let mut table = model.table.clone();
+        let Some(()) = device.try_make(|| table.make(device, &plan.specs)).await? else {
+            let bytes: u64 = plan.specs.iter().map(|spec| spec.bytes).sum();
+            let message =
+                format!("the GPU has no room for {bytes} bytes, another session of {} tokens", room.allocated);
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
+        };
+        Self::assemble(model, plan, table).await
     }
 
     pub fn model(&self) -> &Rc<GpuModel> {
         &self.model
     }
 
-    /// Bytes that the session, its model and the draft model take on the GPU.
+    /// Bytes that the session and its model take on the GPU.
     pub fn bytes(&self) -> u64 {
-        let lists: u64 = self.all_lists().map(CommandList::bytes).sum();
-        let drafts = self.draft_model.as_ref().map_or(0, |model| model.bytes());
-        self.table.bytes() + lists + self.ring.bytes() + self.choice.bytes() + drafts
+        self.gpu.bytes()
     }
 
     /// Sorted ids of all kernel variants that the session and its model run.
     pub fn variants(&self) -> Vec<String> {
-        self.model.variants_with(self.all_lists())
-    }
-
-    fn all_lists(&self) -> impl Iterator<Item = &CommandList> {
-        let aside = self.set_aside.iter().flat_map(ListSet::all);
-        all_of(&self.lists, &self.few_rows, &self.drafts, &self.evaluation).chain(aside)
-    }
-
-    /// Whether prefill rounds activations.
-    pub(in crate::runtime) fn rounds(&self) -> bool {
-        self.model.caps.activation_format != ActivationFormat::F32
+        self.model.variants_with(self.gpu.lists.all())
     }
 
     /// Number of passes that are submitted and not read back.
     pub fn in_flight(&self) -> usize {
-        self.ring.in_flight()
+        self.gpu.reads.in_flight()
     }
 
     /// Number of dispatches of one greedily decoded token.
     pub fn dispatches_per_token(&self) -> usize {
-        self.lists.decode.len() + self.lists.greedy.len()
+        let of = |list| self.gpu.lists.get(Set::Rows(1), list).map_or(0, |list| list.len());
+        of(List::Decode) + of(List::Greedy)
+    }
+
+    /// Where the session's data lies.
+    pub(in crate::runtime) fn layout(&self) -> Layout<'_> {
+        Layout { config: &self.model.config, program: &self.model.program, buffers: &self.buffers }
+    }
+
+    /// What its lists are recorded from.
+    pub(in crate::runtime) fn forward(&self) -> Forward<'_> {
+        self.gpu.lists.forward(Recorded { model: &self.model, buffers: &self.buffers })
+    }
+
+    /// The lengths of the lists that read prompts.
+    pub(in crate::runtime) fn lengths(&self) -> Lengths {
+        let lists = &self.gpu.lists;
+        Lengths {
+            embeddings: rows::embeddings(&self.forward()),
+            prefill: lists.get(Set::Rows(1), List::Prefill).map_or(0, |list| list.len()),
+            kept: lists.kept(Set::Rows(1)),
+            is_exact: lists.is_exact(),
+        }
     }
 
     /// Measures how long prefill takes. Leaves nothing behind that a run would see.
-    pub(in crate::runtime) async fn measure_pace(&self) -> Result<()> {
+    pub(in crate::runtime) async fn measure_pace(&mut self) -> Result<()> {
         let tokens = MIN_TOKENS.min(CHUNK).min(self.buffers.room.allocated);
-        self.begin_pass(&vec![0; tokens], 0, 1).await?;
-        Queue::measure(&self.model, &self.lists.prefill, tokens).await
+        self.begin_pass(&vec![0; tokens], 0).await?;
+        let Some(list) = self.gpu.lists.get(Set::Rows(1), List::Prefill) else { return Ok(()) };
+        Queue::measure(&self.model, list, tokens).await
     }
 
-    /// Whether the lists for passes of this form are made.
-    pub(in crate::runtime) fn has_form(&self, form: Form) -> bool {
-        match form {
-            Form::Rows(rows) => rows == 1 || self.few_rows.get(rows).is_some_and(Option::is_some),
-            _ => self.drafts.is_some(),
-        }
+    /// Writes a pass over ids of the first sequence, for measurements and checks.
+    pub(in crate::runtime) async fn begin_pass(&self, ids: &[u32], position: usize) -> Result<()> {
+        self.model.ensure_rows(ids).await?;
+        self.write(self.buffers.pass, &Pass::chunk(0, position as u32, ids).bytes());
+        Ok(())
     }
 
-    /// Makes the lists for passes of this form, if they are not made yet.
+    /// Replaces the first lists, for other capabilities of the model.
+    pub(in crate::runtime) async fn record_anew(&mut self) -> Result<()> {
+        let lists = self.forward().lists();
+        let lists = Lists::record(&self.model.device, &lists, &self.gpu.table).await?;
+        self.gpu.lists.replace(lists, &mut self.gpu.table);
+        Ok(())
+    }
+
+    /// Records the lists for passes of this form, if they are not recorded yet.
     pub(in crate::runtime) async fn record_form(&mut self, form: Form) -> Result<()> {
-        match form {
-            Form::Rows(rows) => self.record_rows(rows).await,
-            _ if self.drafts.is_some() => Ok(()),
-            _ => {
-                let model = self.model.clone();
-                let lists = self.lists_of_draft();
-                self.drafts = Some(Lists::compile(&model.device, &lists, &self.table).await?);
-                Ok(())
-            }
-        }
-    }
-
-    fn lists_of_draft(&self) -> forward::Lists {
-        let model = &self.model;
-        self.forward(&model.caps, &self.buffers).lists_of_draft()
-    }
-
-    /// Whether the pipelines of passes with drafts are compiled.
-    pub(in crate::runtime) fn has_drafts_compiled(&self) -> bool {
-        self.drafts.is_some() || self.drafts_ahead.as_ref().is_some_and(|is_done| is_done.get())
+        let Self { model, buffers, gpu, .. } = self;
+        gpu.lists.record_form(Recorded { model, buffers }, form, &gpu.table).await
     }
 
     /// Begins to compile the pipelines of passes with drafts, where that has not begun.
     pub(in crate::runtime) fn compile_drafts_ahead(&mut self) {
-        if self.drafts.is_some() || self.drafts_ahead.is_some() {
-            return;
-        }
-        let is_done = self.drafts_ahead.insert(Rc::default()).clone();
-        let (lists, device) = (self.lists_of_draft(), &self.model.device);
-        let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
-        // A model that is freed meanwhile takes its device along.
-        let device = Rc::downgrade(device);
-        in_background(async move {
-            pipelines.done().await;
-            if let Some(device) = device.upgrade() {
-                device.finish_ahead(pipelines).await;
-                is_done.set(true);
-            }
-        });
+        let Self { model, buffers, gpu, .. } = self;
+        gpu.lists.compile_drafts_ahead(Recorded { model, buffers });
     }
 
-    /// Makes the lists for passes of `rows` rows, if they are not made yet.
-    pub(in crate::runtime) async fn record_rows(&mut self, rows: usize) -> Result<()> {
-        if self.has_form(Form::Rows(rows)) {
-            return Ok(());
-        }
-        let model = self.model.clone();
-        let lists = self.forward(&model.caps, &self.buffers).lists_of_rows(rows as u32);
-        let recorded = Lists::compile(&model.device, &lists, &self.table).await?;
-        self.few_rows.resize_with(self.few_rows.len().max(rows + 1), || None);
-        self.few_rows[rows] = Some(recorded);
-        Ok(())
+    /// Prepares the lists for passes with these adapters, in any of their sequences.
+    pub(in crate::runtime) async fn use_adapters(&mut self, wanted: Vec<Rc<GpuAdapter>>) -> Result<()> {
+        let Self { model, buffers, gpu, .. } = self;
+        gpu.lists.use_adapters(Recorded { model, buffers }, wanted, &mut gpu.table).await
     }
 
-    /// Drops the lists that are made on demand, since the buffers have changed.
-    pub(in crate::runtime) fn forget_other_lists(&mut self) {
-        self.evaluation = None;
-        self.few_rows.clear();
-        (self.drafts, self.drafts_ahead) = (None, None);
-        self.forget_set_aside();
+    /// Drops lists with adapters that the model no longer has, except for the lists in use.
+    pub(in crate::runtime) fn forget_removed(&mut self) {
+        self.gpu.lists.forget_removed(&self.model, &mut self.gpu.table);
     }
 
-    /// Writes the ids at which the GPU stops a sequence, at most [`MAX_STOPS`].
-    pub(in crate::runtime) fn write_ends(&self, ends: &[u32]) {
-        let ends = &ends[..ends.len().min(MAX_STOPS)];
-        let words: Vec<u32> = std::iter::once(ends.len() as u32).chain(ends.iter().copied()).collect();
-        self.write(self.buffers.sample.stops, bytemuck::cast_slice(&words));
+    /// Writes how much of each adapter a sequence has from the next pass on.
+    pub(in crate::runtime) fn write_scales(&self, sequence: usize, adapters: &[ActiveAdapter]) {
+        let words = scale_words(adapters.iter().map(|(adapter, scale, from)| (adapter.slot, *scale, *from)));
+        self.write(self.buffers.scales.after((sequence * SEQUENCE_BYTES) as u64), bytemuck::cast_slice(&words));
     }
 
     pub(in crate::runtime) fn write(&self, slice: Slice, bytes: &[u8]) {
-        write(&self.model.device, &self.table, slice, bytes);
+        self.model.device.write(self.gpu.table.get(slice.buffer), slice.offset, bytes);
     }
-}
 
-pub(in crate::runtime) fn no_read_back() -> Error {
-    Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already"))
-}
+    /// Makes room for this many positions, or as many as the context has. Tokens may be in flight: passes submitted
+    /// before write to the old caches, which are then copied. `written`: positions of the longest text.
+    ///
+    /// # Errors
+    /// `out_of_memory`, which leaves everything as it was; errors of the device.
+    pub(in crate::runtime) async fn grow_to(&mut self, positions: usize, written: usize) -> Result<()> {
+        let room = self.buffers.room;
+        let needed = positions.min(room.context);
+        if needed <= room.allocated {
+            return Ok(());
+        }
+        let (model, mut wanted) = (self.model.clone(), 0);
+        for length in grown_lengths(room.allocated, needed, room.context) {
+            let growth = self.buffers.grown(length, written);
+            let mut table = self.gpu.table.clone();
+            match model.device.try_make(|| table.make(&model.device, &growth.specs)).await? {
+                Some(()) => return self.grow(growth, table).await,
+                None => wanted = growth.bytes(),
+            }
+        }
+        let message = format!(
+            "the GPU has no room for {wanted} bytes, a KV cache of {needed} tokens: {} tokens still fit",
+            room.allocated
+        );
+        Err(Error::new(ErrorCode::OutOfMemory, message))
+    }
 
-/// The copy of the start of a pass to its read-back buffer.
-pub(in crate::runtime) fn read_copy<'a>(pass: &'a Buffer, read: &'a ReadBack) -> Copy<'a> {
-    Copy { source: pass, source_offset: 0, target: read.buffer(), offset: 0, bytes: read.buffer().size() }
-}
+    /// Copies the caches and replaces the old ones.
+    async fn grow(&mut self, Growth { buffers, moved, .. }: Growth, table: BufferTable) -> Result<()> {
+        let model = self.model.clone();
+        let lists = self.gpu.lists.forward(Recorded { model: &model, buffers: &buffers }).lists();
+        let lists = Lists::compile(&model.device, &lists, &table).await?;
+        let mut plan = Plan::default();
+        for of in &moved {
+            let from = Slice { offset: of.from, ..Slice::from(of.buffer) };
+            let to: &Buffer = table.get(of.buffer);
+            plan.copy(from, Place::from(to).after(of.to), of.bytes);
+        }
+        self.gpu.execute(&plan)?;
+        // The old caches go with their table. What was submitted before still runs.
+        (self.gpu.table, self.buffers) = (table, buffers);
+        self.gpu.lists.replace(lists, &mut self.gpu.table);
+        model.device.check()
+    }
 
-fn write(device: &Device, table: &BufferTable, slice: Slice, bytes: &[u8]) {
-    device.write(table.get(slice.buffer), slice.offset, bytes);
+    /// Makes the read-back buffers for the logits of decode passes, if they are not made yet.
+    pub(in crate::runtime) fn prepare_logits(&mut self) -> Result<()> {
+        let (rows, vocab) = (self.buffers.room.sequences, self.model.config.vocab);
+        self.gpu.reads.prepare_logits(&self.model.device, rows, vocab)
+    }
+
+    /// Makes the lists and the buffer for logits of every token.
+    pub(in crate::runtime) fn prepare_evaluation(&mut self) -> Result<()> {
+        let logits = match self.all_logits {
+            Some(id) => id,
+            None => self.add_all_logits()?,
+        };
+        let Self { model, buffers, gpu, .. } = self;
+        gpu.lists.record_evaluation(Recorded { model, buffers }, logits, &gpu.table)
+    }
+
+    fn add_all_logits(&mut self) -> Result<BufferId> {
+        let model = &self.model;
+        let (bytes, most) = ((EVALUATE_CHUNK * model.config.vocab * 4) as u64, model.caps.max_binding);
+        if bytes > most {
+            let message = format!("{EVALUATE_CHUNK} rows of logits take {bytes} bytes, a binding here holds {most}");
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
+        let id = self.gpu.table.add(model.device.storage_buffer("all logits", bytes)?);
+        self.all_logits = Some(id);
+        Ok(id)
+    }
+
+    /// The logits `[rows, vocab]` of the last pass of an evaluation.
+    pub(in crate::runtime) async fn read_all_logits(&self, rows: usize) -> Result<Vec<f32>> {
+        let Some(logits) = self.all_logits else { return Ok(Vec::new()) };
+        let bytes = (rows * self.model.config.vocab * 4) as u64;
+        let bytes = self.model.device.read(self.gpu.table.get(logits), 0, bytes).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+
+    /// The bytes of regions of its buffers, one after the other; `None` without regions.
+    pub(in crate::runtime) async fn read_regions(&mut self, regions: &[Region]) -> Result<Option<Vec<u8>>> {
+        let bytes = bytes_of(regions);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let device = self.model.device.clone();
+        let gathered = device.storage_buffer("part", bytes)?;
+        self.gpu.execute(&copy(regions, &gathered, Direction::Out))?;
+        device.read(&gathered, 0, bytes).await.map(Some)
+    }
+
+    /// Writes the bytes of regions, one after the other.
+    pub(in crate::runtime) fn write_regions(&self, regions: &[Region], mut bytes: &[u8]) -> Result<()> {
+        for region in regions {
+            let (these, rest) = bytes.split_at(region.bytes as usize);
+            self.write(Slice { offset: region.offset, ..Slice::from(region.buffer) }, these);
+            bytes = rest;
+        }
+        self.model.device.check()
+    }
 }

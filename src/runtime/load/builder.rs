@@ -6,9 +6,11 @@ use std::future::Ready;
 use std::rc::Rc;
 
 use super::encoder_check::lists_of_encoder;
-use super::self_check::{Sampler, SelfCheck, check_key, lists_of_session};
+use super::made::{GpuRun, TensorSlice};
+use super::self_check::{Sampler, check_key, lists_of_session};
 use super::staging::{RowRange, Staging};
 use super::tuning::Tuning;
+use super::verdict::SelfCheck;
 use crate::forward::{Forward, Plan, Room, RowRun, Target, place};
 use crate::gguf::{TensorInfo, dequantize, row_bytes};
 use crate::gpu::{Ahead, Buffer, BufferTable, Device};
@@ -19,8 +21,9 @@ use crate::kernels::spec::BufferId;
 use crate::model::program::{Output, RopeTable};
 use crate::model::{ModelConfig, WeightKey, WeightSpec, rounded_kernel};
 use crate::runtime::gpu::embedder::GpuEmbedder;
-use crate::runtime::gpu::model::{BatchPlan, GpuModel, RunPlan, SessionPlan};
+use crate::runtime::gpu::model::GpuModel;
 use crate::runtime::gpu::pace::Pace;
+use crate::runtime::gpu::plans::{BatchPlan, RunPlan, SessionPlan};
 use crate::runtime::gpu::row_cache::{RowSource, Rows};
 use crate::runtime::gpu::session::GpuSession;
 use crate::runtime::gpu::slots::Slots;
@@ -28,18 +31,6 @@ use crate::{Error, Result};
 
 /// Maximum number of bytes of a slice of a tensor, unless one row has more.
 const SLICE: u64 = 8 << 20;
-
-/// A part of a tensor that is uploaded at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TensorSlice {
-    /// Offset in bytes of the slice in its tensor, not before the end of the slice before.
-    pub offset: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// Number of the slice's first row in the tensor.
-    first_row: u32,
-    rows: u32,
-}
 
 /// A model that is being loaded: its buffers exist, its tensors are still to come.
 pub struct GpuModelBuilder<'a> {
@@ -273,7 +264,7 @@ impl<'a> GpuModelBuilder<'a> {
             RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
         };
         device.check_pipelines().await?;
-        match &run {
+        match &mut run {
             GpuRun::Session(session) => session.measure_pace().await?,
             GpuRun::Embedder(embedder) => embedder.measure_pace().await?,
         }
@@ -284,14 +275,6 @@ impl<'a> GpuModelBuilder<'a> {
         }
         Ok(run)
     }
-}
-
-/// A model on the GPU, ready for use.
-pub enum GpuRun {
-    /// A session that writes text.
-    Session(Box<GpuSession>),
-    /// An embedder that gives vectors or scores.
-    Embedder(Box<GpuEmbedder>),
 }
 
 fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequencies<'a> {

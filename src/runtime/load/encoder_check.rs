@@ -1,14 +1,17 @@
 //! What the [self-check](super::self_check) runs of an encoder of images or sounds: as many made up rows at every
 //! stage, whatever the sizes of images and sounds, through the lists of few rows and of many.
 
-use super::self_check::TOKENS;
 use crate::Result;
 use crate::cpu::SampledModel;
 use crate::forward::{Forward, Traced};
 use crate::model::EncoderInput;
 use crate::model::program::Program;
 use crate::runtime::gpu::embedder::GpuEmbedder;
-use crate::runtime::gpu::model::{BatchPlan, GpuModel};
+use crate::runtime::gpu::model::GpuModel;
+use crate::runtime::gpu::plans::BatchPlan;
+
+/// Maximum number of tokens of the prompt: more than the rows of a subgroup matrix, fewer than those of a tile.
+pub(super) const TOKENS: usize = 20;
 
 /// The lists of an encoder that are checked.
 pub(super) fn lists_of_encoder(model: &GpuModel, plan: &BatchPlan) -> Vec<Vec<Traced>> {

@@ -2,7 +2,9 @@
 
 pub(super) mod builder;
 mod encoder_check;
+pub(super) mod made;
 pub(super) mod request;
-pub(super) mod self_check;
+mod self_check;
 pub(super) mod staging;
 pub(super) mod tuning;
+pub(super) mod verdict;

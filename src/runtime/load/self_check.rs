@@ -11,10 +11,9 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use serde::Serialize;
-
-use super::builder::{GpuRun, TensorSlice};
-use super::encoder_check::{begin_encoder, lists_of_encoder};
+use super::encoder_check::{TOKENS, begin_encoder, lists_of_encoder};
+use super::made::{GpuRun, TensorSlice};
+use super::verdict::{SelfCheck, Verdict};
 use crate::Result;
 use crate::cpu::{CacheFormat, SampledModel, Samples, sampled_rows, take_sample};
 use crate::forward::{BatchLists, Forward, Place, Room, Traced, ops_in_a_row};
@@ -24,44 +23,15 @@ use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, Slice};
 use crate::model::program::{Activation, Op, Program};
 use crate::model::{EncoderInput, WeightKey, WeightSpec};
-use crate::runtime::gpu::lists::Lists;
 use crate::runtime::gpu::model::GpuModel;
 use crate::runtime::gpu::session::GpuSession;
 use crate::time_slice::now;
-
-/// Maximum number of tokens of the prompt: more than the rows of a subgroup matrix, fewer than those of a tile.
-pub(super) const TOKENS: usize = 20;
 
 /// Maximum number of layers that are checked.
 const LAYERS: usize = 4;
 
 /// Time limit of a round in milliseconds; what is not checked by then is left out.
 const BUDGET_MS: f64 = 900.0;
-
-/// Result of a check. Mirrors `SelfCheck` in `js/types.ts`.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct SelfCheck {
-    verdict: Verdict,
-    /// Ids of the variants that computed wrong results and were replaced by others.
-    replaced: Vec<String>,
-    /// Ids of the wrong variants for which there are no others.
-    wrong: Vec<String>,
-    /// Number of variants that were checked.
-    checked: usize,
-    milliseconds: f64,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    #[default]
-    Skipped,
-    Passed,
-    Partial,
-    Replaced,
-    Failed,
-    Remembered,
-}
 
 /// Keeps some rows of the weights of a model that is to be checked, while they are loaded.
 pub(super) struct Sampler {
@@ -240,8 +210,7 @@ impl GpuRun {
         }
         match self {
             Self::Session(session) => {
-                let lists = lists_of(session);
-                session.lists = Lists::record(&session.model.device, &lists, &session.table).await?;
+                session.record_anew().await?;
             }
             Self::Embedder(embedder) => embedder.record_anew()?,
         }
@@ -251,10 +220,7 @@ impl GpuRun {
     /// Runs lists until a step of them is wrong: a prompt and one token after it, or what [`begin_encoder`] begins.
     async fn round(&self, model: &mut SampledModel, parts: &[usize]) -> Result<Found> {
         let (own, table, lists) = match self {
-            Self::Session(session) => {
-                let forward = session.forward(&session.model.caps, &session.buffers);
-                (&session.model, &session.table, lists_of_session(&forward))
-            }
+            Self::Session(session) => (&session.model, &session.gpu.table, lists_of_session(&session.forward())),
             Self::Embedder(encoder) => {
                 (&encoder.model, &encoder.table, lists_of_encoder(&encoder.model, &encoder.plan))
             }
@@ -267,7 +233,7 @@ impl GpuRun {
                     if ids.is_empty() {
                         continue;
                     }
-                    session.begin_pass(&ids, position, 1).await?;
+                    session.begin_pass(&ids, position).await?;
                     model.begin(&ids, position);
                     ids.len()
                 }
@@ -282,7 +248,7 @@ impl GpuRun {
 }
 
 fn lists_of(session: &GpuSession) -> crate::forward::Lists {
-    session.forward(&session.model.caps, &session.buffers).lists()
+    session.forward().lists()
 }
 
 /// The ids for a list, and their position.

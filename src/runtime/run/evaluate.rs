@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::generate::Engine;
+use super::engine::Engine;
 use crate::gpu::{Buffer, Device};
-use crate::runtime::session::AnySession;
+use crate::runtime::any::AnySession;
 use crate::runtime::session::Session;
 use crate::{Error, ErrorCode, Result};
 

@@ -5,37 +5,17 @@
 //! from the measured time per token to keep the GPU busy during a wait. Tokens past a stop are thrown away: the next
 //! run's `feed` drops them.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use super::constraint::{Compiling, Progress};
+use super::engine::Engine;
+use super::guide::{Compiling, Progress};
 use super::logprobs::ChosenToken;
 use super::outcome::{FinishReason, Outcome, Piece};
 use super::request::GenerateOptions;
 use super::state::Run;
-use crate::runtime::adapters::AdapterUse;
-use crate::runtime::input::HeldRows;
-use crate::runtime::session::{AnySession, Listener, Session};
+use crate::runtime::session::{Listener, Session};
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode, Result};
-
-/// A model, its tokenizer, and the current run.
-pub struct Engine<S = AnySession> {
-    /// Where the model runs.
-    pub session: S,
-    /// Converts between text and ids.
-    pub tokenizer: Rc<Tokenizer>,
-    /// Set this flag to end the run: it then ends at the next piece, also within a long prompt. Cleared when a run
-    /// starts and when it is finished.
-    pub stop: Rc<Cell<bool>>,
-    /// Tokens that the KV cache holds.
-    pub(in crate::runtime) cached: Vec<u32>,
-    /// The adapters with which these tokens were read.
-    pub(in crate::runtime) cached_with: Vec<AdapterUse>,
-    /// Rows that the prompt of the run still has to enter.
-    pub(in crate::runtime) rows: Vec<HeldRows>,
-    pub(in crate::runtime) run: Option<Box<Run>>,
-}
 
 impl<S: Session> Engine<S> {
     /// Makes an engine with nothing cached.

@@ -1,8 +1,10 @@
 //! The loop from prompt to text, for any kind of session.
 
 pub(super) mod constraint;
+pub(super) mod engine;
 mod evaluate;
 pub(super) mod generate;
+pub(super) mod guide;
 pub(super) mod logprobs;
 pub(super) mod outcome;
 pub(super) mod recovery;

@@ -1,7 +1,7 @@
 //! Recovery from a lost device: an engine goes on with another session of the same model.
 
-use super::constraint::Progress;
-use super::generate::Engine;
+use super::engine::Engine;
+use super::guide::Progress;
 use super::state::Run;
 use crate::model::ModelConfig;
 use crate::runtime::embed::{AnyEmbedder, EmbedEngine};

@@ -1,6 +1,6 @@
 //! What a run is asked for.
 
-use crate::runtime::gpu::drafts::Drafting;
+use crate::runtime::draft::drafting::Drafting;
 use crate::sampler::SamplingOptions;
 
 /// Options of a run. By default it chooses the likeliest tokens, to the end of the text or of the context.

@@ -1,9 +1,9 @@
 //! The state of a run.
 
-use super::constraint::Progress;
+use super::guide::Progress;
 use super::outcome::{FinishReason, Piece};
 use super::request::GenerateOptions;
-use crate::runtime::gpu::drafts::Drafting;
+use crate::runtime::draft::drafting::Drafting;
 use crate::runtime::session::{Listener, RunIds, Session};
 use crate::sampler::SamplingOptions;
 use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};

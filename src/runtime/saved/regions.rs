@@ -1,6 +1,6 @@
 //! Which bytes of which buffers a saved session has.
 
-use super::snapshot::{PART, SEAL};
+use super::head::{PART, SEAL};
 use crate::kernels::spec::BufferId;
 
 /// A range of bytes of a buffer. A session is saved as its regions one after the other, cut into parts of [`PART`]

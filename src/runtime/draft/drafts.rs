@@ -1,43 +1,16 @@
 //! Decides when the passes of a text have drafts.
 //!
 //! The GPU finds drafts in the text, but a pass with a draft takes longer than one of a single token. So the host
-//! checks first: once the text has foretold some tokens in a row, passes have drafts, as long as enough of these are
-//! right. Where drafts did not pay off, more tokens must be foretold before they start again. A model that drafts
-//! foretells nothing beforehand: it starts at once, and after a pause of some tokens again.
+//! checks first: once the text has predicted some tokens in a row, passes have drafts, as long as enough of these are
+//! right. Where drafts did not pay off, more tokens must be predicted before they start again. A model that drafts
+//! predicts nothing beforehand: it starts at once, and after a pause of some tokens again.
 
+use super::drafting::Drafting;
 use crate::kernels::accept_drafts::reference::{draft_after, place_after};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, words_of_text};
 
-/// Where drafts of the next tokens come from. They change how fast a text is written, and nothing else.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Drafting {
-    /// From the draft model or the model's own block if there is one, otherwise from the text so far, as long as that
-    /// saves time.
-    #[default]
-    Automatic,
-    /// From the text so far, as long as some are right.
-    Prompt,
-    /// From the draft model, as long as some are right.
-    Model,
-    /// From the model's own block that predicts the token after the next, as long as some are right.
-    Mtp,
-    /// No drafts.
-    Off,
-}
-
-/// Upper limit of the number of tokens in a row that must be foretold before passes have drafts.
-const FORETOLD_MOST: u32 = 96;
-impl Drafting {
-    /// Number of tokens in a row that must be foretold before passes have drafts for the first time.
-    fn foretold(self) -> u32 {
-        match self {
-            Self::Model | Self::Mtp => 1,
-            Self::Prompt => 2,
-            _ => 6,
-        }
-    }
-}
-
+/// Upper limit of the number of tokens in a row that must be predicted before passes have drafts.
+const PREDICTED_MOST: u32 = 96;
 /// Number of tokens that a model's drafts pause for at least, where they did not pay off.
 const PAUSE: u32 = 16;
 /// The same at most, where nobody has asked for drafts: each try takes two waits for the GPU.
@@ -61,9 +34,9 @@ pub(in crate::runtime) struct Drafts {
     ids: Vec<u32>,
     /// Index in `ids` where the text of the run begins.
     start: usize,
-    /// Index in `ids` of the token foretold to come next, if any.
+    /// Index in `ids` of the token predicted to come next, if any.
     source: Option<usize>,
-    foretold: u32,
+    predicted: u32,
     needed: u32,
     is_on: bool,
     /// Moving average of the number of tokens per pass with a draft.
@@ -92,8 +65,8 @@ impl Drafts {
             ids,
             start,
             source: None,
-            foretold: 0,
-            needed: drafting.foretold(),
+            predicted: 0,
+            needed: drafting.predicted(),
             is_on: false,
             rate: 0.0,
             gained: 0,
@@ -145,7 +118,7 @@ impl Drafts {
         self.ids.resize(self.start + position, GAP);
         self.ids.extend_from_slice(ids);
         self.source = self.foreseen();
-        (self.foretold, self.is_on) = (0, false);
+        (self.predicted, self.is_on) = (0, false);
         self.alone = Clock::default();
     }
 
@@ -154,9 +127,9 @@ impl Drafts {
         let hit = self.source.filter(|&at| self.ids[at] == id);
         self.ids.push(id);
         self.alone.take(1, now);
-        self.foretold = if hit.is_some() || self.by_model { self.foretold + 1 } else { 0 };
+        self.predicted = if hit.is_some() || self.by_model { self.predicted + 1 } else { 0 };
         self.source = hit.map(|at| at + 1).or_else(|| self.foreseen());
-        if self.foretold < self.needed {
+        if self.predicted < self.needed {
             return;
         }
         self.alone_ms = self.alone.of_token().or(self.alone_ms);
@@ -183,21 +156,21 @@ impl Drafts {
             let pause = if self.by_model { PAUSE } else { 0 };
             let more = match self.by_model && !self.is_certain() {
                 true => PAUSE_MOST.min(4 * self.needed),
-                false => FORETOLD_MOST.min(2 * self.needed),
+                false => PREDICTED_MOST.min(2 * self.needed),
             };
             let more = more.max(pause);
-            self.needed = if is_good { self.drafting.foretold().max(pause) } else { more };
-            (self.is_on, self.foretold, self.source) = (false, 0, self.foreseen());
+            self.needed = if is_good { self.drafting.predicted().max(pause) } else { more };
+            (self.is_on, self.predicted, self.source) = (false, 0, self.foreseen());
             self.alone = Clock::default();
         }
     }
 
     /// Turns drafts off until the next token has come without one.
     pub fn postpone(&mut self) {
-        (self.is_on, self.foretold) = (false, self.needed.saturating_sub(1));
+        (self.is_on, self.predicted) = (false, self.needed.saturating_sub(1));
     }
 
-    /// Index in `ids` of the token that the last ids foretell, if any.
+    /// Index in `ids` of the token that the last ids predict, if any.
     fn foreseen(&self) -> Option<usize> {
         if self.by_model {
             return None;
@@ -272,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn drafts_begin_once_the_text_foretells_tokens_in_a_row() {
+    fn drafts_begin_once_the_text_predicts_tokens_in_a_row() {
         let prompt: Vec<u32> = (0..40).collect();
         let mut drafts = of(Drafting::Automatic, &prompt);
-        // The first two tokens are read before anything is foretold.
+        // The first two tokens are read before anything is predicted.
         for id in 10..18 {
             assert!(!drafts.is_on(), "at {id}");
             drafts.took(id, 0.0);
@@ -300,7 +273,7 @@ mod tests {
                 drafts.is_on()
             })
         };
-        // Three tokens are read before anything is foretold.
+        // Three tokens are read before anything is predicted.
         assert_eq!(again(&mut drafts, 5), Some(3 + 6));
         drafts.took_draft(&[5; 8], 7, 0.0);
         assert!(drafts.is_on());

@@ -1,0 +1,29 @@
+//! A block of the model's own file as a drafter: multi-token prediction (DeepSeek-V3, arXiv 2412.19437, 2.2).
+
+use super::Drafter;
+use crate::runtime::passes::block;
+use crate::runtime::passes::layout::Layout;
+use crate::runtime::plan::Plan;
+
+/// The block behind the layers of a model with this many positions.
+pub(in crate::runtime) struct Block {
+    pub context: usize,
+}
+
+impl Drafter for Block {
+    fn context(&self) -> usize {
+        self.context
+    }
+
+    fn is_of_model(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, plan: &mut Plan<'static>, layout: Layout<'_>) {
+        block::begin_steps(plan, layout);
+    }
+
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, [steps, _]: [usize; 2]) {
+        block::draft(plan, layout, steps);
+    }
+}

@@ -1,0 +1,135 @@
+//! Executes plans on a device: the only place of the runtime where steps become commands.
+
+use std::rc::Rc;
+
+use super::list_sets::ListSets;
+use super::reads::{Answer, Reads};
+use crate::Result;
+use crate::gpu::{Buffer, BufferTable, CommandList, Commands, Copy, Device, Part, ReadBack};
+use crate::runtime::plan::{Of, Place, Plan, Read, Run, Set, Step};
+
+/// Buffers, lists and read-backs of a session.
+pub(in crate::runtime) struct Executor {
+    device: Rc<Device>,
+    /// The model's buffers and the session's own.
+    pub table: BufferTable,
+    pub lists: ListSets,
+    pub reads: Reads,
+}
+
+impl Executor {
+    pub fn new(device: Rc<Device>, table: BufferTable, lists: ListSets, reads: Reads) -> Self {
+        Self { device, table, lists, reads }
+    }
+
+    /// Executes a plan that needs no other session.
+    ///
+    /// # Errors
+    /// The errors of [`Executor::execute_with`].
+    pub fn execute(&mut self, plan: &Plan<'_>) -> Result<()> {
+        self.execute_with(plan, None)
+    }
+
+    /// Executes a plan. Steps up to the next write go to the device in one submit. Steps of the draft model's session
+    /// are left out where that is not given.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where more answers are in flight than there are buffers for.
+    pub fn execute_with(&mut self, plan: &Plan<'_>, draft_model: Option<&Self>) -> Result<()> {
+        let mut steps = plan.steps.as_slice();
+        while let Some(step) = steps.first() {
+            if let Step::Write { to, bytes } = step {
+                self.device.write(self.table.get(to.buffer), to.offset, bytes);
+                steps = &steps[1..];
+                continue;
+            }
+            let count = steps.iter().take_while(|step| !matches!(step, Step::Write { .. })).count();
+            let reads = self.reserve(&steps[..count])?;
+            let found = Found { own: self, draft_model };
+            self.device.submit_all(|commands| found.encode(commands, &steps[..count], &reads));
+            for (what, read) in reads {
+                self.reads.submitted(&self.device, what, read);
+            }
+            steps = &steps[count..];
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, steps: &[Step<'_>]) -> Result<Vec<(Read, ReadBack)>> {
+        let mut reserved = Vec::new();
+        for step in steps {
+            if let Step::Read { what, .. } = step {
+                reserved.push((*what, self.reads.reserve(*what)?));
+            }
+        }
+        Ok(reserved)
+    }
+
+    /// The answer of the oldest pass in flight; `None` where none is in flight.
+    ///
+    /// # Errors
+    /// `device_lost`.
+    pub async fn answer(&mut self) -> Result<Option<Answer>> {
+        self.reads.next(&self.device).await
+    }
+
+    /// The same if it is there already. Passes whose logits are read back have to be waited for.
+    ///
+    /// # Errors
+    /// `device_lost`.
+    pub fn answer_if_ready(&mut self) -> Result<Option<Answer>> {
+        self.reads.next_if_ready(&self.device)
+    }
+
+    /// Bytes of its buffers and lists.
+    pub fn bytes(&self) -> u64 {
+        self.table.bytes() + self.lists.all().map(CommandList::bytes).sum::<u64>() + self.reads.bytes()
+    }
+}
+
+/// What the names in a plan mean.
+struct Found<'a> {
+    own: &'a Executor,
+    draft_model: Option<&'a Executor>,
+}
+
+impl<'a> Found<'a> {
+    fn encode(&self, commands: &mut Commands, steps: &'a [Step<'a>], reads: &'a [(Read, ReadBack)]) {
+        let mut reads = reads.iter();
+        for group in steps.chunk_by(|a, b| matches!((a, b), (Step::Run(_), Step::Run(_)))) {
+            match &group[0] {
+                Step::Run(_) => commands.run_each(group.iter().filter_map(|step| self.part(step))),
+                Step::Copy { from, to, bytes } => {
+                    let (Some(source), Some(target)) = (self.buffer(*from), self.buffer(*to)) else { continue };
+                    let (source_offset, offset) = (from.offset, to.offset);
+                    commands.copy(&Copy { source, source_offset, target, offset, bytes: *bytes });
+                }
+                Step::Read { from, bytes, .. } => {
+                    let Some((_, read)) = reads.next() else { continue };
+                    let (source, target) = (self.own.table.get(from.buffer), read.buffer());
+                    let bytes = bytes.unwrap_or(target.size());
+                    commands.copy(&Copy { source, source_offset: from.offset, target, offset: 0, bytes });
+                }
+                Step::Write { .. } => {}
+            }
+        }
+    }
+
+    fn part(&self, step: &Step<'_>) -> Option<(Part<'a>, u32)> {
+        let Step::Run(Run { set, list, range, rows }) = step else { return None };
+        let (owner, set) = match set {
+            Set::DraftModel => (self.draft_model?, Set::Rows(1)),
+            set => (self.own, *set),
+        };
+        let list = owner.lists.get(set, *list)?;
+        Some((Part { list, range: range.start.min(list.len())..range.end.min(list.len()) }, *rows as u32))
+    }
+
+    fn buffer(&self, place: Place<'a>) -> Option<&'a Buffer> {
+        match place.of {
+            Of::Session(buffer) => Some(self.own.table.get(buffer)),
+            Of::DraftModel(buffer) => Some(self.draft_model?.table.get(buffer)),
+            Of::Other(buffer) => Some(buffer),
+        }
+    }
+}

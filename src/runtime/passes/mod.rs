@@ -1,0 +1,10 @@
+//! The plans of passes: functions from texts and the places of their data to steps for the GPU.
+
+pub(super) mod axes;
+pub(super) mod block;
+pub(super) mod decode;
+pub(super) mod layout;
+pub(super) mod prefill;
+pub(super) mod rows;
+pub(super) mod saved;
+pub(super) mod states;

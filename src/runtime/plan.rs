@@ -1,0 +1,215 @@
+//! A pass as a value: steps for the GPU, in order.
+//!
+//! Code that makes a plan knows texts and where their data lies, and no device. Code that executes it
+//! (`gpu/execute.rs`) knows a device, and no text. So the order of a pass is data, which a test can read.
+
+use std::ops::Range;
+
+use crate::gpu::Buffer;
+use crate::kernels::accept_drafts::DRAFT_ROWS;
+use crate::kernels::spec::{BufferId, Slice};
+
+/// The whole of a list.
+const ALL: Range<usize> = 0..usize::MAX;
+
+/// What the rows of a decode pass are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The last tokens of this many sequences.
+    Rows(usize),
+    /// The last token of one sequence, and a draft of the tokens after it, which the text predicts.
+    Draft,
+    /// The same with a draft that a [drafter](super::draft::Drafter) writes on the GPU before the pass.
+    DraftOfModel,
+}
+
+impl Form {
+    /// Number of positions of a sequence that a pass takes, and maximum number of tokens that it gives for one.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Rows(_) => 1,
+            _ => DRAFT_ROWS,
+        }
+    }
+
+    /// Number of rows of a pass.
+    pub fn rows(self) -> usize {
+        match self {
+            Self::Rows(rows) => rows,
+            _ => DRAFT_ROWS,
+        }
+    }
+
+    /// Whether the pass has a draft.
+    pub fn is_draft(self) -> bool {
+        !matches!(self, Self::Rows(_))
+    }
+
+    /// The set of lists that a pass runs.
+    pub fn set(self) -> Set {
+        match self {
+            Self::Rows(rows) => Set::Rows(rows),
+            _ => Set::Draft,
+        }
+    }
+}
+
+/// Lists that are recorded together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// For decode passes of this many rows. The lists for one row also read prompts.
+    Rows(usize),
+    /// For passes with a draft.
+    Draft,
+    /// The draft model's lists for one row.
+    DraftModel,
+}
+
+/// A command list of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// The layers over the rows of a prompt.
+    Prefill,
+    /// The same without rounded activations, where [`List::Prefill`] rounds them.
+    ExactPrefill,
+    /// What follows each pass over a prompt.
+    Follow,
+    /// The logits of the last row of a prompt.
+    Head,
+    /// The logits of all its rows.
+    HeadOfAll,
+    /// The layers and the logits of a decode pass.
+    Decode,
+    /// Adds biases to logits.
+    Bias,
+    /// Chooses the token with the largest logit.
+    Greedy,
+    /// Draws a token.
+    Sample,
+    /// Runs recurrent states along the accepted rows of a draft.
+    Replay,
+    /// One token of a draft, by the model's own block.
+    Step,
+}
+
+/// Dispatches of a list, over a pass of some rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub set: Set,
+    pub list: List,
+    /// Which dispatches; an end past the last one means all of them.
+    pub range: Range<usize>,
+    pub rows: usize,
+}
+
+/// The buffer of a copy.
+#[derive(Clone, Copy)]
+pub enum Of<'a> {
+    /// One of the session.
+    Session(BufferId),
+    /// One of the draft model's session.
+    DraftModel(BufferId),
+    /// One that no plan of buffers knows.
+    Other(&'a Buffer),
+}
+
+/// Where a copy starts.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub of: Of<'a>,
+    /// In bytes.
+    pub offset: u64,
+}
+
+impl Place<'_> {
+    /// The place `bytes` further on.
+    pub fn after(self, bytes: u64) -> Self {
+        Self { offset: self.offset + bytes, ..self }
+    }
+
+    /// A place in the draft model's session.
+    pub fn of_draft_model(slice: Slice) -> Self {
+        Self { of: Of::DraftModel(slice.buffer), offset: slice.offset }
+    }
+}
+
+impl From<Slice> for Place<'_> {
+    fn from(slice: Slice) -> Self {
+        Self { of: Of::Session(slice.buffer), offset: slice.offset }
+    }
+}
+
+impl<'a> From<&'a Buffer> for Place<'a> {
+    fn from(buffer: &'a Buffer) -> Self {
+        Self { of: Of::Other(buffer), offset: 0 }
+    }
+}
+
+/// What is read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// How the pass left its sequences, or the report of a pass with a draft.
+    Outcome,
+    /// Logits `[rows, vocab]`.
+    Logits,
+}
+
+/// A step of a plan.
+#[derive(Clone)]
+pub enum Step<'a> {
+    /// Writes bytes of the host into a buffer of the session.
+    Write { to: Slice, bytes: Vec<u8> },
+    /// Copies bytes between buffers.
+    Copy { from: Place<'a>, to: Place<'a>, bytes: u64 },
+    /// Runs dispatches.
+    Run(Run),
+    /// Reads bytes back, which are an [answer](super::gpu::execute::Answer) later. `bytes`: all that the read-back
+    /// buffer holds, if not given.
+    Read { from: Slice, what: Read, bytes: Option<u64> },
+}
+
+/// Steps in order.
+#[derive(Clone, Default)]
+pub struct Plan<'a> {
+    pub steps: Vec<Step<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    /// Adds a write; nothing where there are no bytes.
+    pub fn write(&mut self, to: Slice, bytes: impl Into<Vec<u8>>) {
+        let bytes = bytes.into();
+        if !bytes.is_empty() {
+            self.steps.push(Step::Write { to, bytes });
+        }
+    }
+
+    /// Adds a write at an offset of a slice.
+    pub fn write_at(&mut self, to: Slice, offset: u64, bytes: impl Into<Vec<u8>>) {
+        self.write(Slice { offset: to.offset + offset, ..to }, bytes);
+    }
+
+    /// Adds a copy.
+    pub fn copy(&mut self, from: impl Into<Place<'a>>, to: impl Into<Place<'a>>, bytes: u64) {
+        self.steps.push(Step::Copy { from: from.into(), to: to.into(), bytes });
+    }
+
+    /// Adds all dispatches of a list.
+    pub fn run(&mut self, set: Set, list: List, rows: usize) {
+        self.steps.push(Step::Run(Run { set, list, range: ALL, rows }));
+    }
+
+    /// Adds some dispatches of a list.
+    pub fn run_part(&mut self, run: Run) {
+        self.steps.push(Step::Run(run));
+    }
+
+    /// Adds a read-back of what is at the start of a slice.
+    pub fn read(&mut self, from: Slice, what: Read, bytes: Option<u64>) {
+        self.steps.push(Step::Read { from, what, bytes });
+    }
+
+    /// Adds the steps of another plan.
+    pub fn append(&mut self, mut other: Plan<'a>) {
+        self.steps.append(&mut other.steps);
+    }
+}
