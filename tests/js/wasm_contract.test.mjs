@@ -142,7 +142,7 @@ const IN_UNION = { Inspected: ['supported', 'reason'] };
 /** A struct of Rust that becomes an object, or a function that makes one, and the interface that describes it. */
 const GIVEN = [
   ['src/web/info.rs', structFields, 'Info', 'ModelInfo'],
-  ['src/runtime/load/self_check.rs', structFields, 'SelfCheck', 'SelfCheck'],
+  ['src/runtime/load/verdict.rs', structFields, 'SelfCheck', 'SelfCheck'],
   ['src/web/inspect.rs', structFields, 'Inspection', 'Inspected'],
   ['src/web/inspect.rs', structFields, 'Gpu', 'Inspected.gpu'],
   ['src/web/results.rs', structFields, 'Usage', 'Usage'],
