@@ -3,11 +3,14 @@
  */
 import type { ToolCall } from '../types/chat.js';
 
-/** @internal */
+/** What a tool gave: a message of a chat. */
 export interface ToolResult {
   readonly role: 'tool';
+  /** Name of the tool. */
   readonly name: string;
+  /** Id of the call. */
   readonly tool_call_id: string;
+  /** What the tool returned: a string as it is, other values as JSON. */
   readonly content: string;
 }
 
