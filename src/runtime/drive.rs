@@ -206,7 +206,7 @@ impl Drive {
     /// Lets the draft model read the text that it is to draft for next. A long text takes several calls, each before a
     /// token without a draft. Without memory for it, or where it is not known, the text goes on without drafts.
     async fn follow(&self) -> Result<()> {
-        let Some(drafter) = self.drafter().filter(|drafter| !drafter.is_of_model()) else { return Ok(()) };
+        let Some(drafter) = self.drafter().filter(|drafter| !drafter.is_own_block()) else { return Ok(()) };
         loop {
             let wanted = self.schedule.borrow().drafts_for();
             let Some((number, _)) = wanted else { return Ok(()) };

@@ -103,6 +103,11 @@ impl Positions {
         self.checkpoints.as_ref().map(|states| states.copies().to_vec()).unwrap_or_default()
     }
 
+    /// The positions of the copies alone, as a saved session has them.
+    pub fn kept(&self) -> Vec<u32> {
+        self.copies().into_iter().flatten().map(|at| at as u32).collect()
+    }
+
     fn change_states<T>(&mut self, change: impl FnOnce(&mut Checkpoints) -> T) -> Option<T> {
         self.checkpoints.as_mut().map(change)
     }

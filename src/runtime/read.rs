@@ -17,7 +17,6 @@ use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::Buffer;
 use crate::kernels::accept_drafts::DRAFT_ROWS;
-use crate::kernels::caps::ActivationFormat;
 use crate::kernels::pass::Pass;
 use crate::model::{InputRun, Item};
 
@@ -164,7 +163,7 @@ impl Reader<'_> {
             Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
             Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
             Wants::Token => {
-                let rounds = self.session.model.caps.activation_format != ActivationFormat::F32;
+                let rounds = self.session.model.rounds();
                 let single = usize::from(rounds || count == 1 || self.text(|text| text.positions.has_states()));
                 Sizes { most, single: self.decodable(ids, single) }
             }

@@ -15,7 +15,7 @@ impl Drafter for Block {
         self.context
     }
 
-    fn is_of_model(&self) -> bool {
+    fn is_own_block(&self) -> bool {
         true
     }
 

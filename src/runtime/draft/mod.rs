@@ -26,8 +26,8 @@ pub(super) trait Drafter {
     /// Number of positions that it can draft for.
     fn context(&self) -> usize;
 
-    /// Whether it belongs to the model itself. Otherwise it has a cache of its own, which must follow the text.
-    fn is_of_model(&self) -> bool;
+    /// Whether it is a block of the model itself. Otherwise it has a cache of its own, which must follow the text.
+    fn is_own_block(&self) -> bool;
 
     /// Bytes that it takes on the GPU beside the session that it drafts for.
     fn bytes(&self) -> u64 {

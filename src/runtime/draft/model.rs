@@ -89,7 +89,7 @@ impl Drafter for DraftModel {
         self.lane.context_length()
     }
 
-    fn is_of_model(&self) -> bool {
+    fn is_own_block(&self) -> bool {
         false
     }
 

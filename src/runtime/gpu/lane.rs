@@ -8,7 +8,6 @@ use super::model::GpuModel;
 use super::session::GpuSession;
 use super::turns::Turn;
 use crate::forward::{Room, SampleBuffers};
-use crate::kernels::caps::ActivationFormat;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
 use crate::kernels::sample::{Options, mask_words, words_of_mask};
@@ -94,7 +93,7 @@ impl GpuLane {
     /// Whether another model makes drafts for this session, and whether a block of the model itself does.
     pub fn drafters(&self) -> [bool; 2] {
         let drafter = self.drive.drafter();
-        let is = |of_model| drafter.as_ref().is_some_and(|drafter| drafter.is_of_model() == of_model);
+        let is = |own| drafter.as_ref().is_some_and(|drafter| drafter.is_own_block() == own);
         [is(false), is(true)]
     }
 
@@ -250,7 +249,7 @@ impl Session for GpuLane {
     }
 
     fn rounds(&self) -> bool {
-        self.model.caps.activation_format != ActivationFormat::F32
+        self.model.rounds()
     }
 
     fn take_logits(&mut self) -> Option<Vec<f32>> {
@@ -322,7 +321,7 @@ impl Session for GpuLane {
             states::keep(&mut plan, layout, self.number, &mut text.positions);
             head.written = head.written.max(text.positions.written() as u32);
             head.parts = bytes_of_parts(&regions(layout, self.number, &text.positions, head.tokens.len()));
-            head.copies = text.positions.copies().into_iter().flatten().map(|at| at as u32).collect();
+            head.copies = text.positions.kept();
         });
         session.gpu.execute(&plan)?;
         Ok(head)

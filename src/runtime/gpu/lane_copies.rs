@@ -43,7 +43,7 @@ impl GpuLane {
         let session = self.turn().await?;
         let made = Self::first(session.another(with_cache).await?);
         drop(session);
-        if self.drive.drafter().is_some_and(|drafter| !drafter.is_of_model()) {
+        if self.drive.drafter().is_some_and(|drafter| !drafter.is_own_block()) {
             made.drive.use_drafter(self.drive.drafter());
         }
         if with_cache {
@@ -91,7 +91,7 @@ impl GpuLane {
             text.positions.clone()
         });
         let (next, written) = (theirs.next(), theirs.written());
-        let copies: Vec<u32> = theirs.copies().into_iter().flatten().map(|at| at as u32).collect();
+        let copies = theirs.kept();
         let sources = regions(layout, other.number, &theirs, written);
         let targets = self.state(|text| {
             text.positions.restore(next, written, &copies);

@@ -65,7 +65,7 @@ impl GpuLane {
             let drafts = text.drafts.as_ref().filter(|drafts| drafts.is_of_model())?;
             drafts.text(position).map(<[u32]>::to_vec)
         });
-        let drafter = self.drive.drafter().filter(|drafter| !drafter.is_of_model());
+        let drafter = self.drive.drafter().filter(|drafter| !drafter.is_own_block());
         let (Some(text), Some(drafter), true) = (text, drafter, self.is_alone()) else { return Ok(()) };
         match drafter.follow(&text, usize::MAX, stop).await {
             Err(error) if error.code() == ErrorCode::OutOfMemory => {

@@ -13,7 +13,7 @@ use super::model::GpuModel;
 use crate::Result;
 use crate::forward::{self, Adapters, Buffers, Forward};
 use crate::gpu::{BufferTable, CommandList, in_background};
-use crate::kernels::caps::{ActivationFormat, Caps, Precision};
+use crate::kernels::caps::{Caps, Precision};
 use crate::kernels::spec::BufferId;
 use crate::runtime::plan::{Form, List, Set};
 
@@ -182,8 +182,7 @@ impl ListSets {
         let forward = self.forward_with(of, &caps);
         let record = |dispatches: Vec<_>| CommandList::record(&of.model.device, &dispatches, table);
         let head = record(forward.head_of_all(logits.into()))?;
-        let rounds = of.model.caps.activation_format != ActivationFormat::F32;
-        let exact = rounds.then(|| record(forward.prefill())).transpose()?;
+        let exact = of.model.rounds().then(|| record(forward.prefill())).transpose()?;
         self.current.evaluation = Some(Evaluation { exact, head });
         Ok(())
     }

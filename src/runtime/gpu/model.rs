@@ -9,7 +9,7 @@ use super::row_cache::{Rows, Slotted};
 use crate::Result;
 use crate::forward::{CHUNK, Export, Plan, RowCache, Weights};
 use crate::gpu::{Buffer, BufferTable, CommandList, Device};
-use crate::kernels::caps::Caps;
+use crate::kernels::caps::{ActivationFormat, Caps};
 use crate::kernels::spec::BufferId;
 use crate::model::program::Program;
 use crate::model::{Adapter, InputRows, ModelConfig};
@@ -86,6 +86,11 @@ impl GpuModel {
     /// The errors of [`GpuAdapters::add`].
     pub(in crate::runtime) async fn add_adapter(&self, id: u32, adapter: Adapter) -> Result<()> {
         self.adapters.add(&self.device, &self.program, (id, adapter)).await
+    }
+
+    /// Whether prefill rounds activations.
+    pub(in crate::runtime) fn rounds(&self) -> bool {
+        self.caps.activation_format != ActivationFormat::F32
     }
 
     /// Maximum number of tokens of a pass: as many as [`GpuModel::ensure_rows`] can have in slots at once.
