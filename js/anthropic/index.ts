@@ -6,10 +6,9 @@
  *
  * @module webgguf/anthropic
  */
-import type { WasmModel } from '../model/model.js';
+import { countOf } from '../openai/count.js';
 import { openai, type OpenAIClient, type OpenAIOptions } from '../openai/index.js';
-import { prepare } from '../openai/prepare.js';
-import type { ChatRequest, RequestOptions } from '../openai/types.js';
+import type { RequestOptions } from '../openai/types.js';
 import { eventsOf, messageFrom } from './events.js';
 import { fetchOf } from './fetch.js';
 import { askedOf, counted } from './request.js';
@@ -71,7 +70,7 @@ export function anthropic(options: OpenAIOptions): AnthropicClient {
   const list = async (): Promise<ModelPage> => pageOf((await client.models.list()).data.map(({ id }) => id));
   const messages: Messages = {
     create: ((request, more) => create(client, request, more)) as Messages['create'],
-    countTokens: async (request) => count(await options.model, counted(request).chat),
+    countTokens: async (request) => ({ input_tokens: await countOf(await options.model, counted(request).chat) }),
   };
   const models = {
     list,
@@ -107,11 +106,6 @@ async function create(
   const chunks = await client.chat.completions.create(chat, { ...options, onProgress });
   const events = eventsOf(chunks, asked, () => promptTokens);
   return request.stream ? events : messageFrom(events);
-}
-
-async function count(model: WasmModel, chat: ChatRequest): Promise<TokensCount> {
-  const { prompt } = await prepare(model, chat);
-  return { input_tokens: await model.session().count(prompt) };
 }
 
 function pageOf(names: readonly string[]): ModelPage {

@@ -12,9 +12,9 @@ import { show } from '../check.js';
 import { type Completions, LocalCompletions, nameOf } from './completions.js';
 import { type Embeddings, LocalEmbeddings } from './embeddings.js';
 import type { ChatModel } from './chat-model.js';
+import { countOf } from './count.js';
 import { fetchOf } from './fetch.js';
 import { openaiFiles } from './files.js';
-import { prepare } from './prepare.js';
 import type { Responses } from './responses/responses.js';
 import { type Fallback, Server } from './server.js';
 import type { TextCompletions } from './text-completions.js';
@@ -173,7 +173,7 @@ function localAnswerer(model: WasmModel): Answerer {
     name: nameOf(model.info),
     origin: { backend: model.info.backend },
     model,
-    count: async (request) => model.session().count((await prepare(model, request)).prompt),
+    count: (request) => countOf(model, request),
   };
 }
 
