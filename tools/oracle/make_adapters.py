@@ -21,7 +21,8 @@ from gguf import GGUFReader, GGUFWriter, quants
 from llama_cpp import GGML_TYPE_F32, llama_cpp
 
 from f32_twin import write_twin
-from make_expectations import Oracle, rounded
+from llamas import Oracle
+from make_expectations import rounded
 from random_model import FIXTURES
 
 # A tied head; rows of one tensor for q, k and v, and a head of its own; experts; norms after blocks.

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from llama_cpp import GGML_TYPE_F32, LLAMA_POOLING_TYPE_RANK, Llama, llama_cpp
 
-import make_expectations  # noqa: F401  sets parameters of llama.cpp
+import llamas  # noqa: F401  sets parameters of llama.cpp
 from f32_twin import write_twin
 from families.embedders import EMBEDDERS
 from random_model import Model, write_model

@@ -17,15 +17,14 @@ import sys
 import tempfile
 import zlib
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from gguf import GGUFReader
-from llama_cpp import GGML_TYPE_F16, GGML_TYPE_F32, Llama, llama_cpp
 
 from f32_twin import write_twin
 from families import MODELS
+from llamas import GGML_TYPE_F16, GGML_TYPE_F32, Llama, Llamas, Newest, Oracle, made_with, margins
 from random_model import FIXTURES, Model
 
 STORYTELLER = FIXTURES.parents[2] / "www" / "models" / "storyteller.gguf"
@@ -33,76 +32,18 @@ TEXT = "The river runs under 12 old bridges,\nand nobody knows why."
 PROMPT_IDS, GREEDY_IDS = 24, 64
 LEAST_LEAD = 0.02  # Greedy text of a random model must not hang on a near tie ...
 NEAR_TIE, NEAR_TIES_ALLOWED = 0.005, 2  # ... and in forced text few positions may.
-# The numbers of YaRN are the file's: `Llama` has defaults of its own.
-BY_FILE = {"yarn_attn_factor": -1.0, "yarn_beta_fast": -1.0, "yarn_beta_slow": -1.0}
 SPECIAL_TYPES = (2, 3, 5)  # unknown, control, unused
-
-default_model_params = llama_cpp.llama_model_default_params
-
-
-def plain_model_params() -> llama_cpp.llama_model_params:
-    """llama.cpp's defaults without repacked weight buffers.
-
-    The same weights then take the same path on every x86 machine, and the AMX kernels stay out of it: on some virtual
-    machines the processor announces AMX and then faults when its tiles are configured. `Llama` has no argument for it.
-    """
-    params = default_model_params()
-    params.use_extra_bufts = False
-    return params
-
-
-llama_cpp.llama_model_default_params = plain_model_params
-
-
-class Oracle:
-    """One model in llama.cpp, every position's logits kept."""
-
-    def __init__(self, path: Path, kv_type: int, context: int = 1024):
-        self.llama = Llama(str(path), n_ctx=context, n_batch=512, n_threads=2, n_threads_batch=2, n_gpu_layers=0,
-                           logits_all=True, flash_attn=False, type_k=kv_type, type_v=kv_type, verbose=False, **BY_FILE)
-
-    def logits(self, ids: list[int]) -> np.ndarray:
-        """The logits after every id of a fresh text, as doubles (positions, vocabulary)."""
-        self.llama.reset()
-        self.llama.eval(ids)
-        return self.checked(self.llama.scores[:len(ids)])
-
-    def next(self, token: int) -> np.ndarray:
-        """The logits after one more id."""
-        self.llama.eval([token])
-        return self.checked(self.llama.scores[self.llama.n_tokens - 1])
-
-    def greedy(self, prompt: list[int], count: int) -> tuple[list[int], list[float]]:
-        """`count` ids, each the best after the ones before; and its lead over the second."""
-        logits, ids, lead = self.logits(prompt)[-1], [], []
-        for _ in range(count):
-            ids.append(int(logits.argmax()))
-            lead.append(float(margins(logits)))
-            logits = self.next(ids[-1])
-        return ids, lead
-
-    @staticmethod
-    def checked(logits: np.ndarray) -> np.ndarray:
-        if not np.isfinite(logits).all():
-            raise SystemExit("llama.cpp gave logits that are not finite")
-        return logits.astype(np.float64)
-
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def margins(logits: np.ndarray) -> np.ndarray:
-    best = np.partition(logits, -2, axis=-1)
-    return best[..., -1] - best[..., -2]
-
-
 def rounded(values: np.ndarray | list[float], digits: int = 5) -> list[float]:
     return [round(float(value), digits) for value in values]
 
 
-def varied_text(oracle: Oracle, rng: np.random.Generator, ordinary: list[int], count: int) -> list[int]:
+def varied_text(oracle: Llamas, rng: np.random.Generator, ordinary: list[int], count: int) -> list[int]:
     """`count` ids: two in three drawn from the model's own distribution, one in three at random."""
     ids = [int(rng.choice(ordinary))]
     logits = oracle.logits(ids)[-1]
@@ -121,7 +62,7 @@ def forced(logits: np.ndarray, ids: list[int]) -> dict:
             "margin": rounded([margins(row) for row in logits], 4)}
 
 
-def clear_text(exact: Oracle, rng: np.random.Generator, ordinary: list[int], count: int) -> list[int]:
+def clear_text(exact: Llamas, rng: np.random.Generator, ordinary: list[int], count: int) -> list[int]:
     """Draw texts of `count` ids until few positions are near ties."""
     for _ in range(100):
         ids = varied_text(exact, rng, ordinary, count)
@@ -130,7 +71,7 @@ def clear_text(exact: Oracle, rng: np.random.Generator, ordinary: list[int], cou
     raise SystemExit("no text with few near ties in 100 draws")
 
 
-def clear_prompt(exact: Oracle, half_cache: Oracle, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
+def clear_prompt(exact: Llamas, half_cache: Llamas, rng: np.random.Generator, ordinary: list[int]) -> list[int]:
     """Draw prompts until the greedy text is the same with an f16 KV cache and no choice in it is a near tie."""
     for _ in range(100):
         prompt = [int(token) for token in rng.choice(ordinary, PROMPT_IDS)]
@@ -149,14 +90,15 @@ class Question:
     context: int = 1024
     prompt: list[int] | None = None
     """Without one, it is drawn, and texts with near ties are passed over."""
+    newest: bool = False
 
 
 def expectations(parts: list[Path], twin: Path, question: Question) -> dict:
     """Everything expected of one model."""
     write_twin(parts, twin)
-    context = question.context
-    oracles = {"exact": Oracle(twin, GGML_TYPE_F32, context), "native": Oracle(parts[0], GGML_TYPE_F16, context),
-               "exact_f16_cache": Oracle(twin, GGML_TYPE_F16, context)}
+    ask, context = Newest if question.newest else Oracle, question.context
+    oracles = {"exact": ask(twin, GGML_TYPE_F32, context), "native": ask(parts[0], GGML_TYPE_F16, context),
+               "exact_f16_cache": ask(twin, GGML_TYPE_F16, context)}
     rng = np.random.default_rng(zlib.crc32(f"expectations of {question.seed}".encode()))
     ordinary, prompt = ordinary_ids(parts[0]), question.prompt
     if prompt is None:
@@ -172,8 +114,8 @@ def expectations(parts: list[Path], twin: Path, question: Question) -> dict:
     said["exact"]["prompt_logits"] = rounded(oracles["exact"].logits(prompt)[-1], 4)
     moved = {name: rounding(said["exact"], said[name], logits["exact"], logits[name])
              for name in ("native", "exact_f16_cache")}
-    return {"files": [part.name for part in parts], "prompt": prompt, "text": TEXT,
-            "text_ids": tokenized(oracles["native"], TEXT), "forced": ids,
+    return {"made_with": made_with(question.newest), "files": [part.name for part in parts], "prompt": prompt,
+            "text": TEXT, "text_ids": oracles["native"].tokenized(TEXT), "forced": ids,
             "exact": said["exact"], "native": said["native"], "rounding": moved}
 
 
@@ -193,11 +135,6 @@ def ordinary_ids(path: Path) -> list[int]:
     """Ids that stand for text."""
     types = GGUFReader(path).fields["tokenizer.ggml.token_type"].contents()
     return [token for token, kind in enumerate(types) if kind not in SPECIAL_TYPES]
-
-
-def tokenized(oracle: Oracle, text: str) -> list[int]:
-    """llama.cpp's ids of a text, with BOS where the file asks for it, no special tokens parsed."""
-    return oracle.llama.tokenize(text.encode(), add_bos=True, special=False)
 
 
 def check_sanity(name: str, entry: dict, special: set[int]) -> str:
@@ -223,15 +160,11 @@ def check_sanity(name: str, entry: dict, special: set[int]) -> str:
             f"|logprob| {entry['rounding']['native']['mean_abs_logprob']}")
 
 
-def made_with() -> dict:
-    return {"llama-cpp-python": version("llama-cpp-python"), "gguf": version("gguf"), "numpy": version("numpy"),
-            "exact": "F32 twin, f32 KV cache", "native": "the file, f16 KV cache", "gelu": "computed in f32"}
-
-
 def random_model(model: Model, scratch: Path) -> dict:
     """What is expected of a committed model."""
     parts = sorted(FIXTURES.glob(f"{model.name}-0*-of-*.gguf")) or [FIXTURES / f"{model.name}.gguf"]
-    question = Question(model.seed_name or model.name, forced_ids=model.forced_ids, context=model.context)
+    question = Question(model.seed_name or model.name, forced_ids=model.forced_ids, context=model.context,
+                        newest=model.newest)
     entry = expectations(parts, scratch / f"{model.name}.gguf", question)
     tokens = model.vocabulary()
     special = set(range(len(tokens.tokens))) - set(tokens.ordinary_ids())
@@ -248,7 +181,7 @@ def random_models(scratch: Path, only: str) -> None:
             original = json.loads((FIXTURES / f"{model.seed_name}.json").read_text())
             if any(entry[key] != original[key] for key in entry if key != "files"):
                 raise SystemExit(f"{model.name} differs from {model.seed_name}")
-            entry = {"files": entry["files"], "same_as": model.seed_name}
+            entry = {"made_with": entry["made_with"], "files": entry["files"], "same_as": model.seed_name}
         dump(entry, FIXTURES / f"{model.name}.json")
     write_lists()
 
@@ -267,7 +200,7 @@ def storyteller(scratch: Path) -> None:
 def dump(entry: dict, path: Path) -> None:
     """One line per field: small, and a change shows where it is."""
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}"
-                       for key, value in {"made_with": made_with(), **entry}.items())
+                       for key, value in entry.items())
     path.write_text(f"{{{lines}}}\n")
 
 

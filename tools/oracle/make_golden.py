@@ -11,7 +11,8 @@ from pathlib import Path
 from llama_cpp import GGML_TYPE_F32
 
 from f32_twin import write_twin
-from make_expectations import STORYTELLER, Oracle
+from llamas import Oracle
+from make_expectations import STORYTELLER
 from random_model import FIXTURES
 
 PROMPT = "<|user|>Tell me a story about a hedgehog who finds a silver key<|end|><|assistant|>"

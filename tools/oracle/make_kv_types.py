@@ -20,7 +20,8 @@ import numpy as np
 from llama_cpp import GGML_TYPE_F16, GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, Llama
 
 from f32_twin import write_twin
-from make_expectations import BY_FILE, log_softmax, rounded
+from llamas import BY_FILE
+from make_expectations import log_softmax, rounded
 from random_model import FIXTURES
 
 # Heads of 32 to 256 values, and sliding windows.

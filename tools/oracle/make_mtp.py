@@ -45,7 +45,7 @@ from gguf import GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType
 from llama_cpp import GGML_TYPE_F32, llama_cpp
 
 from f32_twin import DROPPED
-from make_expectations import margins, plain_model_params
+from llamas import margins, plain_model_params
 from random_model import FIXTURES
 
 BASE, ARCHITECTURE = FIXTURES / "qwen35-f32.gguf", "qwen35"

@@ -21,7 +21,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from llama_cpp import GGML_TYPE_F16, GGML_TYPE_F32, Llama
 
 from f32_twin import write_twin
-from make_expectations import Oracle, forced, made_with
+from llamas import Oracle, made_with
+from make_expectations import forced
 
 TESTS = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "real"
 CONTEXT = 1536

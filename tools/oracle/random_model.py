@@ -105,6 +105,8 @@ class Model:
     forced_ids: int = 320
     context: int = 1024
     """llama.cpp's context for the expectations."""
+    newest: bool = False
+    """Whether only the newest llama.cpp knows the architecture."""
     title: str = ""
     """`general.name` where it is not the file's: llama.cpp looks for some families' names in it."""
 
