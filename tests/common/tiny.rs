@@ -82,8 +82,8 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }
         "nomic-bert-moe" => own("moe_every_n_layers", Value::U32(2)),
-        "granite_swa" | "spark2_5" => {
-            let layers = Value::Array(Array::Bool(vec![true, false]));
+        "granite_swa" | "spark2_5" | "lfm3" => {
+            let layers = Value::Array(Array::Bool(vec![architecture != "lfm3", architecture == "lfm3"]));
             let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
             keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
         }
@@ -100,7 +100,7 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
     let number = Value::U32;
     let ssm = [("conv_kernel", 4), ("inner_size", 2 * hidden), ("state_size", 8), ("time_step_rank", 4)];
     let keys = match architecture {
-        "lfm2" => vec![
+        "lfm2" | "lfm3" => vec![
             ("shortconv.l_cache".to_owned(), number(3)),
             ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2]))),
         ],

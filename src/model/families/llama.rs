@@ -145,7 +145,7 @@ pub fn spark(config: &ModelConfig) -> Program {
 }
 
 /// The attention of a layer with a window.
-fn in_window(config: &ModelConfig, full: AttentionBlock) -> AttentionBlock {
+pub fn in_window(config: &ModelConfig, full: AttentionBlock) -> AttentionBlock {
     let theta = config.rope_theta_sliding.unwrap_or(config.rope_theta);
     let rope = RopeTable { theta, dims: config.rope_dims_sliding, ..full.rope };
     AttentionBlock { rope, window: config.sliding_window, ..full }

@@ -108,6 +108,7 @@ static FAMILIES: &[Family] = &[
     family("gemma-embedding", gemma::gemma_embedding).embeds(Embeds::Always),
     family("lfm2", lfm2::lfm2),
     family("lfm2moe", lfm2::lfm2),
+    family("lfm3", lfm2::lfm3),
     family("mamba2", mamba2::mamba2),
     family("granitehybrid", mamba2::granite_hybrid),
     family("falcon-h1", mamba2::falcon_h1),
