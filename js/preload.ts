@@ -10,6 +10,7 @@
  *
  * @module webgguf/preload
  */
+import * as decide from './decide/index.js';
 import * as templates from './engine/chat-text.js';
 import * as chatText from './engine/conversation-text.js';
 import * as encodeParts from './engine/encode-parts.js';
@@ -97,7 +98,7 @@ const ofPage: typeof onDemand = having({
   ...{ templates, transcriptions, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
-const ofOpenai: typeof openaiFiles = having({ responses, responsesHttp, textCompletions });
+const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, textCompletions });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);

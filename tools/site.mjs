@@ -27,7 +27,7 @@ const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
 /** Entries of the package: what examples and `worker: true` load. */
 const ENTRIES = [
   ...['index', 'worker'],
-  ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map(
+  ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'decide', 'compute', 'training'].map(
     (name) => `${name}/index`,
   ),
 ];

@@ -9,12 +9,14 @@ import { LazyModel, type ModelSource } from '../model/lazy-model.js';
 import { show } from '../check.js';
 import type { PromptProgress } from '../types/generate.js';
 import type { LoadOptions } from '../types/load.js';
+import { DecisionModel } from './decision-model.js';
 import { EmbeddingModel } from './embedding-model.js';
 import { noSuchModel } from './errors.js';
 import { LanguageModel } from './language-model.js';
 import { RerankingModel } from './reranking-model.js';
 import type {
   SpecificationVersion,
+  WebggufDecisionModel,
   WebggufEmbeddingModel,
   WebggufLanguageModel,
   WebggufRerankingModel,
@@ -55,6 +57,8 @@ export interface WebggufProvider<V extends SpecificationVersion = 'v4'> {
   textEmbeddingModel(model: string | ModelSource): WebggufEmbeddingModel<V>;
   /** For `rerank` of `ai` 6 and 7; rerankers as `WasmModel.rank` takes them. */
   rerankingModel(model: string | ModelSource): WebggufRerankingModel<V>;
+  /** For `experimental_decide` of `ai` 7; any model that writes text. See `webgguf/decide`. */
+  decisionModel(model: string | ModelSource): WebggufDecisionModel;
   /** There are none: throws `NoSuchModelError`. */
   imageModel(modelId: string): never;
   /** Frees the models that were loaded here; a further call loads them again. */
@@ -103,6 +107,7 @@ export function createWebgguf<V extends SpecificationVersion = 'v4'>({
     textEmbeddingModel: embeddingModel,
     rerankingModel: (model: Named): RerankingModel =>
       new RerankingModel(specificationVersion, nameOf(model), lazyOf(model)),
+    decisionModel: (model: Named): DecisionModel => new DecisionModel(nameOf(model), lazyOf(model)),
     imageModel: (modelId: string): never => {
       throw noSuchModel(modelId, 'imageModel');
     },

@@ -46,7 +46,8 @@ function mediumOf({ data, mediaType }: FilePart): Uint8Array | string | URL {
   throw unsupported(`file part of type ${mediaType}`);
 }
 
-function textOf(part: TextPart | FilePart): string {
+/** Throws where a file is no text. @internal */
+export function textOf(part: TextPart | FilePart): string {
   if (part.type === 'text') return part.text;
   const { data, mediaType } = part;
   const isText = /^text\/|^application\/json$/.test(mediaType);

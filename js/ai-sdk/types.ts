@@ -294,3 +294,52 @@ export interface WebggufRerankingModel<V extends SpecificationVersion = 'v4'> ex
   /** The best documents first; a larger score is better. */
   doRerank(options: RerankCall): Promise<{ ranking: { index: number; relevanceScore: number }[] }>;
 }
+
+/** A text of a question: JSON is read as it is written. */
+export type DecisionText = string | object | null;
+
+/** A question of `DecisionModelV4`; `box`, a place in an image, is refused. */
+export type DecisionQuestion =
+  | {
+      readonly type: 'choice';
+      readonly instructions?: DecisionText;
+      readonly criteria: Readonly<Record<string, DecisionText>>;
+    }
+  | { readonly type: 'score'; readonly instructions?: DecisionText; readonly criteria: readonly DecisionText[] }
+  | {
+      readonly type: 'boolean';
+      readonly instructions?: DecisionText;
+      readonly criteria?: { readonly true?: DecisionText; readonly false?: DecisionText } | null;
+    }
+  | { readonly type: 'box'; readonly instructions?: DecisionText };
+
+/** Options of `doDecide`. `providerOptions.webgguf` may have further options of `decide` of `webgguf/decide`. */
+export interface DecisionCall extends CallSettings {
+  /** What the questions are about. */
+  state: readonly (TextPart | FilePart | { type: 'json'; value: unknown })[];
+  /** The questions by name. */
+  questions: Readonly<Record<string, DecisionQuestion>>;
+  /** Taken and without effect: nothing is written. */
+  maxOutputTokens?: number | undefined;
+  /** Other than `none` it is a warning: the model does not think. */
+  reasoning?: string | undefined;
+}
+
+/** An answer of `DecisionModelV4`. */
+export type DecisionAnswer =
+  | { type: 'choice'; choice: string; probabilities: Record<string, number> }
+  | { type: 'score'; score: number; probabilities: Record<string, number> }
+  | { type: 'boolean'; probability: number };
+
+/** `DecisionModelV4`, for `experimental_decide` of `ai` 7. */
+export interface WebggufDecisionModel extends ModelName<'v4'> {
+  /** `choice`, `score` and `boolean`. */
+  readonly supportedQuestionTypes: readonly DecisionQuestion['type'][];
+  /** Answers all questions. */
+  doDecide(options: DecisionCall): Promise<{
+    answers: Record<string, DecisionAnswer>;
+    usage: { inputTokens: number; outputTokens: number };
+    warnings: Warning[];
+    response: { modelId: string };
+  }>;
+}

@@ -5,6 +5,7 @@ import { allFetched } from '../engine/files.js';
 
 /** @internal */
 export const openaiFiles = allFetched({
+  decide: () => import('../decide/index.js'),
   responses: () => import('./responses/responses.js'),
   responsesHttp: () => import('./responses/http.js'),
   textCompletions: () => import('./text-completions.js'),

@@ -67,6 +67,7 @@ declare module 'webgpu';
 declare module 'npm:webgguf';
 declare module 'openai';
 declare module '@anthropic-ai/sdk';
+declare module '@typesafe-ai/sdk';
 declare module 'zod';
 declare module 'ai';
 declare module '@langchain/openai';
@@ -105,10 +106,9 @@ const CONFIG = {
     skipLibCheck: true,
     paths: Object.fromEntries([
       ['webgguf', [path.join(ROOT, 'dist', 'index.d.ts')]],
-      ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'compute', 'training'].map((entry) => [
-        `webgguf/${entry}`,
-        [path.join(ROOT, 'dist', entry, 'index.d.ts')],
-      ]),
+      ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'decide', 'compute', 'training'].map(
+        (entry) => [`webgguf/${entry}`, [path.join(ROOT, 'dist', entry, 'index.d.ts')]],
+      ),
     ]),
   },
   include: ['.'],

@@ -32,6 +32,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/react/index.d.ts',
     'dist/ai-sdk/index.js',
     'dist/ai-sdk/index.d.ts',
+    'dist/decide/index.js',
+    'dist/decide/index.d.ts',
     'dist/compute/index.js',
     'dist/compute/index.d.ts',
     'dist/compute/shaders.js',
