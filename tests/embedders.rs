@@ -99,6 +99,8 @@ models! {
     modern_bert_rank_f16: "modern-bert-rank-f16",
     gemma_embedding_f16: "gemma-embedding-f16",
     gemma_embedding_q8_0: "gemma-embedding-q8_0",
+    gemma_embedding2_f16: "gemma-embedding2-f16",
+    gemma_embedding2_q8_0: "gemma-embedding2-q8_0",
     qwen3_embedding_q4_0: "qwen3-embedding-q4_0",
     qwen3_rerank_q8_0: "qwen3-rerank-q8_0",
 }

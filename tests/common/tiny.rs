@@ -81,6 +81,7 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("attention.q_lora_rank", 256), ("attention.kv_lora_rank", 12), ("rope.dimension_count", 4)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }
+        "gemma-embedding2" => own("embedding_length_per_layer_input", Value::U32(256)),
         "nomic-bert-moe" => own("moe_every_n_layers", Value::U32(2)),
         "granite_swa" | "spark2_5" | "lfm3" => {
             let layers = Value::Array(Array::Bool(vec![architecture != "lfm3", architecture == "lfm3"]));

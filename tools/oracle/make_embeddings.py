@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from llama_cpp import GGML_TYPE_F32, LLAMA_POOLING_TYPE_RANK, Llama, llama_cpp
 
-import llamas  # noqa: F401  sets parameters of llama.cpp
 from f32_twin import write_twin
 from families.embedders import EMBEDDERS
+from llamas import Newest, Oracle
 from random_model import Model, write_model
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "embedders"
@@ -30,34 +30,38 @@ LENGTHS = (1, 7, 33, 64, 2, 150, 16)
 TEXTS = ["the river runs under the old stone bridge", "A grey cat, nobody knows why?", "bread"]
 
 
-def pooled(llama: Llama, ids: list[int], width: int) -> list[float]:
-    """The embedding of one input, or its scores."""
-    llama._batch.reset()
-    llama._batch.add_sequence(ids, 0, True)
-    llama._ctx.kv_cache_clear()
-    llama._ctx.decode(llama._batch)
-    found = np.array(llama_cpp.llama_get_embeddings_seq(llama._ctx.ctx, 0)[:width], dtype=np.float32)
-    if not np.isfinite(found).all():
-        raise SystemExit("llama.cpp gave numbers that are not finite")
-    return [float(f"{value:.8g}") for value in found]
+class Stable(Oracle):
+    """llama-cpp-python's version, asked for embeddings, or for the scores of labels."""
+
+    def __init__(self, path: Path, width: int, labels: int):
+        self.llama = Llama(str(path), embedding=True, n_ctx=512, n_batch=512, n_ubatch=512, n_threads=2,
+                           n_threads_batch=2, n_gpu_layers=0, flash_attn=False, type_k=GGML_TYPE_F32,
+                           type_v=GGML_TYPE_F32, verbose=False)
+        self.width = labels if self.llama.pooling_type() == LLAMA_POOLING_TYPE_RANK else width
+
+    def embedding(self, ids: list[int]) -> np.ndarray:
+        batch, context = self.llama._batch, self.llama._ctx
+        batch.reset()
+        batch.add_sequence(ids, 0, True)
+        context.kv_cache_clear()
+        context.decode(batch)
+        found = llama_cpp.llama_get_embeddings_seq(context.ctx, 0)[:self.width]
+        return self.checked(np.array(found, dtype=np.float32))
 
 
 def expectations(model: Model, path: Path, scratch: Path) -> dict:
     twin = scratch / path.name
     write_twin([path], twin)
-    llama = Llama(str(twin), embedding=True, n_ctx=512, n_batch=512, n_ubatch=512, n_threads=2, n_threads_batch=2,
-                  n_gpu_layers=0, flash_attn=False, type_k=GGML_TYPE_F32, type_v=GGML_TYPE_F32, verbose=False)
     labels = model.metadata.get("classifier.output_labels", [])
-    is_rank = llama.pooling_type() == LLAMA_POOLING_TYPE_RANK
-    width = len(labels) if is_rank else model.metadata["embedding_length"]
+    ask = Newest(twin, context=512) if model.newest else Stable(twin, model.metadata["embedding_length"], len(labels))
     rng = np.random.default_rng(zlib.crc32(f"inputs of {model.name}".encode()))
     ordinary = model.vocabulary().ordinary_ids()
     inputs = [[int(token) for token in rng.choice(ordinary, length)] for length in LENGTHS]
-    rows = [pooled(llama, ids, width) for ids in inputs]
+    rows = [[float(f"{value:.8g}") for value in ask.embedding(ids)] for ids in inputs]
     if np.ptp(np.array(rows), axis=0).max() < 0.01:
         raise SystemExit(f"{model.name}: all inputs get the same")
-    texts = [[text, llama.tokenize(text.encode(), add_bos=True, special=True)] for text in TEXTS]
-    return {"kind": "scores" if is_rank else "embeddings", "inputs": inputs, "pooled": rows, "texts": texts}
+    texts = [[text, ask.tokenized(text, special=True)] for text in TEXTS]
+    return {"kind": "scores" if labels else "embeddings", "inputs": inputs, "pooled": rows, "texts": texts}
 
 
 def dump(entry: dict, path: Path) -> None:

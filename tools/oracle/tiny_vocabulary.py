@@ -117,6 +117,21 @@ def gemma_pieces(size: int, chat: bool) -> Vocabulary:
                       space_prefix=False, chat_template=GEMMA_TEMPLATE if chat else None)
 
 
+def gemma4_pieces(size: int) -> Vocabulary:
+    """A Gemma 4 style vocabulary of `size` tokens: merges over characters, single bytes for others."""
+    control = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    tokens = control + [f"<0x{byte:02X}>" for byte in range(256)]
+    types = [TokenType.CONTROL] * 3 + [TokenType.UNKNOWN] + [TokenType.BYTE] * 256
+    words = Counter("▁" + word for word in TEXT.split())
+    characters = sorted({character for word in words for character in word})
+    merges = _train(words, size - len(tokens) - len(characters))
+    tokens += characters + [left + right for left, right in merges]
+    types += [TokenType.NORMAL] * (len(characters) + len(merges))
+    assert len(set(tokens)) == size, f"{len(set(tokens))} distinct tokens, {size} wanted"
+    return Vocabulary("gemma4", None, tokens, [int(ty) for ty in types], merges=[f"{a} {b}" for a, b in merges], bos=2,
+                      eos=1, add_bos=True)
+
+
 def world(size: int) -> Vocabulary:
     """A vocabulary of `size` tokens in the manner of RWKV's "World": every byte, then longer tokens, which may be parts
     of characters; all are escaped as Python escapes bytes."""

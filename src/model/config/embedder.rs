@@ -65,6 +65,8 @@ pub struct EmbedderConfig {
     pub labels: usize,
     /// Rows of the table of text segments; 0 where there is none.
     pub token_types: usize,
+    /// `embedding_length_out`: the width of vectors, where a product after pooling makes them.
+    pub projected: Option<usize>,
     /// Width between the two dense layers after pooling, if the file has them.
     pub dense: Option<usize>,
 }
@@ -87,6 +89,10 @@ impl EmbedderConfig {
             gate: gate(keys)?,
             labels,
             token_types: token_types(keys)?,
+            projected: match keys.projects_embedding() {
+                true => Some(keys.count("embedding_length_out", super::MAX_HIDDEN)?.unwrap_or(hidden)),
+                false => None,
+            },
             dense: dense(keys, hidden)?,
         })
     }

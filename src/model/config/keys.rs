@@ -16,6 +16,11 @@ impl Keys<'_> {
         format!("{}.{key}", self.architecture)
     }
 
+    /// Whether the tensor of the head makes vectors out of the residual stream, and not logits.
+    pub fn projects_embedding(&self) -> bool {
+        self.architecture == "gemma-embedding2"
+    }
+
     /// A count from 1 to `most`, if the key is there.
     pub fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
         let name = self.name(key);

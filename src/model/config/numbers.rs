@@ -82,7 +82,8 @@ pub(super) fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
         (None, None, Some(rows)) => (EMBEDDING, rows),
         (None, None, None) => return Err(Error::bad_file(format!("tensor {EMBEDDING} is missing"))),
     };
-    for name in [EMBEDDING, HEAD] {
+    let tables = if keys.projects_embedding() { &[EMBEDDING][..] } else { &[EMBEDDING, HEAD] };
+    for &name in tables {
         if let Some(found) = rows(name).filter(|&found| found != expected) {
             return Err(Error::bad_file(format!(
                 "vocabulary and head of different size: {source} has {expected} tokens, tensor {name} has {found} rows"

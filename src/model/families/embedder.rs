@@ -20,6 +20,10 @@ impl Builder<'_> {
             self.classifier(pooled);
             return self.finish(Output::Scores { softmax: config.architecture == "qwen3" });
         }
+        if let Some(width) = config.embedder.projected {
+            let y = self.activation("embedding", width);
+            self.push(Op::Linear { x: pooled, weight: of_model(Role::Output), bias: None, y });
+        }
         if let Some(width) = config.embedder.dense.filter(|_| config.has_tensor("dense_2.weight")) {
             let between = self.activation("dense", width);
             let y = self.activation("embedding", config.hidden);

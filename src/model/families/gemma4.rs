@@ -18,14 +18,15 @@ pub fn whole_images(config: &ModelConfig) -> WholeImages {
     if [1536, 2560].contains(&config.hidden) { WholeImages::Never } else { WholeImages::InWindows }
 }
 
-/// The program.
+/// The program. With a pooling type it is EmbeddingGemma 2: tokens see all others, and the values per layer are only
+/// projections of the embedding.
 pub fn gemma4(config: &ModelConfig) -> Program {
     let scale = (config.hidden as f32).sqrt();
     let mut caches = Vec::new();
     let mut builder = Builder::new(config, scale);
     let per_layer = config.per_layer_embedding.map(|width| {
-        let embedded = builder.embed_more(|b| per_layer_embeddings(b, width));
-        (embedded, width)
+        let write = if config.embedder.pooling.is_some() { per_layer_projections } else { per_layer_embeddings };
+        (builder.embed_more(|b| write(b, width)), width)
     });
     let layers = builder.layers(|b, layer| {
         let block = block(config, layer, &mut caches, b.caches);
@@ -53,7 +54,8 @@ pub fn gemma4(config: &ModelConfig) -> Program {
 
 /// The attention of a layer. `caches` says of each layer so far which cache it reads, `next` is the first that is free.
 fn block(config: &ModelConfig, layer: usize, caches: &mut Vec<usize>, next: usize) -> AttentionBlock {
-    let pattern = config.sliding_pattern.clone().unwrap_or(SlidingPattern::Layers(Vec::new()));
+    let default = config.embedder.pooling.map_or(SlidingPattern::Layers(Vec::new()), |_| SlidingPattern::Every(6));
+    let pattern = config.sliding_pattern.clone().unwrap_or(default);
     let slides = config.sliding_window.is_some() && pattern.slides(layer);
     let full =
         AttentionBlock { qk_norm: true, v_norm: true, scale: 1.0, ..AttentionBlock::new(config, RopeStyle::SplitHalf) };
@@ -106,18 +108,24 @@ fn add_experts(b: &mut Builder, dense: Activation) -> Activation {
 
 /// For each layer `width` values: `(√width · table[token] + norm(W · x / √hidden)) / √2`.
 pub fn per_layer_embeddings(b: &mut Builder, width: usize) -> Activation {
-    let (config, all) = (b.config, width * b.config.layers);
     let half = std::f32::consts::FRAC_1_SQRT_2;
-    let rows = b.activation("per-layer inputs", all);
+    let rows = b.activation("per-layer inputs", width * b.config.layers);
     let table = of_model(Role::PerLayerTokenEmbedding);
     b.push(Op::Embed { table, rows: b.config.vocab, scale: (width as f32).sqrt() * half, y: rows });
-    let y = b.activation("per-layer projection", all);
+    let y = per_layer_projections(b, width);
+    b.push(Op::Add { x: y, scale: half, to: rows });
+    rows
+}
+
+/// For each layer `width` values: `norm(W · x / √hidden)`.
+fn per_layer_projections(b: &mut Builder, width: usize) -> Activation {
+    let config = b.config;
+    let y = b.activation("per-layer projection", width * config.layers);
     b.push(Op::Linear { x: b.x, weight: of_model(Role::PerLayerModelProj), bias: None, y });
     // The norm of x / √hidden is that of x with a larger epsilon.
     let weight = Some(of_model(Role::PerLayerProjNorm));
     let eps = config.norm_eps * config.hidden as f32;
     let norm = Norm { kind: NormKind::Rms, weight, bias: None, width, is_grouped: false, eps };
     b.push(Op::Norm { x: y, norm, y });
-    b.push(Op::Add { x: y, scale: half, to: rows });
-    rows
+    y
 }

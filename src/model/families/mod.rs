@@ -106,6 +106,7 @@ static FAMILIES: &[Family] = &[
     family("nomic-bert", bert::nomic_bert).embeds(Embeds::Always),
     family("modern-bert", bert::modern_bert).embeds(Embeds::Always),
     family("gemma-embedding", gemma::gemma_embedding).embeds(Embeds::Always),
+    family("gemma-embedding2", gemma4::gemma4).embeds(Embeds::Always),
     family("lfm2", lfm2::lfm2),
     family("lfm2moe", lfm2::lfm2),
     family("lfm3", lfm2::lfm3),

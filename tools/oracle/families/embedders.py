@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from gguf import GGMLQuantizationType as Type
 
-from random_model import (Model, Tensor, bias, bpe, gemma, matrix, norm, stack, token_matrix)  # noqa: F401
-from tiny_vocabulary import Vocabulary, word_piece
+from random_model import (Model, Tensor, bias, bpe, constant, gemma, matrix, norm, stack, token_matrix)  # noqa: F401
+from tiny_vocabulary import Vocabulary, gemma4_pieces, word_piece
 
 MODELS: list[Model] = []
 
@@ -277,7 +277,50 @@ def pre_norm(name: str, architecture: str, ty: Type, hidden: int, heads: int, kv
                  pieces(185) if is_neo else bpe(303, "llama-bpe"))
 
 
+def embedding_gemma2(name: str, ty: Type, hidden: int, heads: int, kv_heads: list[int], head_dims: tuple[int, int],
+                     pattern: int | list[bool], out: int) -> Model:
+    """`head_dims` are those of layers without and with a window, which may rotate only a part."""
+    layers, (per_layer, ffn) = len(kv_heads), (24, 56) if ty == Type.F16 else (32, 64)
+
+    def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
+        yield token_matrix("token_embd.weight", len(vocabulary.tokens), hidden, 0.5)
+        yield matrix("per_layer_model_proj.weight", layers * per_layer, hidden, 1.0, Type.F16)
+        yield norm("per_layer_proj_norm.weight", per_layer)
+        for layer, kv in enumerate(kv_heads):
+            at = f"blk.{layer}."
+            slides = pattern[layer] if isinstance(pattern, list) else layer % pattern < pattern - 1
+            head_dim = head_dims[slides]
+            yield norm(at + "attn_norm.weight", hidden)
+            for role, rows in (("attn_q", heads), ("attn_k", kv), ("attn_v", kv)):
+                yield from linear(at + role, rows * head_dim, hidden, with_bias=False)
+            for role in ("attn_q_norm", "attn_k_norm"):
+                yield norm(f"{at}{role}.weight", head_dim, 1.5 / head_dim**0.25)
+            yield from linear(at + "attn_output", hidden, heads * head_dim, with_bias=False)
+            yield from linear(at + "ffn_gate", ffn, hidden, 1.5, with_bias=False)
+            yield from linear(at + "ffn_up", ffn, hidden, 1.5, with_bias=False)
+            yield from linear(at + "ffn_down", hidden, ffn, with_bias=False)
+            yield from linear(at + "inp_gate", per_layer, hidden, 0.3, with_bias=False)
+            yield from linear(at + "proj", hidden, per_layer, with_bias=False)
+            for role in ("post_attention_norm", "ffn_norm", "post_ffw_norm", "post_norm"):
+                yield norm(f"{at}{role}.weight", hidden, 2.0)
+            yield constant(f"{at}layer_output_scale.weight", [0.7 + 0.2 * layer])
+        yield norm("output_norm.weight", hidden)
+        yield from linear("output", out, hidden, with_bias=False)
+
+    full, sliding = head_dims
+    keys = shape(hidden, heads, ffn, layers, MEAN) | {
+        "attention.head_count_kv": kv_heads, "attention.key_length": full, "attention.value_length": full,
+        "attention.key_length_swa": sliding, "attention.value_length_swa": sliding, "rope.dimension_count": full,
+        "rope.dimension_count_swa": sliding, "rope.freq_base": 1e6, "rope.freq_base_swa": 1e4,
+        "attention.sliding_window": 40, "attention.sliding_window_pattern": pattern,
+        "attention.layer_norm_rms_epsilon": 1e-6, "embedding_length_per_layer_input": per_layer,
+        "embedding_length_out": out}
+    return Model(name, "gemma-embedding2", ty, keys, tensors, lambda: gemma4_pieces(331), newest=True)
+
+
 EMBEDDERS = [
+    embedding_gemma2("gemma-embedding2-f16", Type.F16, 44, 3, [1, 3, 1], (36, 20), 2, 28),
+    embedding_gemma2("gemma-embedding2-q8_0", Type.Q8_0, 64, 2, [2, 1, 2, 1], (64, 32), [True, False, False, True], 96),
     rotated("nomic-bert-moe-f16", "nomic-bert-moe", Type.F16, 36, 3, 44, 4, MEAN, experts=5),
     rotated("jina-bert-v3-f16", "jina-bert-v3", Type.F16, 36, 3, 52, 2, MEAN),
     jina_v2("jina-bert-v2-f16", Type.F16, 36, 3, 52, 2, MEAN, "separate"),
