@@ -6,6 +6,7 @@ use crate::cpu::interpreter::Interpreter;
 use crate::kernels::reference::{lora_a, lora_b};
 use crate::model::program::Activation;
 use crate::model::{Adapter, Pair, WeightKey};
+use crate::simd::add_scaled;
 
 /// An adapter that is at work in a text.
 #[derive(Debug, Clone)]
@@ -62,7 +63,7 @@ impl Interpreter<'_> {
             for (_, direction) in adapter.directions.iter().filter(|(of, _)| *of == layer) {
                 let rows = self.run.values[y.0].chunks_exact_mut(direction.len()).zip(self.position..);
                 let rows = rows.filter(|(_, position)| position >= from);
-                rows.flat_map(|(row, _)| row.iter_mut().zip(direction)).for_each(|(y, own)| *y += scale * own);
+                rows.for_each(|(row, _)| add_scaled(row, *scale, direction));
             }
         }
     }

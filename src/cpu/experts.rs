@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernels::reference::{Routing, gated, route};
 use crate::model::WeightKey;
 use crate::model::program::{self, Activation, ExpertActivation, Experts, GateUp, Op};
+use crate::simd::add_scaled;
 
 /// The tokens' choices of one expert: number `token · used + choice`, with its weight.
 type Entries = Vec<(usize, f32)>;
@@ -67,7 +68,7 @@ impl Interpreter<'_> {
                     let found = self.product(*weight, *bias, of, (&x, &tokens), yield_now).await?;
                     for ((entry, weight), found) in entries.iter().zip(found.chunks_exact(width)) {
                         let out = &mut out[entry / experts.used * width..][..width];
-                        out.iter_mut().zip(found).for_each(|(out, found)| *out += weight * found);
+                        add_scaled(out, *weight, found);
                     }
                 }
                 _ => {}

@@ -16,6 +16,7 @@ use crate::model::program::{
     Sight, TableRow,
 };
 use crate::model::{EncoderInput, GateKind, Places};
+use crate::simd::add_scaled;
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
 #[derive(Debug)]
@@ -187,7 +188,7 @@ impl Interpreter<'_> {
             Op::Activate { x, kind } => self.run.values[x.0].iter_mut().for_each(|x| *x = activated(kind, *x)),
             Op::Add { x, scale, to } => {
                 let mut sum = self.run.take(to);
-                sum.iter_mut().zip(&self.run.values[x.0]).for_each(|(sum, x)| *sum += scale * x);
+                add_scaled(&mut sum, scale, &self.run.values[x.0]);
                 self.run.put(to, sum);
             }
             // Products take adapters into account by themselves.

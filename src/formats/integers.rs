@@ -79,17 +79,24 @@ pub(super) struct Scaled<Q> {
     pub minimum: f32,
 }
 
-/// The product of rows of `B` bytes a block, of which each has `P` times 32 weights that `part` unpacks.
-#[inline(always)]
-pub(super) fn dot_by_32<const B: usize, const P: usize>(
-    bytes: &[u8],
-    x: &[Block],
-    part: impl Fn(&[u8; B], usize) -> Scaled<[Bytes; 2]>,
-) -> f32 {
+/// Blocks of `B` bytes with `P` parts of 32 weights.
+pub(super) trait By32<const B: usize, const P: usize> {
+    /// Unpacks a part of a block.
+    fn part(block: &[u8; B], index: usize) -> Scaled<[Bytes; 2]>;
+}
+
+/// Super-blocks of `B` bytes with sixteen groups of 16 weights.
+pub(super) trait By16<const B: usize> {
+    /// Unpacks a group of a super-block.
+    fn part(block: &[u8; B], index: usize) -> Scaled<Bytes>;
+}
+
+/// The product of a row with activations.
+pub(super) fn dot_by_32<const B: usize, const P: usize, T: By32<B, P>>(bytes: &[u8], x: &[Block]) -> f32 {
     let mut sum = Sum::zero();
     for (block, x) in bytes.as_chunks::<B>().0.iter().zip(x.as_chunks::<P>().0) {
         for (index, x) in x.iter().enumerate() {
-            let Scaled { quants: [first, second], scale, minimum } = part(block, index);
+            let Scaled { quants: [first, second], scale, minimum } = T::part(block, index);
             let products = second.products(&x.values[1], first.products(&x.values[0], I32x4::zero()));
             sum.add(products, scale * x.scale);
             sum.take(minimum, x.sums[0] + x.sums[1]);
@@ -98,23 +105,40 @@ pub(super) fn dot_by_32<const B: usize, const P: usize>(
     sum.total()
 }
 
-/// The same of super-blocks of 256, of which each has sixteen times 16 weights.
-#[inline(always)]
-pub(super) fn dot_by_16<const B: usize>(
-    bytes: &[u8],
-    x: &[Block],
-    part: impl Fn(&[u8; B], usize) -> Scaled<Bytes>,
-) -> f32 {
+/// The same of super-blocks.
+pub(super) fn dot_by_16<const B: usize, T: By16<B>>(bytes: &[u8], x: &[Block]) -> f32 {
     let mut sum = Sum::zero();
     for (block, x) in bytes.as_chunks::<B>().0.iter().zip(x.as_chunks::<8>().0) {
         for index in 0..16 {
             let (x, side) = (&x[index / 2], index % 2);
-            let Scaled { quants, scale, minimum } = part(block, index);
+            let Scaled { quants, scale, minimum } = T::part(block, index);
             sum.add(quants.products(&x.values[side], I32x4::zero()), scale * x.scale);
             sum.take(minimum, x.sums[side]);
         }
     }
     sum.total()
+}
+
+/// The weights of rows for which [`dot_by_32`] has products.
+pub(super) fn weights_by_32<const B: usize, const P: usize, T: By32<B, P>>(bytes: &[u8], out: &mut [f32]) {
+    for (block, parts) in bytes.as_chunks::<B>().0.iter().zip(out.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<P>().0) {
+        for (index, weights) in parts.iter_mut().enumerate() {
+            let Scaled { quants: [first, second], scale, minimum } = T::part(block, index);
+            weights[..GROUP].copy_from_slice(&first.scaled(scale, minimum));
+            weights[GROUP..].copy_from_slice(&second.scaled(scale, minimum));
+        }
+    }
+}
+
+/// The weights of rows for which [`dot_by_16`] has products.
+pub(super) fn weights_by_16<const B: usize, T: By16<B>>(bytes: &[u8], out: &mut [f32]) {
+    let groups = out.as_chunks_mut::<GROUP>().0.as_chunks_mut::<16>().0;
+    for (block, groups) in bytes.as_chunks::<B>().0.iter().zip(groups) {
+        for (index, weights) in groups.iter_mut().enumerate() {
+            let Scaled { quants, scale, minimum } = T::part(block, index);
+            *weights = quants.scaled(scale, minimum);
+        }
+    }
 }
 
 /// Weights in nibbles, the first sixteen in the low ones.

@@ -1,10 +1,8 @@
 //! F32, F16 and BF16: plain numbers. A block is one number; rows of any length, packed in blocks of 32 with zeros at
 //! the end.
 
-use half::bf16;
-
-use super::blocks::half_at;
 use super::{Format, NumberEncoding, NumberField, quants};
+use crate::simd::{widen_bf16, widen_f16};
 
 pub(super) static F32: Format = Format {
     id: 0,
@@ -17,7 +15,7 @@ pub(super) static F32: Format = Format {
     sections: &[quants(128)],
     weights: "weights_f32",
     repack: "repack_f32",
-    dequantize: |bytes, out| numbers(bytes, out, f32::from_le_bytes),
+    dequantize: |bytes, out| bytemuck::cast_slice_mut(out).copy_from_slice(bytes),
     dot: None,
     dot_error: 4e-6,
     twin: None,
@@ -34,7 +32,7 @@ pub(super) static F16: Format = Format {
     sections: &[quants(64)],
     weights: "weights_f16",
     repack: "repack_half",
-    dequantize: |bytes, out| numbers(bytes, out, |b: [u8; 2]| half_at(&b, 0)),
+    dequantize: widen_f16,
     dot: None,
     dot_error: 4e-6,
     twin: None,
@@ -51,14 +49,8 @@ pub(super) static BF16: Format = Format {
     sections: &[quants(64)],
     weights: "weights_bf16",
     repack: "repack_half",
-    dequantize: |bytes, out| numbers(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
+    dequantize: widen_bf16,
     dot: None,
     dot_error: 4e-6,
     twin: None,
 };
-
-fn numbers<const N: usize>(bytes: &[u8], out: &mut [f32], read: impl Fn([u8; N]) -> f32) {
-    for (weight, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
-        *weight = read(*bytes);
-    }
-}

@@ -3,8 +3,8 @@
 //!
 //! Each 32 bytes of q serve 128 weights: bits 0–1 the first 32 of them, bits 2–3 the next, and so on.
 
-use super::blocks::{blocks, half_at, pairs_of_group, shared_pair};
-use super::integers::{Block, Scaled, bytes_at, dot_by_16};
+use super::blocks::{half_at, pairs_of_group, shared_pair};
+use super::integers::{By16, Scaled, bytes_at, dot_by_16, weights_by_16};
 use super::{Format, Levels, Twin, f16_field, heads, quants, scales};
 use crate::simd::Bytes;
 
@@ -19,31 +19,22 @@ pub(super) static FORMAT: Format = Format {
     sections: &[quants(8), scales(256, 16, 0), heads(4, 80)],
     weights: "weights_q2_k",
     repack: "repack_q2_k",
-    dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot: Some(dot),
+    dequantize: weights_by_16::<84, Parts>,
+    dot: Some(dot_by_16::<84, Parts>),
     dot_error: 6e-6,
     twin: Some(Twin { quant: |block, w| shared_pair(&block[16..], w), levels: Levels::Unsigned, scales: part_scales }),
 };
 
-fn unpack(block: &[u8; 84], weights: &mut [f32; 256]) {
-    let (d, dmin) = (half_at(block, 80), half_at(block, 82));
-    for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-        let scales = block[group];
-        let (dl, ml) = (d * f32::from(scales & 15), dmin * f32::from(scales >> 4));
-        let (start, shift) = pairs_of_group(group);
-        for (weight, q) in weights.iter_mut().zip(&block[16 + start..]) {
-            *weight = dl * f32::from(q >> shift & 3) - ml;
-        }
-    }
-}
+struct Parts;
 
-fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_16(bytes, x, |block: &[u8; 84], group| {
+impl By16<84> for Parts {
+    #[inline(always)]
+    fn part(block: &[u8; 84], group: usize) -> Scaled<Bytes> {
         let (start, shift) = pairs_of_group(group);
         let quants = Bytes::new(bytes_at(block, 16 + start)).field(shift as u32, 3);
         let [scale, min] = [block[group] & 15, block[group] >> 4].map(f32::from);
         Scaled { quants, scale: half_at(block, 80) * scale, minimum: half_at(block, 82) * min }
-    })
+    }
 }
 
 fn part_scales(scales: &[u8], heads: &[u8], part: usize) -> [f32; 4] {

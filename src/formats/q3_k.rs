@@ -3,8 +3,8 @@
 //!
 //! The third bit of weight i is bit i / 32 of byte i mod 32.
 
-use super::blocks::{blocks, half_at, pairs_of_group, shared_bit, shared_pair};
-use super::integers::{Block, Scaled, bytes_at, dot_by_16};
+use super::blocks::{half_at, pairs_of_group, shared_bit, shared_pair};
+use super::integers::{By16, Scaled, bytes_at, dot_by_16, weights_by_16};
 use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales};
 use crate::simd::Bytes;
 
@@ -19,8 +19,8 @@ pub(super) static FORMAT: Format = Format {
     sections: &[quants(8), high(4, 2), scales(256, 12, 96), heads(2, 108)],
     weights: "weights_q3_k",
     repack: "repack_q3_k",
-    dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot: Some(dot),
+    dequantize: weights_by_16::<110, Parts>,
+    dot: Some(dot_by_16::<110, Parts>),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| shared_pair(&block[32..], w) | shared_bit(block, w) << 2,
@@ -29,27 +29,17 @@ pub(super) static FORMAT: Format = Format {
     }),
 };
 
-fn unpack(block: &[u8; 110], weights: &mut [f32; 256]) {
-    let d = half_at(block, 108);
-    for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-        let dl = d * (f32::from(six_bit_scale(&block[96..108], group)) - 32.0);
-        let (start, shift) = pairs_of_group(group);
-        let high = &block[group % 2 * 16..];
-        for (weight, (low, high)) in weights.iter_mut().zip(block[32 + start..].iter().zip(high)) {
-            let q = low >> shift & 3 | (high >> (group / 2) & 1) << 2;
-            *weight = dl * (f32::from(q) - 4.0);
-        }
-    }
-}
+struct Parts;
 
-fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_16(bytes, x, |block: &[u8; 110], group| {
+impl By16<110> for Parts {
+    #[inline(always)]
+    fn part(block: &[u8; 110], group: usize) -> Scaled<Bytes> {
         let (start, shift) = pairs_of_group(group);
         let low = Bytes::new(bytes_at(block, 32 + start)).field(shift as u32, 3);
         let high = Bytes::new(bytes_at(block, group % 2 * 16)).field(group as u32 / 2, 1);
         let scale = half_at(block, 108) * (f32::from(six_bit_scale(&block[96..108], group)) - 32.0);
         Scaled { quants: low.with_high(high, 2), scale, minimum: 4.0 * scale }
-    })
+    }
 }
 
 /// Scale `group` of 16: its low four bits are a nibble of the first 8 bytes, its high two bits a quarter of the last 4.

@@ -1,8 +1,9 @@
 //! Q4_0: f16 d, 16 bytes of nibbles; weight = d · (q − 8).
 
-use super::blocks::{blocks, centred, half_at, nibble, nibbles};
-use super::integers::{Block, Scaled, dot_by_32, nibbles_at};
+use super::blocks::{centred, half_at, nibble};
+use super::integers::{By32, Scaled, dot_by_32, nibbles_at, weights_by_32};
 use super::{Format, Levels, Twin, f16_field, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 2,
@@ -15,8 +16,8 @@ pub(super) static FORMAT: Format = Format {
     sections: &[quants(16), scales(32, 2, 0)],
     weights: "weights_q4_0",
     repack: "repack_q4_0",
-    dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot: Some(dot),
+    dequantize: weights_by_32::<18, 1, Parts>,
+    dot: Some(dot_by_32::<18, 1, Parts>),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[2..], i),
@@ -25,14 +26,12 @@ pub(super) static FORMAT: Format = Format {
     }),
 };
 
-fn unpack(block: &[u8; 18], weights: &mut [f32; 32]) {
-    let d = half_at(block, 0);
-    nibbles(&block[2..], weights, |_, q| d * (f32::from(q) - 8.0));
-}
+struct Parts;
 
-fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32::<18, 1>(bytes, x, |block, _| {
+impl By32<18, 1> for Parts {
+    #[inline(always)]
+    fn part(block: &[u8; 18], _: usize) -> Scaled<[Bytes; 2]> {
         let scale = half_at(block, 0);
         Scaled { quants: nibbles_at(block, 2), scale, minimum: 8.0 * scale }
-    })
+    }
 }

@@ -1,8 +1,9 @@
 //! Q4_1: f16 d, f16 m, 16 bytes of nibbles; weight = d · q + m.
 
-use super::blocks::{blocks, half_at, nibble, nibbles, scale_and_offset};
-use super::integers::{Block, Scaled, dot_by_32, nibbles_at};
+use super::blocks::{half_at, nibble, scale_and_offset};
+use super::integers::{By32, Scaled, dot_by_32, nibbles_at, weights_by_32};
 use super::{Format, Levels, Twin, f16_field, quants, scales};
+use crate::simd::Bytes;
 
 pub(super) static FORMAT: Format = Format {
     id: 3,
@@ -15,8 +16,8 @@ pub(super) static FORMAT: Format = Format {
     sections: &[quants(16), scales(32, 4, 0)],
     weights: "weights_q4_1",
     repack: "repack_q4_1",
-    dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot: Some(dot),
+    dequantize: weights_by_32::<20, 1, Parts>,
+    dot: Some(dot_by_32::<20, 1, Parts>),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, i| nibble(&block[4..], i),
@@ -25,14 +26,12 @@ pub(super) static FORMAT: Format = Format {
     }),
 };
 
-fn unpack(block: &[u8; 20], weights: &mut [f32; 32]) {
-    let (d, m) = (half_at(block, 0), half_at(block, 2));
-    nibbles(&block[4..], weights, |_, q| d * f32::from(q) + m);
-}
+struct Parts;
 
-fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32::<20, 1>(bytes, x, |block, _| {
+impl By32<20, 1> for Parts {
+    #[inline(always)]
+    fn part(block: &[u8; 20], _: usize) -> Scaled<[Bytes; 2]> {
         let (scale, minimum) = (half_at(block, 0), -half_at(block, 2));
         Scaled { quants: nibbles_at(block, 4), scale, minimum }
-    })
+    }
 }

@@ -3,8 +3,8 @@
 //!
 //! Each 32 bytes of nibbles serve two groups: the low nibbles the first, the high ones the second.
 
-use super::blocks::{blocks, half_at, scale_and_min, shared_nibble, six_bit_scales};
-use super::integers::{Block, Scaled, bytes_at, dot_by_32};
+use super::blocks::{half_at, scale_and_min, shared_nibble, six_bit_scales};
+use super::integers::{By32, Scaled, bytes_at, dot_by_32, weights_by_32};
 use super::{Format, Levels, Twin, f16_field, quants, scales};
 use crate::simd::Bytes;
 
@@ -20,8 +20,8 @@ pub(super) static FORMAT: Format = Format {
     sections: &[quants(16), scales(256, 16, 0)],
     weights: "weights_q4_k",
     repack: "repack_q4_k",
-    dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot: Some(dot),
+    dequantize: weights_by_32::<144, 8, Parts>,
+    dot: Some(dot_by_32::<144, 8, Parts>),
     dot_error: 6e-6,
     twin: Some(Twin {
         quant: |block, w| shared_nibble(&block[16..], w),
@@ -30,23 +30,14 @@ pub(super) static FORMAT: Format = Format {
     }),
 };
 
-fn unpack(block: &[u8; 144], weights: &mut [f32; 256]) {
-    let (d, dmin) = (half_at(block, 0), half_at(block, 2));
-    for (group, weights) in weights.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-        let (scale, min) = scale_and_min(&block[4..16], group);
-        let (dl, ml) = (d * f32::from(scale), dmin * f32::from(min));
-        let shift = group % 2 * 4;
-        for (weight, q) in weights.iter_mut().zip(&block[16 + group / 2 * 32..]) {
-            *weight = dl * f32::from(q >> shift & 15) - ml;
-        }
-    }
-}
+struct Parts;
 
-fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_32::<144, 8>(bytes, x, |block, group| {
+impl By32<144, 8> for Parts {
+    #[inline(always)]
+    fn part(block: &[u8; 144], group: usize) -> Scaled<[Bytes; 2]> {
         let shift = group as u32 % 2 * 4;
         let quants = [0, 16].map(|side| Bytes::new(bytes_at(block, 16 + group / 2 * 32 + side)).field(shift, 15));
         let (scale, min) = scale_and_min(&block[4..16], group);
         Scaled { quants, scale: half_at(block, 0) * f32::from(scale), minimum: half_at(block, 2) * f32::from(min) }
-    })
+    }
 }

@@ -4,8 +4,8 @@
 //! 64 low bytes and 32 high bytes serve 128 weights, four runs of 32: the low nibbles of the first 32 low bytes, of the
 //! second 32, then the high nibbles likewise; run r has its high bits at bit 2r.
 
-use super::blocks::{blocks, half_at, shared_pair};
-use super::integers::{Block, Scaled, bytes_at, dot_by_16};
+use super::blocks::{half_at, shared_pair};
+use super::integers::{By16, Scaled, bytes_at, dot_by_16, weights_by_16};
 use super::{Format, Levels, Twin, f16_field, heads, high, quants, scales};
 use crate::simd::Bytes;
 
@@ -20,34 +20,23 @@ pub(super) static FORMAT: Format = Format {
     sections: &[quants(16), high(8, 4), scales(256, 16, 192), heads(2, 208)],
     weights: "weights_q6_k",
     repack: "repack_q6_k",
-    dequantize: |bytes, out| blocks(bytes, out, unpack),
-    dot: Some(dot),
+    dequantize: weights_by_16::<210, Parts>,
+    dot: Some(dot_by_16::<210, Parts>),
     dot_error: 8e-6,
     twin: Some(Twin { quant, levels: Levels::Unsigned, scales: part_scales }),
 };
 
-fn unpack(block: &[u8; 210], weights: &mut [f32; 256]) {
-    let d = half_at(block, 208);
-    for (group, weights) in weights.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-        let (half, run, side) = (group / 8, group / 2 % 4, group % 2);
-        let dl = d * f32::from(block[192 + group] as i8);
-        let low = &block[half * 64 + run % 2 * 32 + side * 16..];
-        let high = &block[128 + half * 32 + side * 16..];
-        for (weight, (low, high)) in weights.iter_mut().zip(low.iter().zip(high)) {
-            let q = low >> (run / 2 * 4) & 15 | (high >> (run * 2) & 3) << 4;
-            *weight = dl * (f32::from(q) - 32.0);
-        }
-    }
-}
+struct Parts;
 
-fn dot(bytes: &[u8], x: &[Block]) -> f32 {
-    dot_by_16(bytes, x, |block: &[u8; 210], group| {
+impl By16<210> for Parts {
+    #[inline(always)]
+    fn part(block: &[u8; 210], group: usize) -> Scaled<Bytes> {
         let (half, run, side) = (group / 8, group / 2 % 4, group % 2);
         let low = Bytes::new(bytes_at(block, half * 64 + run % 2 * 32 + side * 16)).field(run as u32 / 2 * 4, 15);
         let high = Bytes::new(bytes_at(block, 128 + half * 32 + side * 16)).field(run as u32 * 2, 3);
         let scale = half_at(block, 208) * f32::from(block[192 + group].cast_signed());
         Scaled { quants: low.with_high(high, 4), scale, minimum: 32.0 * scale }
-    })
+    }
 }
 
 fn quant(block: &[u8], w: usize) -> u8 {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::kernels::kv_type::cache::{CacheElement, HeadRows};
 use crate::kernels::mat_vec::reference::dot;
 use crate::kernels::reference::softmax;
+use crate::simd::add_scaled;
 
 /// The sizes of one attention.
 #[derive(Debug, Clone, Copy)]
@@ -147,9 +148,7 @@ fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, value
     values.for_each(|position, value| {
         for head in 0..group {
             let share = scores[head * positions + position];
-            for (out, &value) in out[head * shape.value_dim..][..shape.value_dim].iter_mut().zip(value) {
-                *out += share * value;
-            }
+            add_scaled(&mut out[head * shape.value_dim..][..shape.value_dim], share, value);
         }
     });
 }

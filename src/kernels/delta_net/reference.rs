@@ -1,5 +1,7 @@
 //! The gated delta rule (Yang et al. 2024, <https://arxiv.org/abs/2412.06464>).
 
+use crate::simd::{add_scaled, scale};
+
 /// The heads of a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeltaShape {
@@ -48,18 +50,14 @@ pub fn delta_net(shape: DeltaShape, inputs: &DeltaInputs, state: &mut [f32], y: 
         // y holds Sᵀ k first.
         y.fill(0.0);
         for (row, k) in state.chunks_exact_mut(head_dim).zip(&k) {
-            for (s, y) in row.iter_mut().zip(y.iter_mut()) {
-                *s *= decay;
-                *y += *s * k;
-            }
+            scale(row, decay);
+            add_scaled(y, *k, row);
         }
         let update: Vec<f32> = head_of(2 * k_heads + head).iter().zip(&*y).map(|(v, sk)| beta * (v - sk)).collect();
         y.fill(0.0);
         for ((row, k), q) in state.chunks_exact_mut(head_dim).zip(&k).zip(&q) {
-            for ((s, y), update) in row.iter_mut().zip(y.iter_mut()).zip(&update) {
-                *s += k * update;
-                *y += *s * q;
-            }
+            add_scaled(row, *k, &update);
+            add_scaled(y, *q, row);
         }
     }
 }

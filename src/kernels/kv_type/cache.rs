@@ -1,9 +1,10 @@
 //! Keys and values of the tokens so far.
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::gguf::{GgmlType, f16_from_f32};
+use crate::gguf::{GgmlType, f16_from_f32, f16_to_f32};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_type::cache_blocks::BlockRows;
+use crate::simd::widen_f16;
 
 /// How keys and values are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub trait CacheElement: Copy {
     fn from_f32(x: f32) -> Self;
     /// The value as f32.
     fn to_f32(self) -> f32;
+    /// The values of a row.
+    fn read(row: &[Self], out: &mut [f32]);
 }
 
 impl CacheElement for f32 {
@@ -35,6 +38,10 @@ impl CacheElement for f32 {
     fn to_f32(self) -> f32 {
         self
     }
+
+    fn read(row: &[Self], out: &mut [f32]) {
+        out.copy_from_slice(row);
+    }
 }
 
 impl CacheElement for u16 {
@@ -42,14 +49,12 @@ impl CacheElement for u16 {
         f16_from_f32(x)
     }
 
-    /// Without branches, so that the compiler vectorises it: attention reads the whole cache for every token.
     fn to_f32(self) -> f32 {
-        // An f16's bits, read as an f32's, give a number 2^112 too small: the difference of the exponent biases.
-        const REBASE: f32 = f32::from_bits((127 + 112) << 23);
-        let (sign, magnitude) = (u32::from(self & 0x8000) << 16, u32::from(self & 0x7fff));
-        let finite = (f32::from_bits(magnitude << 13) * REBASE).to_bits();
-        let endless = if magnitude >= 0x7c00 { 0xff << 23 } else { 0 };
-        f32::from_bits(finite | endless | sign)
+        f16_to_f32(self)
+    }
+
+    fn read(row: &[Self], out: &mut [f32]) {
+        widen_f16(bytemuck::cast_slice(row), out);
     }
 }
 
@@ -68,8 +73,7 @@ impl<T: CacheElement> HeadRows for &[T] {
     }
 
     fn read(&self, row: usize, out: &mut [f32]) {
-        let stored = &self[row * out.len()..][..out.len()];
-        out.iter_mut().zip(stored).for_each(|(x, stored)| *x = stored.to_f32());
+        T::read(&self[row * out.len()..][..out.len()], out);
     }
 }
 

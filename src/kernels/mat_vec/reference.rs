@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::gguf::{GgmlType, dequantize};
+use crate::simd::F32x4;
 
 /// Weights that are dequantised at a time: a multiple of every block length, and small enough for the stack and the
 /// cache.
@@ -82,10 +83,16 @@ pub fn mat_vec(w: &Matrix, x: &[f32], out: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-/// A dot product computed in pieces: parallel partial sums, which the compiler keeps in vector registers.
-#[derive(Default, Clone, Copy)]
+/// A dot product computed in pieces: parallel partial sums in vectors.
+#[derive(Clone, Copy)]
 pub(crate) struct Sums {
-    lanes: [f32; Self::LANES],
+    lanes: [F32x4; 4],
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self { lanes: [F32x4::zero(); 4] }
+    }
 }
 
 impl Sums {
@@ -97,27 +104,32 @@ impl Sums {
     pub fn add(&mut self, a: &[f32], b: &[f32]) {
         let (a, a_rest) = a.as_chunks::<{ Self::LANES }>();
         let (b, b_rest) = b.as_chunks::<{ Self::LANES }>();
+        let mut lanes = self.lanes;
         for (a, b) in a.iter().zip(b) {
-            for lane in 0..Self::LANES {
-                self.lanes[lane] += a[lane] * b[lane];
-            }
+            lanes = Self::sum(lanes, a, b);
         }
-        for (lane, (a, b)) in self.lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-            *lane += a * b;
+        if !a_rest.is_empty() {
+            let mut last = [[0.0; Self::LANES]; 2];
+            last[0][..a_rest.len()].copy_from_slice(a_rest);
+            last[1][..b_rest.len()].copy_from_slice(b_rest);
+            lanes = Self::sum(lanes, &last[0], &last[1]);
         }
+        self.lanes = lanes;
+    }
+
+    #[inline(always)]
+    fn sum([s, t, u, v]: [F32x4; 4], a: &[f32; Self::LANES], b: &[f32; Self::LANES]) -> [F32x4; 4] {
+        let [a, b]: [[[f32; 4]; 4]; 2] = [bytemuck::cast(*a), bytemuck::cast(*b)];
+        let add = |sum: F32x4, of: usize| sum.add_products(F32x4::new(&a[of]), F32x4::new(&b[of]));
+        [add(s, 0), add(t, 1), add(u, 2), add(v, 3)]
     }
 
     /// The sum of the lanes, pairwise.
     #[inline(always)]
-    pub fn total(mut self) -> f32 {
-        let mut width = Self::LANES / 2;
-        while width > 0 {
-            for lane in 0..width {
-                self.lanes[lane] += self.lanes[lane + width];
-            }
-            width /= 2;
-        }
-        self.lanes[0]
+    pub fn total(self) -> f32 {
+        let [a, b, c, d] = self.lanes;
+        let [a, b, c, d] = a.plus(c).plus(b.plus(d)).to_array();
+        (a + c) + (b + d)
     }
 }
 

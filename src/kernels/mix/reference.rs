@@ -1,6 +1,7 @@
 //! Sums of weighted rows.
 
 use super::{Mode, Shape};
+use crate::simd::add_scaled;
 
 /// y `[rows, parts · width]` of `shape` from x `[any, width]`, by indices and weights `[rows, parts, taps]`.
 ///
@@ -18,7 +19,7 @@ pub fn mix(shape: Shape, [indices, weights]: [&[u32]; 2], x: &[f32], y: &mut [f3
             let weight = f32::from_bits(weight);
             if weight != 0.0 {
                 let x = &x[index as usize * width..][..width];
-                sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += weight * x);
+                add_scaled(&mut sums, weight, x);
             }
         }
         let y = &mut y[row * width * parts..][..width * parts];
@@ -39,7 +40,7 @@ pub fn project([taps, width]: [usize; 2], a: &[f32], x: &[f32], y: &mut [f32]) {
     for (a, y) in a.chunks_exact(taps).zip(y.chunks_exact_mut(width)) {
         y.fill(0.0);
         for (a, x) in a.iter().zip(x.chunks_exact(width)) {
-            y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+            add_scaled(y, *a, x);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Mamba-2's recurrence (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>), token by token.
 
 use crate::kernels::swiglu::reference::silu;
+use crate::simd::{add_scaled, scale};
 
 /// The sizes of one layer.
 #[derive(Debug, Clone, Copy)]
@@ -53,10 +54,9 @@ pub fn ssm_scan(sizes: SsmSizes, token: SsmToken, of: SsmHeads, h: &mut [f32], y
         let rows = h[head * state * head_dim..][..state * head_dim].chunks_exact_mut(head_dim);
         for (n, row) in rows.enumerate() {
             let (input, output) = (dt * b[group + n], c[group + n]);
-            for ((h, &x), y) in row.iter_mut().zip(x).zip(&mut *y) {
-                *h = decay * *h + input * x;
-                *y += output * *h;
-            }
+            scale(row, decay);
+            add_scaled(row, input, x);
+            add_scaled(y, output, row);
         }
         for ((y, &x), &z) in y.iter_mut().zip(x).zip(z) {
             *y = (*y + of.d[head] * x) * silu(z);

@@ -1,6 +1,7 @@
 //! Streams that become others.
 
 use super::Shape;
+use crate::simd::add_scaled;
 
 /// For each row `y[i] += Σ_j (plus + Σ_k w[i, j, k] · tanh(router[k] / width)) · x[j]` over streams of `width` values,
 /// from stream `first` on: `y` `[rows, streams, width]`, which holds the base, `x` `[rows, streams of x, width]`,
@@ -15,7 +16,7 @@ pub fn streams(shape: &Shape, x: &[f32], [router, w]: [&[f32]; 2], y: &mut [f32]
                 let w = &w[(i * inputs + j) * routes.len()..][..routes.len()];
                 let weight = w.iter().zip(&routes).fold(plus, |sum, (w, route)| sum + w * route);
                 let x = &x[(r * of_x + j) * width..][..width];
-                y.iter_mut().zip(x).for_each(|(y, x)| *y += weight * x);
+                add_scaled(y, weight, x);
             }
         }
     }

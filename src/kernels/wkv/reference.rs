@@ -2,6 +2,7 @@
 
 use super::Form;
 use crate::kernels::mat_vec::reference::dot;
+use crate::simd::{add_scaled, multiply};
 
 /// The heads of a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,9 +89,9 @@ pub fn wkv(shape: WkvShape, [r, w, k, v]: [&[f32]; 4], of_heads: [&[f32]; 2], st
         for ((column, v), y) in columns {
             let before = dot(r, column);
             let taken = dot(column, &token.removed);
-            for (j, s) in column.iter_mut().enumerate() {
-                *s = *s * token.decay[j] + token.key[j] * v + taken * token.added[j];
-            }
+            multiply(column, &token.decay);
+            add_scaled(column, *v, &token.key);
+            add_scaled(column, taken, &token.added);
             *y = if form == Form::Bonus { before + direct * v } else { scale * dot(r, column) };
         }
     }

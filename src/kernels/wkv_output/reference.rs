@@ -2,6 +2,7 @@
 
 use crate::kernels::layer_norm::reference::{NormShape, layer_norm};
 use crate::kernels::wkv::reference::replacement_key;
+use crate::simd::add_scaled;
 
 /// The term of a token's own key and value.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +34,7 @@ pub fn wkv_output(y: &mut [f32], head_dim: usize, norm: Option<([&[f32]; 2], f32
             r[of] * factors[of] * replacement_key(k[of], rates[i], shares[of])
         };
         let sum: f32 = (0..head_dim).map(product).sum();
-        y.iter_mut().zip(&v[at]).for_each(|(y, v)| *y += sum * v);
+        add_scaled(y, sum, &v[at]);
     }
 }
 
