@@ -13,6 +13,7 @@
  * | `out_of_memory` | an allocation failed, on the GPU or in WebAssembly |
  * | `device_lost` | the GPU device was lost, and the model was not loaded again: the message says why |
  * | `worker_lost` | the worker with the model ended: a crash, or no memory; load the model again |
+ * | `engine_moved` | the tab with the engine that tabs share was closed or stood still; ask again |
  * | `download_failed` | the source could not be read: HTTP status, network cut, short read |
  * | `integrity_failed` | the bytes are not the promised ones |
  * | `bad_file` | not a GGUF file, or one that contradicts itself |
@@ -32,6 +33,7 @@ export type ErrorCode =
   | 'out_of_memory'
   | 'device_lost'
   | 'worker_lost'
+  | 'engine_moved'
   | 'download_failed'
   | 'integrity_failed'
   | 'bad_file'
@@ -49,6 +51,7 @@ const CODES: Record<ErrorCode, true> = {
   out_of_memory: true,
   device_lost: true,
   worker_lost: true,
+  engine_moved: true,
   download_failed: true,
   integrity_failed: true,
   bad_file: true,

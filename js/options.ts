@@ -94,6 +94,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   perLayerEmbeddings: PER_LAYER,
   gpu,
   worker: FLAG,
+  shared: FLAG,
   adapters: (value) => {
     const fits = (of: Given): boolean => has(of, 'source', 'scale', 'config') && of?.source !== undefined;
     const words = 'an array of { source, scale, config } with finite scales';

@@ -51,6 +51,8 @@ import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
 import * as textCompletions from './openai/text-completions.js';
 import * as transcriptions from './openai/transcriptions.js';
+import * as shared from './shared/engine.js';
+import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
 import * as rare from './wasm/rare.js';
@@ -75,6 +77,7 @@ const ofEngine: typeof later = having({
   encodeParts,
   encoder,
   grammars,
+  host,
   imagePrompt,
   insert,
   saved,
@@ -93,6 +96,7 @@ const ofPage: typeof onDemand = having({
     messages,
     preload: { preload },
     runTools,
+    shared,
     signs,
   },
   ...{ templates, transcriptions, worker },

@@ -19,6 +19,7 @@ import * as imagePrompt from './media/prompt.js';
 import * as pictureKinds from './load/picture-kinds.js';
 import * as transparent from './load/transparent.js';
 import * as verified from './load/verified.js';
+import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
@@ -40,6 +41,7 @@ Object.assign(later, {
   encodeParts: async () => encodeParts,
   encoder: async () => encoder,
   grammars: async () => grammars,
+  host: async () => host,
   imagePrompt: async () => imagePrompt,
   insert: async () => insert,
   saved: async () => saved,

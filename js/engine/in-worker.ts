@@ -35,8 +35,8 @@ const AHEAD = 32;
 /** How long a worker may take to free its model before it is ended all the same, in milliseconds. */
 const GRACE = 1000;
 
-/** A worker that runs, and how to end it. */
-interface Connection {
+/** A worker that runs, or a thread of another tab, and how to end the connection to it. @internal */
+export interface Connection {
   /** Fires when the worker was lost. */
   readonly lost: AbortSignal;
   /** Fires when the worker is gone, however it went. */
@@ -60,7 +60,7 @@ export class WorkerEngine implements Engine {
   /** Ends the downloads of images and sounds of the text that is to be written. */
   #reading = new AbortController();
 
-  private constructor(connection: Connection, number: number, info: ModelInfo) {
+  constructor(connection: Connection, number: number, info: ModelInfo) {
     this.#connection = connection;
     this.#number = number;
     this.info = info;
@@ -228,6 +228,17 @@ export class WorkerEngine implements Engine {
     return this.#call('train', script, method, args);
   }
 
+  /** Lets tabs use the model, see `shared/host.ts`. The signal fires when its worker is gone. */
+  async host(name: string, host: string): Promise<AbortSignal> {
+    await this.#call('host', name, host);
+    return this.#connection.ended;
+  }
+
+  /** Ends the worker at once. */
+  end(error: unknown): void {
+    this.#connection.end(error);
+  }
+
   reset(): Promise<void> {
     return this.#call('reset');
   }
@@ -252,7 +263,7 @@ export class WorkerEngine implements Engine {
     ...args: unknown[]
   ): Promise<T> {
     // Not awaited where there is none: calls keep their order.
-    if (!hasMedia(prompt)) return this.#call(method, prompt, ...args);
+    if (!hasMedia(prompt)) return this.#connection.channel.call(method, [this.#number, prompt, ...args], { signal });
     const { movable, withContents } = await later.imagePrompt();
     const sent = await withContents(prompt, signal);
     const transfer = method === 'start' ? movable(sent) : [];

@@ -5,6 +5,7 @@ import { Channel, type Handler, type Port } from './channel.js';
 import { adder, engineHandlers, type Served, servedBy } from './calls.js';
 import { WebggufError } from '../errors.js';
 import { DownloadControl } from '../load/patience.js';
+import { later } from './later.js';
 import { LocalEngine } from './local.js';
 import { receivedSource } from './remote-sources.js';
 import { threadHandlers } from './thread-side.js';
@@ -35,9 +36,13 @@ export function serve(port: Port): void {
   const pause: Handler = ([paused]) => (paused ? download.pause() : download.resume());
   const reading = (number: number, progress: unknown) =>
     void channel.call('reading', [number, progress]).catch(() => {});
+  const host: Handler = async ([number, name, id]) => {
+    const { hostModel } = await later.host();
+    await hostModel(servedBy(engines, number).engine, name, id);
+  };
   const train: Handler = async ([number, script, method, args]) =>
     (await trainingOf(script)).call(servedBy(engines, number).engine, method, args);
-  const handlers = { hold, train, load, pause, ...engineHandlers(engines, add, reading), ...threadHandlers() };
+  const handlers = { hold, host, train, load, pause, ...engineHandlers(engines, add, reading), ...threadHandlers() };
   const channel = new Channel(port, handlers);
   port.postMessage({ ready: true }, []);
 }

@@ -91,7 +91,7 @@ export class WasmModel {
    * @param options see {@link LoadOptions}
    * @throws {WebggufError} `download_failed`, `integrity_failed`, `bad_file`, `unsupported_quant`,
    *   `unsupported_architecture`, `webgpu_unavailable` (only with `backend: 'webgpu'`), `limit_exceeded`,
-   *   `out_of_memory`, `worker_lost` (only with `worker: true`), `invalid_argument`
+   *   `out_of_memory`, `worker_lost` (only with `worker: true`), `feature_missing`, `invalid_argument`
    * @throws the reason of `options.signal` when that fires, by default a `DOMException` named `AbortError`;
    *   everything is freed then
    */
@@ -106,16 +106,16 @@ export class WasmModel {
     if (checked.draft && checked.backend === 'cpu') {
       throw invalidArgument("load: option 'draft' does not go with backend 'cpu', where no model drafts");
     }
-    const Place = checked.worker ? (await onDemand.inWorker()).WorkerEngine : LocalEngine;
+    const place = checked.shared ? onDemand.shared() : checked.worker && onDemand.inWorker();
     const { adapters = [], ...others } = checked;
     // Where code cannot be fetched any more (a service worker), nothing is said about tools.
     const signs = onDemand.signs().catch(() => undefined);
-    const engine = await Place.load(source, others);
+    const Place = place ? (await place).WorkerEngine : LocalEngine;
+    const engine = await Place.load(source, checked.shared ? checked : others);
     const template = engine.info.toolTemplate ?? engine.info.chatTemplate;
     const tools = template === undefined ? undefined : (await signs)?.toolsOf(template);
-    const warn = warner(checked.onWarning);
-    if (tools === false) warn({ code: 'tools', message: UNKNOWN_CALLS });
-    const model = new WasmModel(engine, tools, warn);
+    const model = new WasmModel(engine, tools, warner(checked.onWarning));
+    if (tools === false) model.warn({ code: 'tools', message: UNKNOWN_CALLS });
     try {
       for (const { source: from, scale = 1, config } of adapters) {
         await model.#addAdapter(from, { ...adapterSource(others), config }, scale);
@@ -251,7 +251,7 @@ export class WasmModel {
    * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
    *   whole result; leaving the loop, its `stop()` and `options.signal` end it early
    * @throws {WebggufError} here: `invalid_argument`; from the iteration and the result: `context_full`, `device_lost`,
-   *   `out_of_memory`, and `invalid_argument` where the model was freed
+   *   `out_of_memory`, `engine_moved` (only with `shared: true`), and `invalid_argument` where the model was freed
    *
    * @example
    * for await (const piece of model.generate('Once upon a time')) out.textContent += piece.text;

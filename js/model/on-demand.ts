@@ -16,6 +16,7 @@ export const onDemand = allFetched({
   messages: () => import('./media-messages.js'),
   preload: () => import('../preload.js'),
   runTools: () => import('../openai/run-tools.js'),
+  shared: () => import('../shared/engine.js'),
   signs: () => import('../openai/signs.js'),
   templates: () => import('../engine/chat-text.js'),
   transcriptions: () => import('../openai/transcriptions.js'),

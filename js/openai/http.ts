@@ -9,6 +9,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   context_full: 400,
   limit_exceeded: 400,
   download_failed: 502,
+  engine_moved: 503,
 };
 
 /** @internal */

@@ -16,6 +16,7 @@ const NAMES: Partial<Record<ErrorCode, string>> = {
   out_of_memory: 'OperationError',
   device_lost: 'OperationError',
   worker_lost: 'OperationError',
+  engine_moved: 'OperationError',
   bad_file: 'OperationError',
 };
 

@@ -61,6 +61,13 @@ export interface LoadOptions extends SourceOptions {
    */
   worker?: boolean | undefined;
   /**
+   * All tabs of the origin that load this model with the same options use one engine: the weights are on the GPU once.
+   * It runs in a worker of one of the tabs; when that tab is closed, crashes or stands still, another one loads the
+   * model, and an answer under way ends with `engine_moved`. The source is an address, a name on the hub or a `File`.
+   * Does not go with `gpu`, `hiddenStates`, adapters and training. Default false.
+   */
+  shared?: boolean | undefined;
+  /**
    * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
    * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
    * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products. `exact` keeps

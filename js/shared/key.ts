@@ -1,0 +1,51 @@
+/**
+ * Which loads mean the same model: the name by which tabs find each other.
+ */
+import { WebggufError, invalidArgument } from '../errors.js';
+import { hubName } from '../load/hub.js';
+import { requestFor } from '../load/responses.js';
+import type { LoadOptions } from '../types/load.js';
+import type { Source, SourcePart } from '../types/source.js';
+
+/** The version of this package: tabs with another one, after a new release of a site, have an engine of their own. */
+const VERSION = '0.1.0';
+
+/** Options by which models differ. */
+const OPTIONS = [
+  ...['backend', 'contextLength', 'kvType', 'parallel', 'pooling', 'precision', 'perLayerEmbeddings'],
+  ...['keepEncoder', 'maxImageTokens', 'resize', 'hub', 'cacheKey', 'sha256'],
+] as const;
+
+/**
+ * The name of the model that `source` and `options` mean.
+ *
+ * @throws {WebggufError} `feature_missing` for what a tab cannot do with a model of all tabs
+ * @internal
+ */
+export async function sharedName(source: Source, options: LoadOptions): Promise<string> {
+  const { adapters, gpu, mmproj, draft } = options;
+  if (gpu) throw invalidArgument("load: option 'gpu' does not go with 'shared': a device belongs to one thread");
+  if (adapters) throw missing("load: option 'adapters'", 'they would change the model of all tabs');
+  const files = { model: source, ...(mmproj && { mmproj }), ...(draft && { draft }) };
+  const named = Object.entries(files).map(async ([role, file]) => [role, await placeOf(file as Source | true)]);
+  const chosen = OPTIONS.map((name) => [name, (options as Record<string, unknown>)[name]]);
+  return `webgguf ${VERSION} ${JSON.stringify([await Promise.all(named), draft === false, chosen])}`;
+}
+
+async function placeOf(source: Source | true): Promise<unknown> {
+  if (source === true) return 'beside';
+  const parts: SourcePart[] = await Promise.all([await source].flat());
+  return parts.map(placeOfPart);
+}
+
+function placeOfPart(part: SourcePart): string {
+  if (typeof part === 'string' && hubName(part)) return part;
+  if (typeof part === 'string' || part instanceof URL) return requestFor(part).url;
+  if (part instanceof Request && part.method === 'GET') return part.url;
+  if (part instanceof File) return `${part.name} ${part.size} ${part.lastModified}`;
+  throw missing('load: this source', 'each tab must be able to read it again: give an address, a hub name or a File');
+}
+
+function missing(what: string, why: string): WebggufError {
+  return new WebggufError('feature_missing', `${what} does not go with 'shared': ${why}`);
+}

@@ -1,0 +1,289 @@
+/**
+ * A tab among those that share a model. Each waits for the seat, a lock; who has it loads the model, and all of them,
+ * that one included, connect to its engine. The lock is free again when its tab is closed, crashes or is frozen. From a
+ * tab that stands still another one takes it, after beats without an answer.
+ */
+import { WebggufError, invalidArgument } from '../errors.js';
+import type { LoadWarning } from '../load/cache/warning.js';
+import type { Progress } from '../types/load.js';
+import { asking, Link, type Opening } from './link.js';
+import { Everyone, names, type Said } from './messages.js';
+import { Seat, type Wanted } from './seat.js';
+
+/** Milliseconds between two beats, which are sent while a call waits. */
+const BEAT_MS = 400;
+/** Milliseconds after which a tab that got the seat knows whether it still has it. */
+const SETTLE_MS = 20;
+/** Beats in a row without any answer after which the seat is taken from its tab. */
+const MOST_MISSED = 5;
+/** Beats in a row without an answer of the engine, which may be busy, though its tab answers. */
+const MOST_SILENT = 25;
+
+const MOVED = 'the engine that all tabs share moved: its tab was closed or frozen, crashed or stood still; ask again';
+
+/** What an answer under way ends with. @internal */
+export const moved = (): WebggufError => new WebggufError('engine_moved', MOVED);
+
+interface Waiter {
+  resolve(link: Link): void;
+  reject(error: unknown): void;
+}
+
+/** What the page hears. */
+interface Listeners {
+  readonly onProgress: ((progress: Progress) => void) | undefined;
+  readonly onWarning: ((warning: LoadWarning) => void) | undefined;
+}
+
+/** @internal */
+export class Tab {
+  readonly #wanted: Omit<Wanted, 'host'>;
+  readonly #everyone: Everyone;
+  readonly #listeners: Listeners;
+  readonly #waiters = new Set<Waiter>();
+  #link: Link | undefined;
+  #asking: Promise<Omit<Opening, 'info'>> | undefined;
+  /** While this tab waits for the seat or has it. */
+  #standing: AbortController | undefined;
+  #seat: Seat | undefined;
+  /** Engines that are gone or stand still. */
+  readonly #left = new Set<string>();
+  /** Calls that wait for the engine. */
+  #calls = 0;
+  #beats: ReturnType<typeof setInterval> | undefined;
+  #missed = 0;
+  #silent = 0;
+  #last = 0;
+  #isReady = false;
+  #isAsleep = false;
+  readonly #closing = new AbortController();
+
+  constructor({ source, options, name }: Omit<Wanted, 'host'>) {
+    const { onProgress, onWarning, shared: _, worker: _worker, signal: _signal, ...others } = options;
+    this.#listeners = { onProgress, onWarning };
+    this.#everyone = new Everyone(name, (said) => this.#heard(said));
+    const tellProgress = (progress: Progress): void => {
+      this.#everyone.say({ kind: 'progress', progress });
+      this.#report(progress);
+    };
+    const tellWarning = (warning: LoadWarning): void => {
+      this.#everyone.say({ kind: 'warning', warning });
+      onWarning?.(warning);
+    };
+    const told = { ...others, onProgress: tellProgress, ...(onWarning && { onWarning: tellWarning }) };
+    this.#wanted = { source, name, options: told };
+    this.#sleepWithThePage();
+  }
+
+  /** The connection; waits until there is one. Rejects where this tab was to load the model and could not. */
+  link(): Promise<Link> {
+    if (this.#closing.signal.aborted) return Promise.reject(invalidArgument('the model was freed'));
+    if (this.#link) return Promise.resolve(this.#link);
+    return this.during(
+      new Promise((resolve, reject) => {
+        this.#waiters.add({ resolve, reject });
+        this.#stand();
+        void this.#ask();
+      }),
+    );
+  }
+
+  /** Looks after the engine as long as a call waits for it. */
+  async during<T>(call: Promise<T>): Promise<T> {
+    this.#calls += 1;
+    if (this.#beats === undefined) {
+      [this.#missed, this.#silent, this.#last] = [0, 0, performance.now()];
+      this.#beats = setInterval(() => this.#beat(), BEAT_MS);
+    }
+    try {
+      return await call;
+    } finally {
+      this.#calls -= 1;
+    }
+  }
+
+  /** Leaves. An engine of this tab goes on as long as others use it. */
+  async close(): Promise<void> {
+    const freed = invalidArgument('the model was freed');
+    this.#closing.abort();
+    this.#standing?.abort();
+    for (const waiter of this.#take()) waiter.reject(freed);
+    this.#leave(freed);
+    clearInterval(this.#beats);
+    if (this.#seat && !(await this.#hasOthers())) this.#seat.end();
+    if (!this.#seat) this.#everyone.close();
+  }
+
+  async #hasOthers(): Promise<boolean> {
+    const { pending = [] } = await navigator.locks.query();
+    return pending.some(({ name }) => name === names.seat(this.#wanted.name));
+  }
+
+  #heard(said: Said): void {
+    if (said.kind === 'beat') {
+      const by = this.#seat?.isServing ? 'tab' : 'loading tab';
+      if (this.#seat) this.#everyone.say({ kind: 'alive', by });
+      return;
+    }
+    if (said.kind === 'ask') return; // the engine answers
+    this.#missed = 0;
+    if (said.kind === 'progress') this.#hearProgress(said.progress);
+    else if (said.kind === 'warning') this.#listeners.onWarning?.(said.warning);
+    else if (said.kind === 'alive' && said.by !== 'tab') this.#silent = 0;
+    else if (said.kind === 'here') void this.#ask();
+    else if (said.kind === 'loading') this.#leaveOthers(said.host);
+    else if (said.kind === 'answer') void this.#connect(said);
+    else if (said.kind === 'empty' && said.host === this.#seat?.host && this.#closing.signal.aborted) this.#seat.end();
+  }
+
+  #hearProgress(progress: Progress): void {
+    try {
+      this.#report(progress);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Tells the page once how the model is loaded, not again when it moves. */
+  #report(progress: Progress): void {
+    if (this.#isReady) return;
+    this.#isReady = progress.stage === 'ready';
+    this.#listeners.onProgress?.(progress);
+  }
+
+  /** Asks the engine, if there is one, for a connection. */
+  async #ask(): Promise<void> {
+    if (this.#link || this.#isAsleep || this.#closing.signal.aborted) return;
+    this.#asking ??= asking(this.#wanted.name);
+    const { client } = await this.#asking;
+    if (!this.#link && !this.#closing.signal.aborted) this.#everyone.say({ kind: 'ask', client });
+  }
+
+  async #connect({ client, host, info }: Said & { kind: 'answer' }): Promise<void> {
+    const opening = await this.#asking;
+    if (this.#link || opening?.client !== client || this.#left.has(host)) return;
+    this.#asking = undefined;
+    this.#hearProgress({ stage: 'ready', loaded: 1, total: 1, fraction: 1 });
+    const link = Link.open(this.#wanted.name, host, { ...opening, info }, (gone) => {
+      if (gone === this.#link) this.#leave(moved());
+    });
+    this.#link = link;
+    for (const waiter of this.#take()) waiter.resolve(link);
+  }
+
+  #take(): Waiter[] {
+    const waiters = [...this.#waiters];
+    this.#waiters.clear();
+    return waiters;
+  }
+
+  #fail(error: unknown): void {
+    for (const waiter of this.#take()) waiter.reject(error);
+  }
+
+  /** Ends the connection, or the question for one. */
+  #leave(error: unknown): void {
+    this.#link?.end(error);
+    this.#link = undefined;
+    void this.#asking?.then(({ release }) => release());
+    this.#asking = undefined;
+    if (this.#waiters.size > 0) void this.#ask();
+  }
+
+  /** There is a new engine: the one that there was has lost its seat. */
+  #leaveOthers(host: string): void {
+    if (!this.#link || this.#link.host === host) return;
+    this.#left.add(this.#link.host);
+    this.#leave(moved());
+  }
+
+  /** Waits for the seat. */
+  #stand(): void {
+    if (this.#standing || this.#isAsleep || this.#closing.signal.aborted) return;
+    const standing = new AbortController();
+    this.#standing = standing;
+    void this.#request({ signal: standing.signal }, standing);
+  }
+
+  async #request(options: LockOptions, standing: AbortController): Promise<void> {
+    const { name } = this.#wanted;
+    const seat = new Seat(crypto.randomUUID());
+    const sit = async (): Promise<void> => {
+      // A tab that was frozen when its turn came may have lost the seat already, and is told right after this.
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+      if (seat.isEnded || this.#isAsleep || this.#closing.signal.aborted) return;
+      this.#seat = seat;
+      this.#everyone.say({ kind: 'loading', host: seat.host });
+      this.#leaveOthers(seat.host);
+      await seat.run(this.#wanted);
+    };
+    let failed = false;
+    try {
+      await navigator.locks.request(names.seat(name), options, sit);
+    } catch (error) {
+      seat.end(); // which another tab has taken
+      failed = (error as Error).name !== 'AbortError';
+      if (failed) this.#fail(error);
+    }
+    if (this.#seat === seat) this.#seat = undefined;
+    if (this.#closing.signal.aborted && !this.#seat) this.#everyone.close();
+    if (this.#standing !== standing) return;
+    this.#standing = undefined;
+    if (!failed) this.#stand(); // else the next call does
+  }
+
+  #beat(): void {
+    const late = performance.now() - this.#last > 3 * BEAT_MS;
+    this.#last = performance.now();
+    if (this.#calls === 0 || this.#isAsleep) {
+      clearInterval(this.#beats);
+      this.#beats = undefined;
+      return;
+    }
+    // A machine that is busy here is busy elsewhere, too.
+    if (!late) [this.#missed, this.#silent] = [this.#missed + 1, this.#silent + 1];
+    const isSilent = this.#silent > MOST_SILENT;
+    if (this.#seat?.isServing && isSilent) this.#seat.end();
+    else if (!this.#seat && (isSilent || this.#missed > MOST_MISSED)) this.#takeSeat();
+    this.#everyone.say({ kind: 'beat' });
+  }
+
+  /** Takes the seat from a tab that stands still; one tab at a time does. */
+  #takeSeat(): void {
+    [this.#missed, this.#silent] = [0, 0];
+    const { name } = this.#wanted;
+    const take = async (lock: Lock | null): Promise<void> => {
+      if (!lock) return;
+      this.#standing?.abort();
+      const standing = new AbortController();
+      this.#standing = standing;
+      void this.#request({ steal: true }, standing);
+      await new Promise((resolve) => setTimeout(resolve, MOST_MISSED * BEAT_MS));
+    };
+    navigator.locks.request(names.taking(name), { ifAvailable: true }, take).catch(() => {});
+  }
+
+  /** A page that is frozen, or kept for the way back, would keep the seat and answer nobody. */
+  #sleepWithThePage(): void {
+    const { signal } = this.#closing;
+    const sleep = (): void => {
+      this.#isAsleep = true;
+      this.#seat?.end();
+      this.#standing?.abort();
+      this.#standing = undefined;
+      this.#leave(moved());
+    };
+    const wake = (): void => {
+      this.#isAsleep = false;
+      this.#stand();
+      void this.#ask();
+    };
+    const { document: page } = globalThis as { document?: Document };
+    page?.addEventListener('freeze', sleep);
+    page?.addEventListener('resume', wake, { signal });
+    const { addEventListener: on } = globalThis as { addEventListener?: typeof addEventListener };
+    if (!page) return;
+    on?.('pagehide', ({ persisted }) => persisted && sleep());
+    on?.('pageshow', ({ persisted }) => persisted && wake(), { signal });
+  }
+}
