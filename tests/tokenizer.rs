@@ -156,6 +156,35 @@ fn the_longest_tokens_of_bytes() {
     assert!(parts.iter().any(|bytes| bytes.len() > 1 && std::str::from_utf8(bytes).is_err()));
 }
 
+/// The same vocabularies under names of pre-tokenizers that only llama.cpp's newest version knows; special tokens are
+/// added and read in the second list of ids.
+#[test]
+fn the_newest_pre_tokenizers() {
+    let cases = fs::read_to_string(fixtures().join("newest.json")).expect("newest.json");
+    let cases: serde_json::Value = serde_json::from_str(&cases).expect("JSON");
+    let mut failures = 0;
+    for named in cases["names"].as_array().expect("names") {
+        let [pre, vocabulary] = ["pre", "vocabulary"].map(|key| named[key].as_str().expect("a text"));
+        let bytes = fs::read(fixtures().join(vocabulary)).expect("a vocabulary");
+        let mut reader = HeaderReader::new(Some(bytes.len() as u64)).vocabulary_only();
+        let mut metadata = reader.push(&bytes).expect("a GGUF header").expect("a whole header").metadata;
+        metadata.insert("tokenizer.ggml.model", Value::String("gpt2".into()));
+        metadata.insert("tokenizer.ggml.pre", Value::String(pre.into()));
+        let tokenizer = Tokenizer::from_metadata(&metadata).expect("a tokenizer");
+        for case in named["cases"].as_array().expect("cases") {
+            let text = case[0].as_str().expect("a text");
+            for (special, expected) in [(false, ids(&case[1])), (true, ids(&case[2]))] {
+                let found = tokenizer.encode(text, special, special);
+                if found != expected {
+                    println!("{pre} {text:?} {special}\n expected {expected:?}\n    found {found:?}");
+                    failures += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(failures, 0, "texts with other ids");
+}
+
 #[test]
 fn a_byte_that_no_token_begins_with_is_unknown() {
     let world = |unknown: Option<u32>| {

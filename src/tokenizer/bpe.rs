@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::index::{IndexTable, hash_pair};
 use super::merge::{Merge, Merger, NO_ID, Symbol};
 use super::normal::composed;
-use super::pretokenizers::PreTokenizer;
+use super::pretokenizers::{PreTokenizer, Whole};
 use super::split::split;
 use super::vocab::{Spelling, Vocab, push_spelled, shown};
 use super::words::WordCache;
@@ -59,6 +59,8 @@ pub(super) struct Bpe {
     bytes: Box<[u32; 256]>,
     /// Byte tokens, for characters without a token; for BPE over characters.
     fallback: Option<Box<[u32; 256]>>,
+    /// The token of text that has none, in place of byte tokens; for BPE over characters.
+    unknown: Option<u32>,
     /// No merge joins a space to what precedes it, so words can be merged one by one.
     splits_at_spaces: bool,
 }
@@ -69,6 +71,7 @@ impl Bpe {
         vocab: &mut Vocab,
         merges: &Strings,
         (words, composes): (&'static PreTokenizer, bool),
+        unknown: Option<u32>,
         yield_now: &mut impl AsyncFnMut(),
     ) -> Result<Self> {
         let mut table = Merges::with_room(merges.len());
@@ -87,12 +90,13 @@ impl Bpe {
                 yield_now().await;
             }
         }
-        let over_characters = vocab.spelling() == Spelling::Metaspace;
+        let over_characters = vocab.spelling() != Spelling::ByteLevel;
         Ok(Self {
             merges: table,
             words,
             composes,
             bytes: Box::new(std::array::from_fn(|byte| vocab.find(&[byte as u8]).unwrap_or(NO_ID))),
+            unknown,
             fallback: over_characters.then(|| vocab.byte_tokens()),
             splits_at_spaces: over_characters && vocab.splits_at_spaces(),
         })
@@ -102,7 +106,11 @@ impl Bpe {
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         let mut merger = Merger::default();
         let mut seen = WordCache::new();
-        let text = if self.composes { composed(text) } else { Cow::Borrowed(text) };
+        let text = match self.words.rewrite {
+            Some(rewrite) => Cow::Owned(rewrite(text)),
+            None if self.composes => composed(text),
+            None => Cow::Borrowed(text),
+        };
         split(&text, self.words.stages, &mut |piece| {
             if self.splits_at_spaces {
                 super::words::for_each_word(piece, |word| {
@@ -115,8 +123,12 @@ impl Bpe {
     }
 
     fn encode_word(&self, vocab: &Vocab, word: &str, merger: &mut Merger, out: &mut Vec<u32>) {
-        let line_feeds = self.fallback.is_some() && word.bytes().all(|byte| byte == b'\n');
-        if (self.words.whole_words || line_feeds)
+        let is_whole = match self.words.whole_words {
+            Whole::None => false,
+            Whole::LineFeeds => word.bytes().all(|byte| byte == b'\n'),
+            Whole::All => true,
+        };
+        if is_whole
             && let Some(id) = vocab.find(word.as_bytes())
             && vocab.is_token(id)
         {
@@ -138,6 +150,8 @@ impl Bpe {
         for symbol in merger.run(|left, right| self.merges.get(left.id, right.id)) {
             if vocab.is_token(symbol.id) {
                 out.push(symbol.id);
+            } else if let Some(unknown) = self.unknown {
+                out.push(unknown);
             } else {
                 // A piece that is no token falls apart into bytes; bytes without a token are left out, as llama.cpp
                 // does.

@@ -31,6 +31,8 @@ impl Classes {
     pub const SPACE: Self = Self(1 << 7);
     /// `[\r\n]`
     pub const LINE_BREAK: Self = Self(1 << 8);
+    /// U+200C and U+200D, which join letters or keep them apart
+    pub const JOINER: Self = Self(1 << 9);
     /// `\p{L}`
     pub const LETTER: Self = Self::UPPER.or(Self::LOWER).or(Self::CASELESS);
 
@@ -78,6 +80,7 @@ const fn of_ascii(byte: u8) -> Classes {
 
 fn of_any(character: char) -> Classes {
     let classes = match category(character) {
+        Category::Format if matches!(character, '\u{200c}' | '\u{200d}') => Classes::JOINER,
         Category::UppercaseLetter | Category::TitlecaseLetter => Classes::UPPER,
         Category::LowercaseLetter => Classes::LOWER,
         Category::ModifierLetter | Category::OtherLetter => Classes::CASELESS,
@@ -143,7 +146,7 @@ mod tests {
             ('「', Classes::PUNCTUATION),
             ('\u{a0}', Classes::SPACE),
             ('\u{85}', Classes::SPACE),
-            ('\u{200d}', Classes::NONE),
+            ('\u{200d}', Classes::JOINER),
             ('🦙', Classes::SYMBOL),
         ] {
             assert_eq!(Classes::of(character), classes, "{character:?}");

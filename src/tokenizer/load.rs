@@ -21,7 +21,11 @@ const SCORES: &str = "tokenizer.ggml.scores";
 const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
 /// Names of pre-tokenizers that make `gpt2` BPE over characters.
-const OVER_CHARACTERS: [&str; 3] = ["gemma4", "granite-embed-multi-311m", "sarvam-moe"];
+const OVER_CHARACTERS: [&str; 6] =
+    ["gemma4", "granite-embed-multi-311m", "sarvam-moe", "domyn-small", "mmbert", SOPRANO];
+
+/// The only one whose tokens have spaces as they are, and a token for what has none.
+const SOPRANO: &str = "soprano";
 
 /// Older files of RWKV have this name in the place of a chat template.
 const NAMED_TEMPLATE: &str = "rwkv-world";
@@ -50,15 +54,9 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     let mut warnings = Vec::new();
     let words = pre_tokenizer(metadata, family, &mut warnings)?;
     let kinds = metadata.i32s("tokenizer.ggml.token_type")?;
-    let spelling = match family {
-        Family::ByteLevel => Spelling::ByteLevel,
-        Family::WordPiece => Spelling::WordStarts,
-        Family::SentencePiece | Family::Characters | Family::Unigram => Spelling::Metaspace,
-        Family::World => Spelling::Escaped,
-        Family::Plamo => Spelling::Plain,
-    };
+    let is_soprano = family == Family::Characters && words.names.contains(&SOPRANO);
     let tokens = required_strings(metadata, "tokenizer.ggml.tokens")?;
-    let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling, yield_now).await?;
+    let mut vocab = Vocab::new(tokens, kinds.as_deref(), spelling(family, is_soprano), yield_now).await?;
     let rules = Rules::new(metadata, &vocab, family, words, &mut warnings)?;
     if kinds.is_none() {
         [rules.bos, rules.eos, rules.end].into_iter().flatten().for_each(|id| vocab.set_kind(id, Kind::Control));
@@ -69,7 +67,8 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         Family::ByteLevel | Family::Characters => {
             let merges = required_strings(metadata, "tokenizer.ggml.merges")?;
             let composes = normal::composes(metadata.str(PRE)?.unwrap_or_default());
-            Model::Bpe(Bpe::new(&mut vocab, merges, (words, composes), yield_now).await?)
+            let unknown = rules.unknown.filter(|_| is_soprano);
+            Model::Bpe(Bpe::new(&mut vocab, merges, (words, composes), unknown, yield_now).await?)
         }
         Family::WordPiece => Model::WordPiece(WordPiece {
             pieces: Matcher::new(&vocab, Kind::is_text, yield_now).await,
@@ -112,6 +111,17 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
         ends,
         warnings,
     })
+}
+
+fn spelling(family: Family, is_soprano: bool) -> Spelling {
+    match family {
+        _ if is_soprano => Spelling::Plain,
+        Family::ByteLevel => Spelling::ByteLevel,
+        Family::WordPiece => Spelling::WordStarts,
+        Family::SentencePiece | Family::Characters | Family::Unigram => Spelling::Metaspace,
+        Family::World => Spelling::Escaped,
+        Family::Plamo => Spelling::Plain,
+    }
 }
 
 /// A chat template of the file, of which those with a name have it behind the key.

@@ -88,6 +88,86 @@ pub(super) fn sign(text: &str, at: usize) -> usize {
     first_char(text, at).filter(|&c| is_sign(c)).map_or(at, |c| at + c.len_utf8())
 }
 
+/// A space and what is behind it up to the next one.
+pub(super) fn spaced(text: &str, at: usize) -> usize {
+    if text[at..].starts_with(' ') { run_of(text, at + 1, |c| c != ' ') } else { at }
+}
+
+/// `\s+|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+`
+pub(super) fn same_kind(text: &str, at: usize) -> usize {
+    let kind = |c: char| {
+        let classes = Classes::of(c);
+        (classes.meets(Classes::SPACE), classes.meets(Classes::LETTER.or(Classes::NUMBER)) || c == '_')
+    };
+    let first = first_char(text, at).map(kind);
+    run_of(text, at, |c| Some(kind(c)) == first)
+}
+
+/// Without U+200C behind a bracket.
+pub(super) fn without_joiners(text: &str) -> String {
+    text.replace("[\u{200c}", "[").replace("<\u{200c}", "<")
+}
+
+/// With a space in front of every line that has none.
+pub(super) fn spaced_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1);
+    let mut before = '\n';
+    for c in text.chars() {
+        if before == '\n' && c != '\n' && c != ' ' {
+            out.push(' ');
+        }
+        out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// In small letters, with single spaces.
+pub(super) fn small_letters(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_whitespace() {
+            true if out.ends_with(' ') => {}
+            true => out.push(' '),
+            false => out.extend(c.to_lowercase()),
+        }
+    }
+    out
+}
+
+/// `[一-龥぀-ゟ゠-ヿ]`
+pub(super) fn is_han_or_kana(c: char) -> bool {
+    matches!(c, '\u{4e00}'..='\u{9fa5}' | '\u{3040}'..='\u{30ff}')
+}
+
+/// `[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]`
+pub(super) fn is_asian(c: char) -> bool {
+    matches!(c, '\u{e40}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        | '\u{2f00}'..='\u{2fdf}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{a9e0}'..='\u{a9ff}' | '\u{aa60}'..='\u{aa7f}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff65}'..='\u{ff9f}')
+}
+
+/// `[가-힣ㄱ-ㆎ]`
+pub(super) fn is_korean(c: char) -> bool {
+    matches!(c, '가'..='힣' | 'ㄱ'..='ㆎ')
+}
+
+/// `[！…“”‘’—：；，、-〿︰-﹏]`
+pub(super) fn is_chinese_sign(c: char) -> bool {
+    "！…“”‘’—：；，".contains(c) || matches!(c, '、'..='\u{303f}' | '\u{fe30}'..='\u{fe4f}')
+}
+
+/// `[ㄅ-ㄯ]`
+pub(super) fn is_bopomofo(c: char) -> bool {
+    matches!(c, 'ㄅ'..='ㄯ')
+}
+
+/// `[一-龥ࠀ-一가-퟿]`
+pub(super) fn is_east_asian(c: char) -> bool {
+    matches!(c, '\u{0800}'..='\u{9fa5}' | '\u{ac00}'..='\u{d7ff}')
+}
+
 /// `\d`
 fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || !c.is_ascii() && super::classes::is_decimal(c)

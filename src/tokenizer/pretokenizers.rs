@@ -3,8 +3,22 @@
 //! The names are llama.cpp's, since GGUF files are made for it; the patterns are those of the models' own tokenizers.
 
 use super::classes::Classes;
-use super::patterns::{before_threes, digit_groups, image, indent, number_groups, sentinel, sign};
+use super::patterns::{
+    before_threes, digit_groups, image, indent, is_asian, is_bopomofo, is_chinese_sign, is_east_asian, is_han_or_kana,
+    is_korean, number_groups, same_kind, sentinel, sign, small_letters, spaced, spaced_lines, without_joiners,
+};
 use super::split::{Contractions, Letters, Numbers, Spaces, Stage, Words};
+
+/// Words that merges do not make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// None.
+    None,
+    /// Runs of line feeds.
+    LineFeeds,
+    /// All words.
+    All,
+}
 
 /// A way to cut text into words, with the rules that come with it.
 #[derive(Debug)]
@@ -13,8 +27,10 @@ pub(super) struct PreTokenizer {
     pub names: &'static [&'static str],
     /// The patterns, each cutting the pieces of the one before.
     pub stages: &'static [Stage],
-    /// A word that is a token is taken as it is, whatever the merges say.
-    pub whole_words: bool,
+    /// Words that are taken as they are where they are tokens, whatever the merges say.
+    pub whole_words: Whole,
+    /// What happens to a text before it is cut.
+    pub rewrite: Option<fn(&str) -> String>,
     /// A sequence starts with BOS unless the file says otherwise.
     pub add_bos: bool,
     /// The texts of a pair have a separator between them unless the file says otherwise.
@@ -26,6 +42,7 @@ const GPT2: Words = Words {
     letters: Letters::Spaced,
     numbers: Numbers::Spaced,
     not_punctuation: Classes::LETTER,
+    only_signs: false,
     tail: b"",
     single_tail: false,
     spaces: Spaces::Runs,
@@ -38,6 +55,7 @@ const fn cl100k(digits: usize) -> Words {
         letters: Letters::Prefixed(Classes::LETTER),
         numbers: Numbers::UpTo(digits),
         not_punctuation: Classes::LETTER,
+        only_signs: false,
         tail: b"\r\n",
         single_tail: false,
         spaces: Spaces::LineBreaks,
@@ -54,11 +72,21 @@ const LETTERS_AND_MARKS: Classes = Classes::LETTER.or(Classes::MARK);
 const QWEN35: Words =
     Words { letters: Letters::Prefixed(LETTERS_AND_MARKS), not_punctuation: LETTERS_AND_MARKS, ..cl100k(1) };
 
+/// Letters with marks and with signs that join them; as llama.cpp has it, marks may also be punctuation.
+const JOINED: Words = Words { letters: Letters::Prefixed(LETTERS_AND_MARKS.or(Classes::JOINER)), ..cl100k(3) };
+const FLINT: Words = Words { tail: b"\r\n", only_signs: true, ..cased(true, 3) };
+
 const SENTENCES: Words = Words { letters: Letters::Sentences, tail: b"\r\n/", single_tail: true, ..cl100k(1) };
 const KIMI: Words = Words { contractions: Contractions::No, letters: Letters::CasedWithoutHan, ..cl100k(3) };
 
-const PLAIN: PreTokenizer =
-    PreTokenizer { names: &[], stages: &[], whole_words: false, add_bos: false, add_separator: false };
+const PLAIN: PreTokenizer = PreTokenizer {
+    names: &[],
+    stages: &[],
+    whole_words: Whole::None,
+    rewrite: None,
+    add_bos: false,
+    add_separator: false,
+};
 
 /// The table. The first row is also the fallback for names that are not here.
 static PRE_TOKENIZERS: &[PreTokenizer] = &[
@@ -108,12 +136,12 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
             "jina-v5-nano",
         ],
         stages: &[Stage::Words(cl100k(3))],
-        whole_words: true,
+        whole_words: Whole::All,
         add_bos: true,
         ..PLAIN
     },
     PreTokenizer { names: &["dbrx", "smaug-bpe", "chatglm-bpe"], stages: &[Stage::Words(cl100k(3))], ..PLAIN },
-    PreTokenizer { names: &["glm4", "glm5"], stages: &[Stage::Words(cl100k(3))], whole_words: true, ..PLAIN },
+    PreTokenizer { names: &["glm4", "glm5"], stages: &[Stage::Words(cl100k(3))], whole_words: Whole::All, ..PLAIN },
     PreTokenizer {
         names: &["jais-2"],
         stages: &[Stage::Words(Words { spaces: Spaces::Powers, ..cl100k(3) })],
@@ -150,7 +178,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
     PreTokenizer {
         names: &["minicpm5"],
         stages: &[Stage::Numbers(3), Stage::Words(cl100k(3))],
-        whole_words: true,
+        whole_words: Whole::All,
         ..PLAIN
     },
     PreTokenizer {
@@ -166,7 +194,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
     PreTokenizer {
         names: &["tekken"],
         stages: &[Stage::Words(cased(false, 1))],
-        whole_words: true,
+        whole_words: Whole::All,
         add_bos: true,
         ..PLAIN
     },
@@ -178,7 +206,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
     PreTokenizer {
         names: &["granite-embed-multi-97m"],
         stages: &[Stage::Words(cased(true, 3))],
-        whole_words: true,
+        whole_words: Whole::All,
         ..PLAIN
     },
     PreTokenizer {
@@ -210,7 +238,7 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
             Stage::Run(is_han_or_kana),
             Stage::Words(cased(true, 1)),
         ],
-        whole_words: true,
+        whole_words: Whole::All,
         ..PLAIN
     },
     PreTokenizer {
@@ -261,9 +289,49 @@ static PRE_TOKENIZERS: &[PreTokenizer] = &[
         ..PLAIN
     },
     PreTokenizer { names: &["viking"], stages: &[Stage::PlainSpacedRun(is_bloom_word), Stage::Numbers(1)], ..PLAIN },
+    PreTokenizer {
+        names: &["tekken-num3"],
+        stages: &[Stage::Words(Words { numbers: Numbers::Threes, ..cased(false, 3) })],
+        whole_words: Whole::All,
+        add_bos: true,
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["nemotron-3.5-embed"],
+        stages: &[Stage::Words(cased(false, 1))],
+        whole_words: Whole::All,
+        rewrite: Some(without_joiners),
+        add_bos: true,
+        ..PLAIN
+    },
+    PreTokenizer { names: &["k2-horizon"], stages: &[Stage::Words(JOINED)], ..PLAIN },
+    PreTokenizer {
+        names: &["flint"],
+        stages: &[Stage::Numbers(3), Stage::Run(is_han_or_kana), Stage::Words(FLINT)],
+        ..PLAIN
+    },
     // Over characters: `gemma4` is a value of `tokenizer.ggml.model`, too.
-    PreTokenizer { names: &["gemma4", "granite-embed-multi-311m"], stages: &[Stage::Lines], add_bos: true, ..PLAIN },
-    PreTokenizer { names: &["sarvam-moe"], stages: &[Stage::Lines], ..PLAIN },
+    PreTokenizer {
+        names: &["gemma4", "granite-embed-multi-311m"],
+        stages: &[Stage::Lines],
+        whole_words: Whole::LineFeeds,
+        add_bos: true,
+        ..PLAIN
+    },
+    PreTokenizer { names: &["sarvam-moe", "domyn-small"], stages: &[Stage::Lines], ..PLAIN },
+    PreTokenizer {
+        names: &["mmbert"],
+        stages: &[Stage::Lines, Stage::Custom(spaced)],
+        whole_words: Whole::LineFeeds,
+        rewrite: Some(spaced_lines),
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["soprano"],
+        stages: &[Stage::Numbers(1), Stage::Custom(same_kind)],
+        rewrite: Some(small_letters),
+        ..PLAIN
+    },
 ];
 
 /// The pre-tokenizer of this name, or `None` for an unknown one.
@@ -296,39 +364,6 @@ fn is_default_sign(c: char) -> bool {
 /// `[\p{P}$+<=>^~|`]`
 fn is_falcon_sign(c: char) -> bool {
     is_default_sign(c) || c == '`'
-}
-
-/// `[一-龥぀-ゟ゠-ヿ]`
-fn is_han_or_kana(c: char) -> bool {
-    matches!(c, '\u{4e00}'..='\u{9fa5}' | '\u{3040}'..='\u{30ff}')
-}
-
-/// `[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]`
-fn is_asian(c: char) -> bool {
-    matches!(c, '\u{e40}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
-        | '\u{2f00}'..='\u{2fdf}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{a9e0}'..='\u{a9ff}' | '\u{aa60}'..='\u{aa7f}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
-        | '\u{ff65}'..='\u{ff9f}')
-}
-
-/// `[가-힣ㄱ-ㆎ]`
-fn is_korean(c: char) -> bool {
-    matches!(c, '가'..='힣' | 'ㄱ'..='ㆎ')
-}
-
-/// `[！…“”‘’—：；，、-〿︰-﹏]`
-fn is_chinese_sign(c: char) -> bool {
-    "！…“”‘’—：；，".contains(c) || matches!(c, '、'..='\u{303f}' | '\u{fe30}'..='\u{fe4f}')
-}
-
-/// `[ㄅ-ㄯ]`
-fn is_bopomofo(c: char) -> bool {
-    matches!(c, 'ㄅ'..='ㄯ')
-}
-
-/// `[一-龥ࠀ-一가-퟿]`
-fn is_east_asian(c: char) -> bool {
-    matches!(c, '\u{0800}'..='\u{9fa5}' | '\u{ac00}'..='\u{d7ff}')
 }
 
 /// DeepSeek LLM lists the letters of scripts with two cases one by one, which leaves out the mathematical alphabets.

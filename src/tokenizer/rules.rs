@@ -148,7 +148,7 @@ impl Strips {
         let name = text("general.name")?.to_ascii_lowercase();
         let (words, architecture) = (text("tokenizer.ggml.pre")?, text("general.architecture")?);
         let any = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
-        let mask = if any(words, &["jina-v2-de", "jina-v2-es", "jina-v2-code"])
+        let mask = if any(words, &["jina-v2-de", "jina-v2-es", "jina-v2-code", "mmbert"])
             || any(architecture, &["nomic-bert-moe", "jina-bert-v3"])
         {
             "<mask>"

@@ -46,6 +46,8 @@ pub(super) struct Words {
     pub numbers: Numbers,
     /// Characters that end a run of punctuation, apart from white space and numbers.
     pub not_punctuation: Classes,
+    /// Whether only `\p{P}` and `\p{S}` are punctuation.
+    pub only_signs: bool,
     /// Characters that follow a run of punctuation and belong to it: all of them, or one.
     pub tail: &'static [u8],
     pub single_tail: bool,
@@ -98,6 +100,8 @@ pub(super) enum Numbers {
     Spaced,
     /// `\p{N}{1,n}`
     UpTo(usize),
+    /// `\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))`: threes, counted from the end of the run
+    Threes,
 }
 
 /// Calls `word` with every piece of `text`, in order and without gaps.
@@ -186,12 +190,19 @@ impl Words {
         let end = match self.numbers {
             Numbers::Spaced => behind(at, after_space(text, at), |from| run(text, from, Classes::NUMBER)),
             Numbers::UpTo(max) => run_up_to(text, at, is_number, max),
+            Numbers::Threes => {
+                let count = text[at..].chars().take_while(|&c| is_number(c)).count();
+                run_up_to(text, at, is_number, if count.is_multiple_of(3) { 3 } else { count % 3 })
+            }
         };
         if end > at {
             return end;
         }
         let not_punctuation = self.not_punctuation.or(Classes::SPACE).or(Classes::NUMBER);
-        let end = behind(at, after_space(text, at), |from| run_without(text, from, not_punctuation));
+        let end = behind(at, after_space(text, at), |from| match self.only_signs {
+            true => run(text, from, Classes::PUNCTUATION.or(Classes::SYMBOL)),
+            false => run_without(text, from, not_punctuation),
+        });
         if end > at {
             let most = if self.single_tail { 1 } else { text.len() };
             return end + text.as_bytes()[end..].iter().take(most).take_while(|byte| self.tail.contains(byte)).count();
