@@ -42,12 +42,21 @@ export async function decide<const Q extends Questions>(
   return { answers, usage: { promptTokens, readTokens, passes: count } };
 }
 
+/** Options of {@link calibrate}: also all of {@link decide}. */
+export interface CalibrateOptions extends Omit<DecideOptions, 'input' | 'calibration'> {
+  /**
+   * An input that says nothing (default `N/A`), or several real ones, some 10, that have all kinds of answers: their
+   * mean is taken.
+   */
+  readonly input?: string | readonly string[] | undefined;
+}
+
 /**
- * What the model makes of an input that says nothing: its leaning towards one answer or another, which {@link decide}
- * takes away with the option `calibration`. Small models need that (Zhao et al. 2021,
- * https://arxiv.org/abs/2102.09690).
+ * A model's leaning towards one answer or another, whatever the input says, which {@link decide} takes away with the
+ * option `calibration`. Small models need that (Zhao et al. 2021, https://arxiv.org/abs/2102.09690; of several inputs
+ * Zhou et al. 2023, https://arxiv.org/abs/2309.17249).
  *
- * @param options the options of {@link decide}; `input` is by default `N/A`
+ * @param options see {@link CalibrateOptions}
  * @throws {WebggufError} as {@link decide}
  *
  * @example
@@ -56,18 +65,32 @@ export async function decide<const Q extends Questions>(
  */
 export async function calibrate(
   model: WasmModel,
-  { input = 'N/A', ...options }: Omit<DecideOptions, 'input' | 'calibration'> & { readonly input?: string },
+  { input = 'N/A', ...options }: CalibrateOptions,
 ): Promise<Calibration> {
-  const { items, scores } = await scored('calibrate', model, { input, ...options });
+  const inputs = typeof input === 'string' ? [input] : input;
+  if (!Array.isArray(inputs) || inputs.length === 0) {
+    throw invalidArgument(`calibrate: 'input' must be a text, or an array of texts, found ${show(inputs)}`);
+  }
+  const runs: number[][][] = [];
+  for (const text of inputs) runs.push((await scored('calibrate', model, { input: text, ...options })).scores);
   const found = new Map<string, (readonly [string, number])[]>();
-  for (const [at, { name, option, labels }] of items.entries()) {
-    const values = logDistribution(scores[at] as readonly number[]);
+  for (const [at, { name, option, labels }] of itemsOf('calibrate', options.questions).entries()) {
+    const values = meanOf(runs.map((scores) => logDistribution(scores[at] as readonly number[])));
     const [yes = 0, no = 0] = values;
     const own = labels.map((label, place) => [label.name, values[place] as number] as const);
     const known = found.get(name) ?? [];
     found.set(name, option === undefined ? own : [...known, [option, yes - no]]);
   }
   return Object.fromEntries([...found].map(([name, values]) => [name, Object.fromEntries(values)]));
+}
+
+/** The logarithm of the mean of distributions. */
+function meanOf(distributions: readonly (readonly number[])[]): number[] {
+  const [first = []] = distributions;
+  return first.map((_, at) => {
+    const sum = distributions.reduce((sum, values) => sum + Math.exp(values[at] as number), 0);
+    return Math.log(sum / distributions.length);
+  });
 }
 
 /** The log-probability of each label of each item. */

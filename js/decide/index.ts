@@ -7,6 +7,6 @@
  *
  * @module webgguf/decide
  */
-export { calibrate, decide } from './decide.js';
+export { calibrate, type CalibrateOptions, decide } from './decide.js';
 export { systemOneFetch, type SystemOneOptions } from './system-one.js';
 export type * from './types.js';

@@ -169,6 +169,10 @@ test('calibration takes away what an input that says nothing would be answered',
   const [yes] = odds([raw.parts.probabilities.fire, 1 - raw.parts.probabilities.fire], [calibration.parts.fire, 0]);
   near([answers.parts.probabilities.fire], [yes], 'fire');
   const { animal: _, place: __, ...questions } = QUESTIONS;
+  const several = await calibrate(model, { input: [INPUT, 'N/A'], questions: { good: QUESTIONS.good } });
+  const mean = (raw.good.probability + Math.exp(calibration.good.true)) / 2;
+  near([Math.exp(several.good.true), Math.exp(several.good.false)], [mean, 1 - mean], 'the mean of two inputs');
+  await assert.rejects(calibrate(model, { input: [], questions: QUESTIONS }), /'input' must be a text, or an array/);
   const nothing = { input: 'N/A', questions, calibration: await calibrate(model, { questions }) };
   const { answers: same } = await decide(model, nothing);
   near([same.good.probability, same.sadness.score, same.parts.probabilities.water], [0.5, 1, 0.5], 'nothing');

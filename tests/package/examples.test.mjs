@@ -115,6 +115,23 @@ test('extract: what comes follows the schema, whatever the model is', () =>
     assert.equal(await page.locator('#table tr').count(), 6);
   }));
 
+test('triage: every letter gets a team, an urgency and a place', () =>
+  withExample('triage', `?model=${STORYTELLER}&letters=12`, async (page) => {
+    await page.getByRole('button', { name: 'Sort the letters' }).click();
+    await textOf(page, '#status', /^sorted 12 letters$/);
+    const chips = await page.locator('#letters .chip').allInnerTexts();
+    assert.equal(chips.length, 12);
+    for (const chip of chips) assert.match(chip, /^(billing|delivery|workshop|office) \d+ %$/);
+    const urgencies = (await page.locator('#letters').innerText()).match(/(?<=urgency )[\d.]+/g).map(Number);
+    assert.deepEqual(
+      urgencies,
+      urgencies.toSorted((a, b) => b - a),
+    );
+    const [team] = chips[0].split(' ');
+    await page.getByRole('button', { name: new RegExp(`^${team} `) }).click();
+    assert.equal(await page.locator('#letters li').count(), chips.filter((chip) => chip.startsWith(team)).length);
+  }));
+
 longTest('digits: the loss falls, and the network reads most of what it has not seen', () =>
   withExample('digits', '?steps=20', async (page) => {
     await page.getByRole('button', { name: 'Train' }).click();

@@ -9,7 +9,18 @@ import { filesUnder, readJson, ROOT, run, Stop } from '../common.mjs';
 import { withSlashes } from '../system.mjs';
 import { brand, pageLinks, relative, REPOSITORY } from './frame.mjs';
 
-const ENTRIES = ['', 'openai/', 'anthropic/', 'mcp/', 'react/', 'prompt-api/', 'ai-sdk/', 'compute/', 'training/'];
+const ENTRIES = [
+  '',
+  'openai/',
+  'anthropic/',
+  'mcp/',
+  'react/',
+  'prompt-api/',
+  'ai-sdk/',
+  'decide/',
+  'compute/',
+  'training/',
+];
 
 /** What has to have a comment: all that a page can name, and the fields of options and results. */
 const DOCUMENTED = [
