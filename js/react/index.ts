@@ -9,5 +9,5 @@
 'use client';
 export { useModel, type ModelOptions, type ModelState } from './use-model.js';
 export { useChat, type Chat } from './use-chat.js';
-export type { LoadState } from './shared-models.js';
-export type { ChatMessage, ChatOptions, ChatState, ChatTool, MessageOptions, SendOptions } from './chat.js';
+export type { LoadState } from '../ui/shared-models.js';
+export type { ChatMessage, ChatOptions, ChatState, ChatTool, MessageOptions, SendOptions } from '../ui/chat.js';

@@ -1,7 +1,7 @@
 'use client';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { WasmModel } from '../model/model.js';
-import { ChatStore, type ChatOptions, type ChatState, type MessageOptions, type SendOptions } from './chat.js';
+import { ChatStore, type ChatOptions, type ChatState, type MessageOptions, type SendOptions } from '../ui/chat.js';
 
 /** What {@link useChat} gives. The functions are always the same ones. */
 export interface Chat extends ChatState {

@@ -2,7 +2,7 @@
 import { useCallback, useState, useSyncExternalStore } from 'react';
 import type { LoadOptions } from '../types/load.js';
 import type { Source } from '../types/source.js';
-import { IDLE, joinModel, keyOf, LOADING, type LoadState, reloadModel, shapeOf, stateOf } from './shared-models.js';
+import { IDLE, joinModel, keyOf, LOADING, type LoadState, reloadModel, shapeOf, stateOf } from '../ui/shared-models.js';
 
 /** Options of {@link useModel}: the options of `WasmModel.load`, except what the hook does by itself. */
 export type ModelOptions = Omit<LoadOptions, 'onProgress' | 'signal'>;

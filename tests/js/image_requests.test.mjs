@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { createWebgguf } from '../../dist/ai-sdk/index.js';
 import { openai } from '../../dist/openai/index.js';
-import { ChatStore } from '../../dist/react/chat.js';
+import { ChatStore } from '../../dist/ui/chat.js';
 import { ENCODERS, expectationsOf, open } from './encoders.mjs';
 
 /** Colours by place, so that no two of these are the same. */

@@ -9,7 +9,7 @@ import { WasmModel } from '../../dist/index.js';
 import { sizeInHeader } from '../../dist/media/header.js';
 import { layoutOf } from '../../dist/media/layout.js';
 import { languageModel } from '../../dist/prompt-api/index.js';
-import { ChatStore } from '../../dist/react/chat.js';
+import { ChatStore } from '../../dist/ui/chat.js';
 import { ENCODERS, FIXTURES, LOGPROBS, ROWS, blob, expectationsOf, open } from './encoders.mjs';
 import { allRows, NAMES, readPng } from './images.mjs';
 import { differenceOfSome } from './sounds.mjs';

@@ -15,7 +15,7 @@ import { mediaModule } from '../../dist/media/module.js';
 import { pixelsOf } from '../../dist/media/pixels.js';
 import { samplesOf, waveOf } from '../../dist/media/samples.js';
 import { openai, webggufFetch } from '../../dist/openai/index.js';
-import { ChatStore } from '../../dist/react/chat.js';
+import { ChatStore } from '../../dist/ui/chat.js';
 import { ENCODERS, expectationsOf, open } from './encoders.mjs';
 import { readPng } from './images.mjs';
 import { soundOf } from './sounds.mjs';

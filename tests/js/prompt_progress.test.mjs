@@ -7,7 +7,7 @@ import { createWebgguf } from '../../dist/ai-sdk/index.js';
 import { chatText } from '../../dist/engine/chat-text.js';
 import { WasmModel } from '../../dist/index.js';
 import { languageModel } from '../../dist/prompt-api/index.js';
-import { ChatStore } from '../../dist/react/chat.js';
+import { ChatStore } from '../../dist/ui/chat.js';
 import { blob, expectationsOf, FIXTURES, open } from './encoders.mjs';
 import { soundOf } from './sounds.mjs';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
 
-const { ChatStore } = await import(`${dist}react/chat.js`);
+const { ChatStore } = await import(`${dist}ui/chat.js`);
 await api.init({ wasm: new Uint8Array(8) });
 
 const CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>';

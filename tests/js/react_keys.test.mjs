@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { api, dist } from './api.mjs';
 
-const { keyOf, shapeOf } = await import(`${dist}react/shared-models.js`);
+const { keyOf, shapeOf } = await import(`${dist}ui/shared-models.js`);
 const source = await fs('react/use-model.js');
 
 /** `use-model.js` with React replaced by nothing: its hook is for browsers, its key is not. */
@@ -15,7 +15,7 @@ async function fs(name) {
     /import\s*\{[^}]*\}\s*from\s*['"]react['"];?/,
     'const useCallback=0,useState=0,useSyncExternalStore=0;',
   );
-  const at = code.replaceAll(/from\s*(['"])\.\/shared-models\.js\1/g, `from '${dist}react/shared-models.js'`);
+  const at = code.replaceAll(/from\s*(['"])\.\.\/ui\/shared-models\.js\1/g, `from '${dist}ui/shared-models.js'`);
   return import(`data:text/javascript,${encodeURIComponent(at)}`);
 }
 const { StableKey } = source;

@@ -9,7 +9,7 @@ import { messagesOf } from '../../dist/ai-sdk/prompt.js';
 import { layoutOfSound } from '../../dist/media/layout.js';
 import { waveOf } from '../../dist/media/samples.js';
 import { openai, webggufFetch } from '../../dist/openai/index.js';
-import { ChatStore } from '../../dist/react/chat.js';
+import { ChatStore } from '../../dist/ui/chat.js';
 import { ENCODERS, LOGPROBS, ROWS, expectationsOf, open } from './encoders.mjs';
 import { joined } from './gguf_join.mjs';
 import { readPng } from './images.mjs';
