@@ -6,6 +6,9 @@ import type { Engine, Inserted, Prompt, StartOptions } from '../engine/engine.js
 import type { Queue, Request } from '../model/queue.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
 
+/** Milliseconds after which a text that is over gives its turn to others, though nobody has asked for its end. */
+const UNREAD_MS = 1000;
+
 interface Waiter {
   resolve(piece: Piece | undefined): void;
   reject(error: unknown): void;
@@ -28,6 +31,7 @@ export class Text implements Request {
   readonly #pieces: Piece[] = [];
   readonly #waiters: Waiter[] = [];
   #pumping: Promise<void> | undefined;
+  #result: Promise<GenerationResult> | undefined;
 
   constructor(queue: Queue) {
     this.#queue = queue;
@@ -78,6 +82,7 @@ export class Text implements Request {
   }
 
   hurry(): void {
+    if (this.#hurries) return;
     this.#hurries = true;
     this.#pump();
   }
@@ -91,6 +96,7 @@ export class Text implements Request {
   }
 
   async insert(inserted: Inserted, kept: number): Promise<Piece | undefined> {
+    if (this.#result) return undefined;
     const settled = async (): Promise<void> => this.#pumping;
     const piece = await this.engine?.insert(inserted, kept, settled);
     if (!piece) return undefined;
@@ -102,10 +108,15 @@ export class Text implements Request {
 
   cancel(): void {
     if (this.#turn === 'waiting') this.#queue.withdraw(this);
-    else this.engine?.cancel();
+    else if (this.#turn === 'held') this.engine?.cancel();
   }
 
-  async finish(): Promise<GenerationResult> {
+  finish(): Promise<GenerationResult> {
+    this.#result ??= this.#finish();
+    return this.#result;
+  }
+
+  async #finish(): Promise<GenerationResult> {
     this.#isWriting = false;
     await this.#pumping;
     this.#isOver = true;
@@ -149,6 +160,8 @@ export class Text implements Request {
       }
       this.#settle();
     }
+    // A tab that is busy, or a page that does not read on, does not keep the others waiting.
+    if (this.#isOver && this.#hurries) setTimeout(() => this.#isOver && this.finish().catch(() => {}), UNREAD_MS);
   }
 
   /** Gives pieces to those who wait for them; at the end nothing. */

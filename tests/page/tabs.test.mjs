@@ -63,6 +63,17 @@ test('tabs have one engine, which writes for all of them', async (t) => {
   assert.deepEqual(await tabs[2].evaluate(() => globalThis.stages), ['ready']);
 });
 
+test('a text that its tab does not read holds up nobody, and is there later', async (t) => {
+  const tabs = await openTabs(t, 2);
+  await tabs[0].evaluate(async () => {
+    globalThis.text = globalThis.model.generate('Once upon a time', { maxTokens: 60, ignoreEos: true });
+    await globalThis.text.next();
+  });
+  assert.ok(await tabs[1].evaluate(write));
+  const { ids, finishReason } = await tabs[0].evaluate(() => globalThis.text.result);
+  assert.deepEqual([Object.keys(ids).length, finishReason], [60, 'length']);
+});
+
 test('its tab is closed: an answer ends, a session goes on', async (t) => {
   const tabs = await openTabs(t, 3);
   const ask = async (question) => {
