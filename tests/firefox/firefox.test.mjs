@@ -12,6 +12,7 @@ import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { answersInPage, assertAnswer, questionsOf, withFiles } from '../page/encoders.mjs';
+import { tabsInFrames } from '../page/tabs_in_frames.mjs';
 import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
@@ -101,6 +102,13 @@ for (const name of ENCODERS_TRIED) {
     for (const [at, expected] of fixture.cases.entries()) assertAnswer(answers[at], expected, 'webgpu');
   });
 }
+
+test('tabs share an engine, which moves when its tab goes', async () => {
+  await firefox.open(`${url}/fixtures/models/models.txt`);
+  const { texts, engines, code } = await firefox.evaluate(tabsInFrames, '/models/storyteller.gguf');
+  assert.ok(texts[0].length > 20, texts[0]);
+  assert.deepEqual([texts[1], texts[2], engines, code], [texts[0], texts[0], [1, 1], 'engine_moved']);
+});
 
 test('a small model learns, in two parts', async (t) => {
   const open = () => firefox.open(`${url}/train.html`);

@@ -4,7 +4,8 @@ import { until } from './site.mjs';
 
 /**
  * Pages of a browser context of their own.
- * @returns {Promise<{open: (url: string) => Promise<object>, close: () => Promise<void>}>} a page has `close()`,
+ * @returns {Promise<{open: (url: string) => Promise<object>, endServiceWorkers: () => Promise<number>,
+ *   close: () => Promise<void>}>} a page has `close()`,
  *   `evaluate(work, argument)` and `send(method, params)` of the browser's protocol
  */
 export async function rawPages(browser) {
@@ -18,7 +19,13 @@ export async function rawPages(browser) {
     await until(() => page.evaluate(isThere, url), `${url} is there`);
     return page;
   };
-  return { open, close: () => root.send('Target.disposeBrowserContext', { browserContextId }) };
+  const endServiceWorkers = async () => {
+    const { targetInfos } = await root.send('Target.getTargets');
+    const wanted = targetInfos.filter((it) => it.type === 'service_worker' && it.browserContextId === browserContextId);
+    for (const { targetId } of wanted) await root.send('Target.closeTarget', { targetId });
+    return wanted.length;
+  };
+  return { open, endServiceWorkers, close: () => root.send('Target.disposeBrowserContext', { browserContextId }) };
 }
 
 class RawPage {

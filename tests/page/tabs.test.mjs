@@ -7,7 +7,21 @@ import { rawPages } from './raw_pages.mjs';
 import { openSite, STORYTELLER, until } from './site.mjs';
 
 const blank = (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
-const site = await openSite({ routes: { '/blank': blank } });
+/** A service worker that writes when it is asked to. */
+const SERVICE = `import { WasmModel } from '/dist/index.js';
+  import '/dist/preload.js';
+  const given = { backend: 'cpu', contextLength: 512, shared: true };
+  let model;
+  addEventListener('message', (event) => {
+    const answer = async () => {
+      model ??= WasmModel.load('${STORYTELLER}', given);
+      const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
+      event.source.postMessage((await (await model).generate('Once upon a time', options)).text);
+    };
+    event.waitUntil(answer().catch((error) => event.source.postMessage(String(error))));
+  });`;
+const service = (_, response) => response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(SERVICE);
+const site = await openSite({ routes: { '/blank': blank, '/service.js': service } });
 
 /** Tabs of one browser that share a model, in the order in which they loaded it: the first one has the engine. */
 async function openTabs(t, count, options = {}) {
@@ -140,4 +154,26 @@ test('its tab frees the model: the engine stays for others, and ends with the la
   assert.equal(await tabs[1].evaluate(ended), 'length');
   await tabs[1].evaluate(free);
   await until(async () => (await tabs[0].evaluate(engines)) === 0, 'no engine is left');
+});
+
+test('a service worker has the engine, and a page takes over when the browser ends it', async (t) => {
+  const pages = await rawPages(site.browser);
+  t.after(pages.close);
+  const page = await pages.open(`${site.url}/blank`);
+  const asked = await page.evaluate(async () => {
+    await navigator.serviceWorker.register('/service.js', { type: 'module' });
+    const { active } = await navigator.serviceWorker.ready;
+    const answer = new Promise((resolve) => navigator.serviceWorker.addEventListener('message', resolve));
+    navigator.serviceWorker.startMessages();
+    active.postMessage('write');
+    return (await answer).data;
+  });
+  await page.evaluate(load, { url: STORYTELLER, options: {} });
+  assert.equal(await page.evaluate(write), asked);
+  assert.equal(await page.evaluate(engines), 0, 'no page has a worker');
+  await page.evaluate(begin);
+  await pages.endServiceWorkers();
+  assert.equal(await page.evaluate(ended), 'engine_moved');
+  assert.equal(await page.evaluate(write), asked);
+  assert.equal(await page.evaluate(engines), 1);
 });
