@@ -102,7 +102,7 @@ export class Tab {
     }
   }
 
-  /** Leaves. An engine of this tab goes on as long as others use it. */
+  /** Leaves. A loaded engine of this tab goes on as long as others use it. */
   async close(): Promise<void> {
     const freed = invalidArgument('the model was freed');
     this.#closing.abort();
@@ -110,7 +110,8 @@ export class Tab {
     for (const waiter of this.#take()) waiter.reject(freed);
     this.#leave(freed);
     clearInterval(this.#beats);
-    if (this.#seat && !(await this.#hasOthers())) this.#seat.end();
+    // A load that was cancelled is not gone on with for others, which begin it again.
+    if (this.#seat && !(this.#seat.isServing && (await this.#hasOthers()))) this.#seat.end();
     if (!this.#seat) this.#everyone.close();
   }
 
@@ -161,7 +162,7 @@ export class Tab {
 
   async #connect({ client, host, info }: Said & { kind: 'answer' }): Promise<void> {
     const opening = await this.#asking;
-    if (this.#link || opening?.client !== client || this.#left.has(host)) return;
+    if (this.#link || this.#isAsleep || opening?.client !== client || this.#left.has(host)) return;
     this.#asking = undefined;
     this.#hearProgress({ stage: 'ready', loaded: 1, total: 1, fraction: 1 });
     const link = Link.open(this.#wanted.name, host, { ...opening, info }, (gone) => {

@@ -119,15 +119,29 @@ const block = (ms) => {
   for (const end = performance.now() + ms; performance.now() < end; );
 };
 
+/** Counts the questions whether the engine is there. */
+const countBeats = () => {
+  globalThis.beats = 0;
+  const { postMessage } = BroadcastChannel.prototype;
+  BroadcastChannel.prototype.postMessage = function (message) {
+    if (message.kind === 'beat') globalThis.beats += 1;
+    return postMessage.call(this, message);
+  };
+};
+
 for (const isTold of [true, false]) {
   test(`its tab is frozen${isTold ? '' : ' without a word, and stands still'}`, async (t) => {
     const tabs = await openTabs(t, 2);
     const silence = () => globalThis.addEventListener('freeze', (event) => event.stopImmediatePropagation(), true);
     if (!isTold) await tabs[0].evaluate(silence);
+    await tabs[1].evaluate(countBeats);
     await tabs[1].evaluate(begin);
     await tabs[0].send('Page.setWebLifecycleState', { state: 'frozen' });
     const blocked = isTold || tabs[0].evaluate(block, 4000);
     assert.equal(await tabs[1].evaluate(ended), 'engine_moved');
+    const beats = await tabs[1].evaluate(() => globalThis.beats);
+    // Without an answer of page and engine it takes 6 beats, without one of the engine alone 26.
+    assert.ok(isTold ? beats < 20 : beats > 5, `${beats} beats`);
     const text = await tabs[1].evaluate(write);
     await blocked;
     await tabs[0].send('Page.setWebLifecycleState', { state: 'active' });
