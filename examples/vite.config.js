@@ -3,7 +3,7 @@ import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
 const names = [
-  ...['react-chat', 'search', 'extract', 'triage', 'worker', 'offline'],
+  ...['react-chat', 'search', 'extract', 'triage', 'worker', 'tabs', 'offline'],
   ...['train', 'digits', 'spectrum', 'camera', 'dictate'],
 ];
 const pages = ['index', ...names.map((name) => `${name}/index`)];

@@ -285,6 +285,28 @@ test('worker: a story from the worker and from the page', () =>
     }
   }));
 
+test('tabs: a second tab has the model of the first one, and goes on without it', async () => {
+  const context = await browser.newContext();
+  const query = `?model=${STORYTELLER}`;
+  const write = async (page) => {
+    await page.getByRole('button', { name: 'Write' }).click();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
+    await textOf(page, '#story', /^Once upon a time.{100}/s);
+  };
+  const use = async (page) => {
+    const first = await openPage(context, `${site.url}/tabs/${query}`);
+    await write(first);
+    await write(page);
+    await textOf(page, '#tabs', /^2$/);
+    assert.deepEqual([first.workers().length, page.workers().length], [1, 0]);
+    await first.close();
+    await write(page);
+    assert.equal(page.workers().length, 1);
+  };
+  await withExample('tabs', query, use, context);
+  await context.close();
+});
+
 test('next: a chat as static files, with its model in a worker', async () => {
   const args = [tool('next', 'dist/bin/next'), 'build', 'next'];
   await must(process.execPath, args, { cwd: SOURCE, env: { NEXT_TELEMETRY_DISABLED: '1' }, quiet: true });

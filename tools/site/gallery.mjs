@@ -21,6 +21,7 @@ const COSTS = {
   search: 'Downloads an embedder (37 MB) at the first search',
   extract: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   triage: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
+  tabs: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   worker: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',
   offline: 'Runs with the storyteller (6.8 MB)',
