@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/fixtures/blocks/TYPE.bin: random raw blocks of each tensor type and what the gguf package makes of them.
+"""Writes tests/fixtures/blocks/TYPE.bin: random raw blocks of each tensor type and what the gguf package makes of
+them; of the types that it does not read, what oracle/new_types.py makes of them.
 
     pip install gguf==0.19.0 numpy==2.4.6
     python3 tools/make_block_fixtures.py
@@ -8,11 +9,15 @@ A file is the number of blocks (u32), the raw blocks, and their weights (f32), a
 """
 
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
+
+sys.path.append(str(Path(__file__).resolve().parent / "oracle"))
+import new_types  # noqa: E402, F401: the types that the package does not read
 
 OUT = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "blocks"
 SEED = 20_240_817
@@ -45,6 +50,9 @@ TYPES = {
     "TQ2_0": (24, [64]),
     "TQ1_0": (24, [52]),
     "NVFP4": (48, []),
+    "Q1_0": (48, [0]),
+    "Q2_0": (48, [0]),
+    "F8_E4M3": (512, []),
 }
 
 # Offsets of scales of one byte.
@@ -87,6 +95,8 @@ def numbers(rng: np.random.Generator, name: str, count: int) -> np.ndarray:
 
 
 def raw_blocks(rng: np.random.Generator, name: str, count: int, scale_offsets: list[int]) -> np.ndarray:
+    if name == "F8_E4M3":
+        return np.resize(np.arange(256, dtype=np.uint8), count)
     _, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[name]]
     if name in ("F32", "F16", "BF16"):
         return numbers(rng, name, count).view(np.uint8)
@@ -113,7 +123,7 @@ def main() -> None:
             weights = raw.view("<f4")
         else:
             weights = dequantize(raw, GGMLQuantizationType[name]).reshape(-1).astype("<f4")
-        assert not np.isnan(weights).any(), name
+        assert name == "F8_E4M3" or not np.isnan(weights).any(), name
         (OUT / f"{name}.bin").write_bytes(struct.pack("<I", count) + raw.tobytes() + weights.tobytes())
         print(f"{name}: {count} blocks, {raw.size} bytes, {weights.size} weights")
 

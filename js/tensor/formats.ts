@@ -23,4 +23,6 @@ export const QUANTISED = {
   tq2_0: true,
   tq1_0: true,
   nvfp4: true,
+  q1_0: true,
+  q2_0: true,
 } as const;

@@ -66,6 +66,9 @@ export const BLOCKS: Readonly<Record<string, readonly [number, number]>> = {
   tq2_0: [256, 66],
   tq1_0: [256, 54],
   nvfp4: [64, 36],
+  q1_0: [128, 18],
+  q2_0: [64, 18],
+  f8_e4m3: [1, 1],
 };
 
 /** What runs on each `Gpu`. */

@@ -2,14 +2,15 @@
 //! ([`Format`]), what its blocks mean, and how the CPU twins of the shaders pack and read it. [`GgmlType::format`] is
 //! the only `match` on the type; everything else asks the row.
 //!
-//! A block holds 1, 32, 64 or 256 weights. Quantised weights are small integers, the quants, with scales beside them.
-//! Two kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
+//! A block holds 1, 32, 64, 128 or 256 weights. Quantised weights are small integers, the quants, with scales beside
+//! them. Two kinds of them exist, and a shader reads both as 32 bytes and the scales of either half of a block:
 //!
 //! - affine: weight = scale · quant - minimum;
 //! - by codebook: weight = scale · table\[quant\], the table being of signed bytes;
 //! - by grid: a number names four or eight weights at once, the entry of a larger table, which lies behind the matrix.
 
 mod blocks;
+mod f8_e4m3;
 mod grids;
 pub mod integers;
 mod iq1_m;
@@ -24,6 +25,8 @@ mod iq4_xs;
 mod mxfp4;
 mod numbers;
 mod nvfp4;
+mod q1_0;
+mod q2_0;
 mod q2_k;
 mod q3_k;
 mod q4_0;
@@ -89,6 +92,9 @@ formats! {
     TQ2_0 => tq2_0::FORMAT,
     TQ1_0 => tq1_0::FORMAT,
     NVFP4 => nvfp4::FORMAT,
+    Q1_0 => q1_0::FORMAT,
+    Q2_0 => q2_0::FORMAT,
+    F8_E4M3 => f8_e4m3::FORMAT,
 }
 
 impl GgmlType {
@@ -139,7 +145,7 @@ pub struct Format {
     pub key: &'static str,
     /// The values of `general.file_type` for files that are mostly of this type, with their labels.
     pub file_types: &'static [(u64, &'static str)],
-    /// Weights per block: 1 for plain numbers, else 32, 64 or 256.
+    /// Weights per block: 1 for plain numbers, else 32, 64, 128 or 256.
     pub block_len: usize,
     /// Bytes per block.
     pub block_bytes: usize,
@@ -210,6 +216,10 @@ impl NumberField {
                     *byte = *byte & 15 | ((f16::from_f32(value).to_bits() >> (4 * k)) as u8) << 4;
                 }
             }
+            NumberEncoding::E4M3 => {
+                let sign = u8::from(value.is_sign_negative()) << 7;
+                block[self.at] = sign | largest_byte(value.abs(), 126, f8_e4m3::number);
+            }
             NumberEncoding::UE4M3 => block[self.at] = largest_byte(value.abs(), 126, nvfp4::half_of_ue4m3),
         }
     }
@@ -228,7 +238,9 @@ pub enum NumberEncoding {
     E8M0,
     /// 16-bit float, a quarter of it in the upper nibble of each of four 16-bit words, the lowest first.
     F16InQuarters,
-    /// A byte of four bits of exponent and three of mantissa, halved for the same reason.
+    /// A byte of a sign, four bits of exponent and three of mantissa.
+    E4M3,
+    /// The same without the sign, halved as E8M0 is.
     UE4M3,
 }
 
@@ -252,7 +264,7 @@ const SUPER_BLOCK: u32 = 256;
 pub struct Section {
     /// The `override` constant that holds its first word; empty for the first section, which starts at word 0.
     pub name: &'static str,
-    /// Weights that share a unit: 32, 64 or 256; 0 where all of the matrix do.
+    /// Weights that share a unit: 32, 64, 128 or 256; 0 where all of the matrix do.
     pub weights: u32,
     /// Bytes of a unit.
     pub bytes: u32,

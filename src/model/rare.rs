@@ -35,5 +35,6 @@ fn is_usual(op: &Op) -> bool {
 
 /// The types whose shaders are in `shaders/rare/`.
 fn is_rare(ty: GgmlType) -> bool {
-    matches!(ty, GgmlType::MXFP4 | GgmlType::NVFP4 | GgmlType::TQ1_0 | GgmlType::TQ2_0) || ty.format().grid().is_some()
+    use GgmlType::{F8_E4M3, MXFP4, NVFP4, Q1_0, Q2_0, TQ1_0, TQ2_0};
+    matches!(ty, MXFP4 | NVFP4 | TQ1_0 | TQ2_0 | Q1_0 | Q2_0 | F8_E4M3) || ty.format().grid().is_some()
 }

@@ -35,6 +35,8 @@ const IN_LIMBS: &[(GgmlType, u64)] = &[
     (GgmlType::IQ2_S, 670),
     (GgmlType::IQ1_S, 510),
     (GgmlType::IQ1_M, 740),
+    (GgmlType::Q1_0, 280),
+    (GgmlType::Q2_0, 280),
 ];
 
 /// Hundredths of an instruction per weight of float types: half a conversion of two numbers, and the multiplication.

@@ -12,6 +12,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let sizes = |ty: GgmlType| match ty.block_len() {
         1 => vec![[33, 1], [31, 33], [257, 1000]],
         32 => vec![[33, 32], [257, 288]],
+        len @ (64 | 128) => vec![[31, 3 * len as u32], [33, 1024]],
         _ => vec![[31, 256], [33, 1024]],
     };
     let cases = GgmlType::ALL.into_iter().flat_map(|ty| sizes(ty).into_iter().map(move |size| (ty, size)));

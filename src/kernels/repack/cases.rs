@@ -11,6 +11,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let sizes = |ty: GgmlType| match ty.block_len() {
         1 => vec![[1, 1], [3, 31], [5, 33], [9, 257], [3, 1000]],
         32 => vec![[1, 32], [5, 96], [33, 1056]],
+        len @ (64 | 128) => vec![[1, len as u32], [5, 3 * len as u32], [7, 1024]],
         _ => vec![[1, 256], [5, 768], [7, 1024]],
     };
     let cases = GgmlType::ALL.into_iter().flat_map(|ty| sizes(ty).into_iter().map(move |size| (ty, size)));
