@@ -775,8 +775,7 @@ fn fixtures_ask_for_nothing_that_is_not_done() {
 fn keys_that_change_results_are_refused_by_name() {
     let one = Value::U32(1);
     for key in [
-        "prism.hadamard.version",
-        "prism.hadamard.weight_names",
+        "prism.other.version",
         "llama.activation.situ_beta",
         "llama.adapters.count",
         "llama.attention.compress_ratios",

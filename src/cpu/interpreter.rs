@@ -87,6 +87,8 @@ pub(super) struct Interpreter<'a> {
     pub seen_in_windows: bool,
     /// The input of an encoder.
     pub input: Option<&'a EncoderInput>,
+    /// What was rotated last, and the result.
+    pub rotated: Option<[Activation; 2]>,
 }
 
 impl Interpreter<'_> {
@@ -132,7 +134,7 @@ impl Interpreter<'_> {
                     let rows = out.chunks_exact_mut(bias.len());
                     rows.flat_map(|row| row.iter_mut().zip(bias)).for_each(|(out, bias)| *out += bias);
                 }
-                let x = &self.run.values[x.0];
+                let x = &self.run.values[self.rotated.filter(|[_, y]| *y == x).map_or(x, |[before, _]| before).0];
                 self.adapt(weight, 0, (x, x.len() / self.run.tokens), |row| row, &mut out);
                 self.run.put(y, out);
             }
@@ -146,6 +148,7 @@ impl Interpreter<'_> {
             }
             Op::Streams { base, x, ref spec, y } => self.streams([base, x], spec, y),
             Op::Spread { x, kind } => self.spread(x, kind),
+            Op::Hadamard { x, ref rotation, y } => self.hadamard([x, y], rotation),
             Op::Conv { x, gates, conv, state, y } => self.conv([x, y], gates, &conv, state),
             Op::Scan { z, dt, xbc, scan, state, y } => self.scan([z, dt, xbc, y], &scan, state),
             Op::ChannelScan { .. } => self.channel_scan(op),
@@ -191,8 +194,7 @@ impl Interpreter<'_> {
                 add_scaled(&mut sum, scale, &self.run.values[x.0]);
                 self.run.put(to, sum);
             }
-            // Products take adapters into account by themselves.
-            Op::Adapt { .. } => {}
+            Op::Adapt { .. } => {} // products take adapters into account by themselves
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }
         Ok(())

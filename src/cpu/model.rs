@@ -125,6 +125,7 @@ impl CpuModel {
                 seen: 0..0,
                 seen_in_windows: false,
                 input: None,
+                rotated: None,
             },
         )
     }
@@ -351,7 +352,7 @@ impl Pass<'_> {
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &tokens);
         for op in &program.embed {
             interpreter.run(op, yield_now).await?;
-            if op.writes() == program.residual() && matches!(op, Op::Embed { .. }) {
+            if op.writes() == program.residual() && matches!(op, Op::Embed { .. } | Op::Hadamard { .. }) {
                 enter(&input.runs(ids)?, 0, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
             }
         }

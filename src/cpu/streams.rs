@@ -1,8 +1,9 @@
-//! Residual streams side by side.
+//! Residual streams side by side, and rows that are changed as a whole.
 
 use crate::cpu::interpreter::Interpreter;
-use crate::kernels::reference::{cut, set_length, streams};
+use crate::kernels::reference::{cut, hadamard, set_length, streams};
 use crate::kernels::streams::Shape;
+use crate::model::Rotation;
 use crate::model::program::{Activation, Spreading, StreamSpec};
 
 impl Interpreter<'_> {
@@ -22,6 +23,20 @@ impl Interpreter<'_> {
             });
         }
         streams(&shape, of(x), [of(router), w], &mut out);
+        self.run.put(y, out);
+    }
+
+    /// Rotates rows; products of `y` find what adapters read in `rotated`.
+    pub(super) fn hadamard(&mut self, [x, y]: [Activation; 2], rotation: &Rotation) {
+        self.rotated = Some([x, y]);
+        let mut out = self.run.take(y);
+        let x = if x == y { out.clone() } else { self.run.values[x.0].clone() };
+        let width = out.len() / self.run.tokens.max(1);
+        for (row, (out, x)) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).enumerate() {
+            if rotation.tokens.is_none_or(|count| (self.ids[row] as usize) < count) {
+                out.copy_from_slice(&hadamard(rotation, x));
+            }
+        }
         self.run.put(y, out);
     }
 

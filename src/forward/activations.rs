@@ -8,6 +8,7 @@ use super::plan::Plan;
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::Slice;
 use crate::model::program::{Activation, Op, Program};
+use crate::model::unrotated;
 
 /// Where the rows of an activation are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +188,9 @@ fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
     for (at, op) in ops.iter().enumerate() {
         let [start, end] = spans[at];
         let known = |groups: &mut Vec<Group>, of| groups.iter().rposition(|g: &Group| g.members.contains(&of));
-        for read in op.reads() {
+        // Adapters read what was rotated for a product.
+        let before = op.reads().into_iter().map(|x| unrotated(ops, at, x));
+        for read in op.reads().into_iter().chain(before) {
             if let Some(group) = known(&mut groups, read) {
                 groups[group].last = groups[group].last.max(end);
             }

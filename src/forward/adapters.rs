@@ -16,7 +16,7 @@ use crate::kernels::lora::{self, Lora, OfRows, RowOfA, Segment, Terms};
 use crate::kernels::norm::Rows;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Op, Program};
-use crate::model::{Adapter, WeightKey, direction_key};
+use crate::model::{Adapter, WeightKey, direction_key, unrotated};
 
 /// What an adapter has for the products of one activation, or for a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +122,7 @@ pub fn adapted(program: &Program, groups: &[WeightKey]) -> Program {
             made.extend_from_slice(run);
             at += run.len();
             let (x, of, factor) = match run.first() {
-                Some(Op::Linear { x, weight, .. }) => (Some(*x), *weight, 1.0),
+                Some(Op::Linear { x, weight, .. }) => (Some(unrotated(ops, at - run.len(), *x)), *weight, 1.0),
                 Some(Op::Embed { table, scale, .. }) => (None, *table, *scale),
                 _ => continue,
             };
@@ -208,9 +208,11 @@ pub struct Adapters<'a> {
 }
 
 impl<'a> Adapters<'a> {
-    /// The one adapter, if all products can add what it changes to their own sums in passes of one row.
+    /// The one adapter, if all products can add what it changes to their own sums in passes of one row. Products of
+    /// rotated inputs do not have the input that A is multiplied with.
     pub(super) fn in_products(&self) -> Option<&'a AdapterPlaces> {
         match self.all {
+            _ if self.base.ops().any(|op| matches!(op, Op::Hadamard { .. })) => None,
             [one] if one.groups.iter().all(|(_, group)| group.terms.is_some()) => Some(one),
             _ => None,
         }

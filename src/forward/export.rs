@@ -168,6 +168,7 @@ fn numbers_of(op: &Op) -> (u32, [f32; NUMBERS]) {
         Op::Attend { kv: None, .. } => (19, Vec::new()),
         Op::Attend { .. } => (20, Vec::new()),
         Op::Streams { .. } => (22, Vec::new()),
+        Op::Hadamard { .. } => (23, Vec::new()),
         _ => (21, Vec::new()),
     };
     let mut numbers = [0.0; NUMBERS];

@@ -255,6 +255,7 @@ impl Lowering<'_> {
             Step::Alone(Op::Embed { table, scale, y, .. }) => self.embed(*table, *scale, *y),
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(Op::Input { .. } | Op::Angles { .. }) => Vec::new(),
+            Step::Alone(Op::Hadamard { x, rotation, y }) => self.hadamard([*x, *y], rotation),
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } | Step::Adapt(_) => {
                 unreachable!("each lowering has its own")
@@ -276,8 +277,7 @@ impl Lowering<'_> {
 
     fn embed_place(&self, table: WeightKey, row: TableRow, y: Activation) -> Vec<Dispatch> {
         let Forward { weights, buffers, .. } = self.forward;
-        let first = matches!(row, TableRow::First(_));
-        gather_places(buffers.pass, &weights.tables[&table], self.places.of(y).slice, first)
+        gather_places(buffers.pass, &weights.tables[&table], self.places.of(y).slice, matches!(row, TableRow::First(_)))
     }
 
     /// An operation that has a kernel.
@@ -323,7 +323,7 @@ impl Lowering<'_> {
             Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } | Op::Wkv { .. } => {
                 unreachable!("each lowering has its own")
             }
-            Op::HeadLinear { .. } => unreachable!("each lowering has its own"),
+            Op::HeadLinear { .. } | Op::Hadamard { .. } => unreachable!("each lowering has its own"),
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);

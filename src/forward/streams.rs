@@ -1,9 +1,11 @@
-//! Residual streams side by side.
+//! Residual streams side by side, and rows that are changed as a whole.
 
 use super::Lowering;
+use crate::kernels::hadamard::hadamard;
 use crate::kernels::spec::Dispatch;
 use crate::kernels::spread::{Kind, spread};
 use crate::kernels::streams::{Shape, streams};
+use crate::model::Rotation;
 use crate::model::program::{Activation, Spreading, StreamSpec};
 
 impl Lowering<'_> {
@@ -22,6 +24,13 @@ impl Lowering<'_> {
         let buffers = [slice(base), slice(x), slice(router), w, slice(Some(y))];
         let width = |of: Option<Activation>| of.map_or(0, |of| forward.program.width(of));
         streams(&Shape::new(&spec, [base, x, router, Some(y)].map(width)), buffers, forward.buffers.dummy)
+    }
+
+    pub(super) fn hadamard(&self, [x, y]: [Activation; 2], rotation: &Rotation) -> Vec<Dispatch> {
+        let buffers = self.forward.buffers;
+        let width = self.forward.program.width(x);
+        let [from, to] = [x, y].map(|of| self.places.of(of).rows());
+        hadamard([buffers.pass, buffers.dummy], rotation, width, (x != y).then_some(from), to)
     }
 
     pub(super) fn spread(&self, x: Activation, kind: Spreading) -> Dispatch {

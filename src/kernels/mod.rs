@@ -43,6 +43,7 @@ macro_rules! for_each_kernel {
             find_rows [SPEC] (reference) (cases);
             gather [SPEC] (reference) (cases);
             gather_axis [SCATTER, SPEC] (reference) (cases);
+            hadamard [SPEC] (reference) (cases);
             head_values [SPEC] (reference) (cases);
             join_heads [SPEC] (reference) (cases);
             kv_write [SPEC] (reference) (cases);

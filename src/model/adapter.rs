@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::op_weights::WeightUse;
 use super::program::{Op, Program};
 use super::roles::{EMBEDDING, Role, WeightKey};
-use super::{ModelConfig, WeightSpec, weight_specs};
+use super::{ModelConfig, WeightSpec, unrotated, weight_specs};
 use crate::gguf::{GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, dequantize};
 use crate::{Error, ErrorCode, Result};
 
@@ -213,19 +213,27 @@ impl Weights<'_> {
     }
 
     fn check_use(&self, spec: &WeightSpec, name: &str) -> Result<()> {
-        let [mut is_table, mut is_matrix, mut is_values, mut is_of_heads] = [false; 4];
-        for op in self.program.ops() {
+        let [mut is_table, mut is_matrix, mut is_values, mut is_of_heads, mut is_rotated] = [false; 5];
+        let parts = self.program.parts().into_iter();
+        for (ops, at) in parts.flat_map(|ops| (0..ops.len()).map(move |at| (ops, at))) {
+            let op = &ops[at];
             for weight in op.weights(&self.program).iter().filter(|weight| weight.key == spec.key()) {
                 is_table |= weight.used_as == WeightUse::Table;
                 is_matrix |= weight.used_as == WeightUse::Matrix;
                 is_values |= weight.used_as == WeightUse::Values;
                 is_of_heads |= matches!(op, Op::HeadLinear { .. } | Op::HeadValues { .. });
+                is_rotated |= match *op {
+                    Op::ExpertGate { x, .. } | Op::ExpertDown { x, .. } => unrotated(ops, at, x) != x,
+                    Op::Embed { .. } => matches!(ops.get(at + 1), Some(Op::Hadamard { .. })),
+                    _ => false,
+                };
             }
         }
         let factor = name.replace(".weight", ".scale");
         let message = match (is_table, is_matrix, is_values) {
             _ if self.specs.iter().any(|spec| spec.name == factor) => "its product has a factor of its own, `.scale`",
             _ if is_of_heads => "each head has a matrix of its own there, which adapters do not change",
+            _ if is_rotated => "the file has this table, or these experts, rotated",
             (true, true, _) => "it is the head of this model, too",
             (false, true, false) => return Ok(()),
             (true, false, false) if name == EMBEDDING => return Ok(()),

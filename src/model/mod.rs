@@ -18,13 +18,14 @@ pub mod program;
 mod rare;
 mod recurrent;
 mod roles;
+mod rotation;
 mod streams;
 mod tensors;
 
 pub use adapter::{Adapter, Pair, direction_key};
 pub use config::{
     EmbedderConfig, Embeds, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector,
-    RopeScaling, RopeSections, Ssm, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
+    RopeScaling, RopeSections, Rotations, Ssm, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
@@ -33,6 +34,7 @@ pub use input::{InputRows, InputRun, InputSource, Item, Places, RowIds, end_with
 pub use op_weights::{OpWeight, WeightUse};
 pub use rare::needs_rare;
 pub use roles::{Role, WeightKey};
+pub use rotation::{Rotation, unrotated};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 
 use crate::gguf::Gguf;
@@ -112,6 +114,8 @@ pub fn config(gguf: &Gguf) -> Result<ModelConfig> {
     }
     let architecture = families::known(&gguf.metadata)?;
     let config = ModelConfig::from_gguf(gguf, architecture)?;
-    program(&config).check(&config)?;
+    let program = program(&config);
+    program.check(&config)?;
+    families::check_rotations(&program, &config)?;
     if config.encoder.is_some() { Ok(config) } else { config.with_notes(gguf) }
 }

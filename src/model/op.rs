@@ -1,11 +1,13 @@
 //! The operations of a program.
 
+use std::sync::Arc;
+
 use super::program::{
     Activation, AttentionSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Keys, NearSpec,
     Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
-use super::{ActivationKind, GateKind};
+use super::{ActivationKind, GateKind, Rotation};
 
 /// Which row of a table a token gets, independent of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,6 +237,8 @@ pub enum Op {
     Spread { x: Activation, kind: Spreading },
     /// `x = cap · tanh(x / cap)` (Gemma 2, <https://arxiv.org/abs/2408.00118>)
     SoftCap { x: Activation, cap: f32 },
+    /// `y = H (s ⊙ x)`, where the file has the matrix rotated that y is multiplied with; `y` may be `x`.
+    Hadamard { x: Activation, rotation: Arc<Rotation>, y: Activation },
     /// `y += factor · scale · B · A · x` for each of `ys`: what adapters add to the products of `x`, the first of which
     /// has the weight `of`. Without x it changes an embedding, whose table is `of`, or adds a control vector, whose
     /// direction is `of`. Only dispatch lists of the GPU have it.
@@ -246,6 +250,14 @@ impl Op {
     pub fn attention(&self) -> Option<AttentionSpec> {
         match self {
             Self::Attend { attention, .. } => Some(*attention),
+            _ => None,
+        }
+    }
+
+    /// What matrices in the file's blocks are multiplied with, in products that may have it rotated.
+    pub fn product_mut(&mut self) -> Option<&mut Activation> {
+        match self {
+            Self::Linear { x, .. } | Self::ExpertGate { x, .. } | Self::ExpertDown { x, .. } => Some(x),
             _ => None,
         }
     }
@@ -268,7 +280,7 @@ impl Op {
                 [base, x, router.map(|(router, _)| router)].into_iter().flatten().collect()
             }
             Self::Spread { x, kind: Spreading::LengthOf(of) } => vec![x, of],
-            Self::Spread { x, .. } => vec![x],
+            Self::Spread { x, .. } | Self::Hadamard { x, .. } => vec![x],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
             Self::DeltaNet { qkv, beta, alpha, .. } => vec![qkv, beta, alpha],
             Self::GateHeads { x, gate, .. } | Self::GateRow { x, gate } => vec![x, gate],
@@ -300,7 +312,7 @@ impl Op {
             Self::AddPlaces { to, .. } | Self::Break { to, .. } => to,
             Self::Regroup { y, .. } | Self::Project { y, .. } | Self::Streams { y, .. } => y,
             Self::Spread { x, .. } | Self::Turn { x, .. } | Self::Combine { x, .. } | Self::Bound { x, .. } => x,
-            Self::Angles { y } | Self::AttendNear { y, .. } => y,
+            Self::Angles { y } | Self::AttendNear { y, .. } | Self::Hadamard { y, .. } => y,
             Self::HeadLinear { y, .. } | Self::HeadValues { y, .. } | Self::JoinHeads { y, .. } => y,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,

@@ -78,9 +78,7 @@ impl Op {
                 attention.sinks.map(|key| values(key, &[attention.heads])).into_iter().collect()
             }
             Self::DeltaNet { delta, .. } => [delta.dt_bias, delta.a].map(|key| values(key, &[delta.v_heads])).into(),
-            Self::GateHeads { norm, width, .. } => {
-                norm.map(|(weight, _)| values(weight, &[*width])).into_iter().collect()
-            }
+            Self::GateHeads { norm, width, .. } => norm.map(|(key, _)| values(key, &[*width])).into_iter().collect(),
             Self::Conv { x, conv, .. } => {
                 let channels = width(*x);
                 let biases = conv.bias.map(|of| bias(of, channels));
@@ -141,6 +139,7 @@ impl Op {
             Self::Rope { .. }
             | Self::Streams { .. }
             | Self::Spread { .. }
+            | Self::Hadamard { .. }
             | Self::Angles { .. }
             | Self::JoinHeads { .. }
             | Self::Pool { .. }

@@ -58,7 +58,7 @@ test('onWarning, info and inspect hear what is left out', async () => {
 test('what would give wrong answers is refused by its name', async () => {
   const qwen = model('qwen3-q4_0');
   const rotated = patched(qwen, { set: [['prism.hadamard.version', U32, 2]] });
-  await refused(rotated, 'unsupported_architecture', /prism.hadamard.version/);
+  await refused(rotated, 'bad_file', /prism.hadamard.transform` is missing/);
   const words = patched(qwen, { set: [['tokenizer.ggml.pre', STRING, 'k2-horizon']] });
   await refused(words, 'unsupported_architecture', /tokenizer.ggml.pre is 'k2-horizon'/);
   await assert.rejects(Tokenizer.load(blob(words)), refusal('unsupported_architecture', /'k2-horizon'/));

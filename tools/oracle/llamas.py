@@ -34,7 +34,7 @@ try:
     default_model_params = llama_cpp.llama_model_default_params
     llama_cpp.llama_model_default_params = plain_model_params
 except ModuleNotFoundError:  # Models that only the newest version knows do without it.
-    GGML_TYPE_F16, GGML_TYPE_F32 = 1, 0
+    GGML_TYPE_F16, GGML_TYPE_F32, Llama = 1, 0, None
 
 
 def margins(logits: np.ndarray) -> np.ndarray:

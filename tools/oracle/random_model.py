@@ -89,7 +89,7 @@ class Model:
     type: Type
     metadata: dict[str, object]
     """Keys of the architecture without its name in front (`rope.freq_base`), in the order of the file; keys that begin
-    with `general.`, `tokenizer.` or `xielu.` as they are. bool, int (u32), float (f32), str and lists of these are written as
+    with `general.`, `tokenizer.`, `xielu.` or `prism.` as they are. bool, int (u32), float (f32), str and lists of these are written as
     such; `Typed` says another type."""
     tensors: Callable[[Vocabulary], Iterable[Tensor]]
     """The list in the order of the file."""
@@ -142,7 +142,7 @@ def write_keys(writer: GGUFWriter, model: Model) -> None:
     writer.add_file_type(file_type(model))
     writer.add_quantization_version(2)
     for key, value in {"context_length": CONTEXT, **model.metadata}.items():
-        name = key if key.startswith(("general.", "tokenizer.", "xielu.")) else f"{model.architecture}.{key}"
+        name = key if key.startswith(("general.", "tokenizer.", "xielu.", "prism.")) else f"{model.architecture}.{key}"
         if isinstance(value, Typed):
             writer.add_key_value(name, value.value, value.type, value.of)
         elif isinstance(value, list):

@@ -232,6 +232,7 @@ const UNLOWERED: Record<number, string> = {
   20: 'attention sinks',
   21: 'encoders',
   22: 'residual streams',
+  23: 'matrices that the file has rotated',
 };
 
 /** The error for a model with operations that have no lowering. */

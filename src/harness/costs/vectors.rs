@@ -17,6 +17,9 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("join_heads", join_heads),
     ("pool", |view| per_value(view.constant("WIDTH") * (view.rows() + 1), 1)),
     ("spread", |view| per_value(3 * view.workgroups() * view.constant("WIDTH"), 4)),
+    ("hadamard", |view| {
+        per_value(2 * view.rows() * view.constant("WIDTH"), 3 * u64::from(view.constant("BLOCK").ilog2()))
+    }),
     ("streams", streams),
     ("mix", mix),
     ("argmax", |view| per_logit(view, 1, 2)),

@@ -1,6 +1,6 @@
 //! Metadata that is not implemented: keys that change results are refused by name, other unknown keys become warnings.
 
-use super::{ModelConfig, unsupported};
+use super::{ModelConfig, hadamard, unsupported};
 use crate::error::{Error, Result};
 use crate::gguf::{Array, Gguf, Metadata, Value, shown};
 use crate::model::Pooling;
@@ -15,8 +15,8 @@ const REFUSED: &str = "prism. *.activation. *.adapters. *.attention.compress_ *.
     *.swin_norm *.target_";
 
 /// Keys, or prefixes of keys, that are read or that change no result.
-const KNOWN: &str = "general. split. quantize. imatrix. mradermacher. unsloth. webgguf. xielu. \
-    tokenizer.chat_template tokenizer.huggingface. tokenizer.rwkv. tokenizer.ggml.model tokenizer.ggml.pre \
+const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mradermacher. unsloth. webgguf. \
+    xielu. tokenizer.chat_template tokenizer.huggingface. tokenizer.rwkv. tokenizer.ggml.model tokenizer.ggml.pre \
     tokenizer.ggml.tokens tokenizer.ggml.token_type tokenizer.ggml.scores tokenizer.ggml.merges \
     tokenizer.ggml.added_tokens tokenizer.ggml.bos_ tokenizer.ggml.eos_ tokenizer.ggml.eot_ tokenizer.ggml.eom_ \
     tokenizer.ggml.unknown_ tokenizer.ggml.seperator_ tokenizer.ggml.separator_ tokenizer.ggml.padding_ \
@@ -50,7 +50,7 @@ fn is_in(list: &str, key: &str, architecture: &str) -> bool {
 }
 
 /// Whether a value switches its feature off: false, 0, empty.
-fn is_none(value: &Value) -> bool {
+pub(super) fn is_none(value: &Value) -> bool {
     match value {
         Value::Bool(is) => !is,
         Value::String(text) => text.is_empty(),
@@ -81,7 +81,9 @@ pub(super) fn check(gguf: &Gguf, config: &ModelConfig) -> Result<Vec<String>> {
     let mut notes = Vec::new();
     for key in metadata.keys() {
         let is_set = metadata.get(key).is_some_and(|value| !is_none(value));
-        if is_set && is_in(REFUSED, key, config.architecture) {
+        // The keys of rotations are checked where they are read.
+        let is_read = key.starts_with(hadamard::PREFIX);
+        if is_set && !is_read && is_in(REFUSED, key, config.architecture) {
             return Err(unsupported(format!("metadata `{}`: what it asks for is not supported", shown(key))));
         }
         if is_set && !is_in(KNOWN, key, config.architecture) {

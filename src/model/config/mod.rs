@@ -5,6 +5,7 @@
 mod asked;
 mod embedder;
 mod encoder;
+mod hadamard;
 mod keys;
 mod latent;
 mod layered;
@@ -25,6 +26,8 @@ pub use wkv::Wkv;
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION};
 pub use encoder::{EncoderConfig, MostRows, Projector, flatten, rounded_kernel};
+
+pub use hadamard::Rotations;
 
 use super::Xielu;
 use super::experts::ExpertConfig;
@@ -250,6 +253,8 @@ pub struct ModelConfig {
     pub embedder: EmbedderConfig,
     /// The further numbers of an encoder of images or sounds.
     pub encoder: Option<EncoderConfig>,
+    /// The matrices that the file has rotated.
+    pub rotations: Option<Rotations>,
     /// The names of the file's tensors: some families have more than one form.
     pub tensor_names: HashSet<String>,
     /// [`Gguf::digest`]: which model it is.
@@ -288,6 +293,7 @@ impl ModelConfig {
         }
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
+        let dims_sliding = keys.even("rope.dimension_count_swa", head_dim_sliding)?;
         let rope_sections = match architecture.axes {
             Some(axes) => rope::sections(&keys, rope_dims, axes == Axes::ByTurns)?,
             None => None,
@@ -320,9 +326,7 @@ impl ModelConfig {
             latent,
             rope_dims,
             head_dim_sliding,
-            rope_dims_sliding: keys
-                .even("rope.dimension_count_swa", head_dim_sliding)?
-                .unwrap_or(rope_dims.min(head_dim_sliding)),
+            rope_dims_sliding: dims_sliding.unwrap_or(rope_dims.min(head_dim_sliding)),
             shared_kv_layers: keys.shared_kv_layers(layers)?,
             per_layer_embedding: keys.count_or_none("embedding_length_per_layer_input", MAX_HEADS)?,
             rope_theta: rope::theta(&keys, head_dim)?,
@@ -358,6 +362,7 @@ impl ModelConfig {
             deep_rows: keys.number("n_deepstack_layers", layers.min(MAX_DEEP_ROWS))?.unwrap_or(0),
             embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
             encoder,
+            rotations: Rotations::read(gguf)?,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
             notes: Vec::new(),

@@ -19,6 +19,7 @@ mod gemma4;
 mod glm4;
 mod gpt2;
 mod gpt_oss;
+mod hadamard;
 mod latent;
 mod lfm2;
 mod llama;
@@ -36,6 +37,8 @@ mod scales;
 mod smallthinker;
 mod stablelm;
 mod ungated;
+
+pub(super) use hadamard::check as check_rotations;
 
 use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig, WholeImages};
 use super::program::{Op, Program};
@@ -257,7 +260,8 @@ pub fn program(config: &ModelConfig) -> Program {
     }
     // `super::config()` refuses other names.
     let program = of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default();
-    scales::with_scales(with_deep_rows(program, config), config)
+    let program = scales::with_scales(with_deep_rows(program, config), config);
+    hadamard::with_rotations(program, config)
 }
 
 /// Names of the rows for deeper layers.
