@@ -61,7 +61,14 @@ export async function build({ quiet = false } = {}) {
     const manifests = ['', 'grammar/', 'media/'].flatMap((folder) => [`${folder}Cargo.toml`, `${folder}Cargo.lock`]);
     const licences = hashOf([...manifests, 'tools/licences.mjs'], toolchain.version);
     await stages.run('licences', licences, ['THIRD-PARTY.txt'], () => writeLicences(toolchain));
-    const scripts = filesUnder('js', 'tools/react.d.ts', 'tools/shaders.mjs', 'tsconfig.json', 'package-lock.json');
+    const scripts = filesUnder(
+      'js',
+      'tools/react.d.ts',
+      'tools/vue.d.ts',
+      'tools/shaders.mjs',
+      'tsconfig.json',
+      'package-lock.json',
+    );
     const script = hashOf([...scripts, 'tools/build.mjs'], engine, grammar, media);
     await stages.run('JavaScript', script, ['dist'], buildScript);
   });

@@ -27,9 +27,19 @@ const HARNESS = path.join(ROOT, 'www', 'harness', 'webgguf.js');
 /** Entries of the package: what examples and `worker: true` load. */
 const ENTRIES = [
   ...['index', 'worker'],
-  ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'decide', 'compute', 'training'].map(
-    (name) => `${name}/index`,
-  ),
+  ...[
+    'openai',
+    'anthropic',
+    'mcp',
+    'react',
+    'vue',
+    'svelte',
+    'prompt-api',
+    'ai-sdk',
+    'decide',
+    'compute',
+    'training',
+  ].map((name) => `${name}/index`),
 ];
 
 /** The entries, and other scripts of the package that pages import, which are no entries. */
@@ -72,7 +82,7 @@ async function packPackage(out) {
     splitting: true,
     minify: true,
     format: 'esm',
-    external: ['react', 'node:*'],
+    external: ['react', 'vue', 'node:*'],
     logLevel: 'warning',
   });
 }

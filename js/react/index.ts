@@ -1,13 +1,13 @@
 /**
- * webgguf/react: models and chats as hooks.
+ * webgguf/react: models, chats, texts and objects as hooks. They need React 18 or newer.
  *
  * {@link useModel} loads a model as long as a component shows it; {@link useChat} is a conversation with one, with
- * tools. They need React 18 or newer.
+ * tools; {@link useCompletion} is a text, and {@link useObject} an object by a schema, shown while it grows.
  *
  * @module webgguf/react
  */
 'use client';
-export { useModel, type ModelOptions, type ModelState } from './use-model.js';
+export { useModel, type ModelState } from './use-model.js';
 export { useChat, type Chat } from './use-chat.js';
-export type { LoadState } from '../ui/shared-models.js';
-export type { ChatMessage, ChatOptions, ChatState, ChatTool, MessageOptions, SendOptions } from '../ui/chat.js';
+export { type Completion, useCompletion, useObject, type WrittenObject } from './use-writer.js';
+export type * from '../ui/types.js';

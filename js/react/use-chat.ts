@@ -1,22 +1,10 @@
 'use client';
-import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { WasmModel } from '../model/model.js';
-import { ChatStore, type ChatOptions, type ChatState, type MessageOptions, type SendOptions } from '../ui/chat.js';
+import { type ChatActions, type ChatOptions, type ChatState, ChatStore } from '../ui/chat.js';
+import { useStore } from './use-writer.js';
 
-/** What {@link useChat} gives. The functions are always the same ones. */
-export interface Chat extends ChatState {
-  /**
-   * Says something and lets the model answer; tools that it calls are run, and it goes on with their results. An answer
-   * that is still being written is ended. Resolves when it is over, also by an error, which is in `error`.
-   */
-  readonly send: (text: string, options?: MessageOptions) => Promise<void>;
-  /** Answers the last message of the user anew. */
-  readonly regenerate: (options?: SendOptions) => Promise<void>;
-  /** Ends the answer; what was written of it stays. */
-  readonly stop: () => Promise<void>;
-  /** Ends the answer and forgets all messages. */
-  readonly clear: () => Promise<void>;
-}
+/** What {@link useChat} gives. */
+export interface Chat extends ChatState, ChatActions {}
 
 /**
  * A conversation with a model. It ends writing when the component unmounts or the model changes.
@@ -28,9 +16,5 @@ export interface Chat extends ChatState {
  * const { messages, status, send, stop } = useChat(model, { system: 'You answer briefly.', tools: [rollDice] });
  */
 export function useChat(model: WasmModel | undefined, options: ChatOptions = {}): Chat {
-  const [store] = useState(() => new ChatStore(options.messages));
-  useEffect(() => store.configure(model, options));
-  useEffect(() => () => void store.stop(), [store]);
-  const state = useSyncExternalStore(store.subscribe, store.state, store.state);
-  return { ...state, send: store.send, regenerate: store.regenerate, stop: store.stop, clear: store.clear };
+  return useStore(() => new ChatStore(options.messages), model, options);
 }

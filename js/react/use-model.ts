@@ -1,11 +1,17 @@
 'use client';
 import { useCallback, useState, useSyncExternalStore } from 'react';
-import type { LoadOptions } from '../types/load.js';
 import type { Source } from '../types/source.js';
-import { IDLE, joinModel, keyOf, LOADING, type LoadState, reloadModel, shapeOf, stateOf } from '../ui/shared-models.js';
-
-/** Options of {@link useModel}: the options of `WasmModel.load`, except what the hook does by itself. */
-export type ModelOptions = Omit<LoadOptions, 'onProgress' | 'signal'>;
+import {
+  IDLE,
+  joinModel,
+  keyOf,
+  LOADING,
+  type LoadState,
+  type ModelOptions,
+  reloadModel,
+  shapeOf,
+  stateOf,
+} from '../ui/shared-models.js';
 
 /** What {@link useModel} gives. */
 export interface ModelState extends LoadState {

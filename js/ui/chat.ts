@@ -11,6 +11,7 @@ import { onDemand } from '../model/on-demand.js';
 import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
+import { Store, type Writes } from './store.js';
 import { resultOf } from '../model/tool-result.js';
 import type { Message, Tool, ToolCall } from '../types/chat.js';
 import type { PromptProgress } from '../types/generate.js';
@@ -106,19 +107,29 @@ export interface ChatState {
   readonly progress: PromptProgress | undefined;
 }
 
-/** A page is told of new text so often, in milliseconds: models may write a thousand tokens per second. */
-const INTERVAL = 30;
+/** What a page does with a conversation. The functions are always the same ones. */
+export interface ChatActions {
+  /**
+   * Says something and lets the model answer; tools that it calls are run, and it goes on with their results. An answer
+   * that is still being written is ended. Resolves when it is over, also by an error, which is in `error`.
+   */
+  readonly send: (text: string, options?: MessageOptions) => Promise<void>;
+  /** Answers the last message of the user anew. */
+  readonly regenerate: (options?: SendOptions) => Promise<void>;
+  /** Ends the answer; what was written of it stays. */
+  readonly stop: () => Promise<void>;
+  /** Ends the answer and forgets all messages. */
+  readonly clear: () => Promise<void>;
+}
+
 const STEPS = 8;
 
 type Draft = { -readonly [K in keyof ChatMessage]: ChatMessage[K] };
 
 /** @internal */
-export class ChatStore {
-  #state: ChatState = { messages: [], status: 'idle', error: undefined, progress: undefined };
+export class ChatStore extends Store<ChatState> implements Writes<ChatState, ChatOptions, ChatActions> {
   #model: WasmModel | undefined;
   #options: ChatOptions = {};
-  readonly #listeners = new Set<() => void>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<void> = Promise.resolve();
   #controller = new AbortController();
   #lastId = 0;
@@ -128,15 +139,9 @@ export class ChatStore {
   readonly #fixed = new WeakMap<ChatMessage, Promise<Message>>();
 
   constructor(messages: ChatOptions['messages'] = []) {
+    super({ messages: [], status: 'idle', error: undefined, progress: undefined });
     for (const message of messages) this.#append(message);
   }
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-
-  readonly state = (): ChatState => this.#state;
 
   configure(model: WasmModel | undefined, options: ChatOptions): void {
     if (model !== this.#model) void this.stop();
@@ -163,7 +168,14 @@ export class ChatStore {
   readonly clear = async (): Promise<void> => {
     await this.stop();
     this.#from = 0;
-    this.#set({ messages: [], status: 'idle', error: undefined });
+    this.set({ messages: [], status: 'idle', error: undefined });
+  };
+
+  readonly actions: ChatActions = {
+    send: this.send,
+    regenerate: this.regenerate,
+    stop: this.stop,
+    clear: this.clear,
   };
 
   /** Ends what is being written, then changes the conversation and answers. */
@@ -182,16 +194,16 @@ export class ChatStore {
     let request: SendOptions = { enable_thinking: enableThinking, ...fields, ...options };
     try {
       if (this.#lastQuestion() < 0) return;
-      this.#set({ status: 'writing', error: undefined });
+      this.set({ status: 'writing', error: undefined });
       for (let step = 0; step < maxSteps && !signal.aborted; step += 1) {
         const calls = await this.#fittingAnswer(request, signal);
         if (calls.length === 0) break;
         for (const call of calls) this.#append(await resultOf(call, callable(tools, signal)));
         request = { ...request, tool_choice: afterCall(request.tool_choice) };
       }
-      this.#set({ status: 'idle' });
+      this.set({ status: 'idle' });
     } catch (error) {
-      this.#set(signal.aborted ? { status: 'idle' } : { status: 'error', error: error as Error });
+      this.set(signal.aborted ? { status: 'idle' } : { status: 'error', error: error as Error });
     }
   }
 
@@ -224,7 +236,7 @@ export class ChatStore {
   async #answer(request: SendOptions, signal: AbortSignal): Promise<readonly ToolCall[]> {
     if (!this.#model) throw invalidArgument('send: there is no model yet');
     const messages = await this.#conversation(signal);
-    const count = this.#state.messages.length;
+    const count = this.state().messages.length;
     const answer = this.#append({ role: 'assistant', content: '' });
     try {
       const stream = await this.#model.chat.completions.create(
@@ -236,7 +248,7 @@ export class ChatStore {
           stream_options: { include_usage: true },
           timings: true,
         },
-        { signal, onProgress: (progress) => this.#set({ progress: progress.fraction < 1 ? progress : undefined }) },
+        { signal, onProgress: (progress) => this.set({ progress: progress.fraction < 1 ? progress : undefined }) },
       );
       for await (const {
         choices: [choice],
@@ -248,7 +260,7 @@ export class ChatStore {
         this.#replaceLast({ ...answer });
       }
     } finally {
-      if (this.#state.progress) this.#set({ progress: undefined });
+      if (this.state().progress) this.set({ progress: undefined });
       this.#settle(answer, count);
     }
     return answer.finish_reason === 'tool_calls' && answer.tool_calls ? answer.tool_calls : [];
@@ -276,7 +288,7 @@ export class ChatStore {
   async #conversation(signal?: AbortSignal): Promise<Message[]> {
     const { system } = this.#options;
     const first: Message[] = system === undefined ? [] : [{ role: 'system', content: system }];
-    const sent = this.#state.messages.slice(this.#from);
+    const sent = this.state().messages.slice(this.#from);
     return [...first, ...(await Promise.all(sent.map((message) => this.#sent(message, signal))))];
   }
 
@@ -290,40 +302,29 @@ export class ChatStore {
   }
 
   #lastQuestion(): number {
-    return this.#state.messages.map(({ role }) => role).lastIndexOf('user');
+    return this.state()
+      .messages.map(({ role }) => role)
+      .lastIndexOf('user');
   }
 
   #dropTurn(): boolean {
-    const next = nextTurn(this.#state.messages, this.#from);
+    const next = nextTurn(this.state().messages, this.#from);
     if (next > 0) this.#from = next;
     return next > 0;
   }
 
   #append(message: Omit<ChatMessage, 'id'>): Draft {
     const added = { ...message, id: (this.#lastId += 1) };
-    this.#set({ messages: [...this.#state.messages, added] });
+    this.set({ messages: [...this.state().messages, added] });
     return { ...added };
   }
 
   #cut(count: number): void {
-    this.#set({ messages: this.#state.messages.slice(0, count) });
+    this.set({ messages: this.state().messages.slice(0, count) });
   }
 
-  /** New text is shown together with what comes soon after it. */
   #replaceLast(message: ChatMessage): void {
-    this.#state = { ...this.#state, messages: [...this.#state.messages.slice(0, -1), message] };
-    this.#timer ??= setTimeout(() => this.#tell(), INTERVAL);
-  }
-
-  #set(change: Partial<ChatState>): void {
-    this.#state = { ...this.#state, ...change };
-    this.#tell();
-  }
-
-  #tell(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    for (const listener of this.#listeners) listener();
+    this.setSoon({ messages: [...this.state().messages.slice(0, -1), message] });
   }
 }
 

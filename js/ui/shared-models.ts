@@ -7,6 +7,9 @@ import { original } from '../proxies.js';
 import type { LoadOptions, Progress } from '../types/load.js';
 import type { Source } from '../types/source.js';
 
+/** The options of `WasmModel.load`, except what is done for the page. */
+export type ModelOptions = Omit<LoadOptions, 'onProgress' | 'signal'>;
+
 /** How far a model is. */
 export interface LoadState {
   /** The model, once `status` is `ready`. */

@@ -106,9 +106,19 @@ const CONFIG = {
     skipLibCheck: true,
     paths: Object.fromEntries([
       ['webgguf', [path.join(ROOT, 'dist', 'index.d.ts')]],
-      ...['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'decide', 'compute', 'training'].map(
-        (entry) => [`webgguf/${entry}`, [path.join(ROOT, 'dist', entry, 'index.d.ts')]],
-      ),
+      ...[
+        'openai',
+        'anthropic',
+        'mcp',
+        'react',
+        'vue',
+        'svelte',
+        'prompt-api',
+        'ai-sdk',
+        'decide',
+        'compute',
+        'training',
+      ].map((entry) => [`webgguf/${entry}`, [path.join(ROOT, 'dist', entry, 'index.d.ts')]]),
     ]),
   },
   include: ['.'],

@@ -34,7 +34,10 @@ function compiled(lib) {
     project,
     JSON.stringify({
       compilerOptions,
-      files: [`${name}.ts`, fileURLToPath(new URL('../../tools/react.d.ts', import.meta.url))],
+      files: [
+        `${name}.ts`,
+        ...['react', 'vue'].map((one) => fileURLToPath(new URL(`../../tools/${one}.d.ts`, import.meta.url))),
+      ],
     }),
   );
   const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');

@@ -10,7 +10,19 @@ import { build } from 'esbuild';
 import { filesUnder, ROOT } from '../common.mjs';
 import { escapeHtml, frame, relative, REPOSITORY } from './frame.mjs';
 
-const ENTRIES = ['openai', 'anthropic', 'mcp', 'react', 'prompt-api', 'ai-sdk', 'decide', 'compute', 'training'];
+const ENTRIES = [
+  'openai',
+  'anthropic',
+  'mcp',
+  'react',
+  'vue',
+  'svelte',
+  'prompt-api',
+  'ai-sdk',
+  'decide',
+  'compute',
+  'training',
+];
 const REACT = ['react', 'react-dom/client', 'react/jsx-runtime'];
 const CODE = /\.(html|css|js|jsx|ts|rs|mjs|md|json|webmanifest)$/;
 /** Files that several examples share. */

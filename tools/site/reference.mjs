@@ -15,6 +15,8 @@ const ENTRIES = [
   'anthropic/',
   'mcp/',
   'react/',
+  'vue/',
+  'svelte/',
   'prompt-api/',
   'ai-sdk/',
   'decide/',
