@@ -27,6 +27,8 @@ const EXPERTS: &[&str] = &[
     "deepseek",
     "deepseek2",
     "nomic-bert-moe",
+    "mellum",
+    "afmoe",
 ];
 
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
@@ -65,7 +67,7 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("alpha_p", 0.3), ("alpha_n", 0.6), ("beta", 0.5), ("eps", -1e-6)];
             keys.map(|(key, number)| (format!("xielu.{key}"), Value::F32(number))).into()
         }
-        "bailingmoe" | "bailingmoe2" | "deepseek" => {
+        "bailingmoe" | "bailingmoe2" | "deepseek" | "afmoe" => {
             let keys = [("expert_feed_forward_length", 256), ("expert_shared_count", 2)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }
@@ -88,10 +90,14 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
             keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
         }
+        "plm" => {
+            let keys = [("attention.kv_lora_rank", 12), ("rope.dimension_count", 4)];
+            keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
+        }
         "mpt" => own("attention.max_alibi_bias", Value::F32(6.0)),
         "nanbeige" => own("num_loops", Value::U32(2)),
         "olmo" => own("attention.clamp_kqv", Value::F32(1.5)),
-        "cohere2" | "smallthinker" => own("attention.sliding_window", Value::U32(24)),
+        "cohere2" | "smallthinker" | "mellum" => own("attention.sliding_window", Value::U32(24)),
         _ => Vec::new(),
     }
 }

@@ -4,7 +4,7 @@ use super::{Keys, MAX_HEAD_DIM, MAX_HIDDEN, unsupported};
 use crate::error::{Error, Result};
 
 /// Architectures with latent attention.
-const FAMILIES: [&str; 2] = ["deepseek2", "minicpm3"];
+const FAMILIES: [&str; 3] = ["deepseek2", "minicpm3", "plm"];
 
 /// The numbers of multi-head latent attention (DeepSeek-V2, <https://arxiv.org/abs/2405.04434>).
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,10 +1,11 @@
 //! Ling and Ring (<https://arxiv.org/abs/2503.05139>, <https://arxiv.org/abs/2510.22115>): experts beside one that all
-//! tokens share, which is as wide as several; DeepSeek 1.
+//! tokens share, which is as wide as several; DeepSeek 1, Trinity.
 
+use super::super::config::SlidingPattern;
 use super::super::program::{Gating, Program, Routing};
-use super::super::{ModelConfig, PerLayer, Role, RopeStyle};
+use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
-use super::llama::with_factors;
+use super::llama::{in_window, with_factors};
 
 /// Ling of 2025's first half: experts in all layers.
 pub fn bailingmoe(config: &ModelConfig) -> Program {
@@ -28,6 +29,36 @@ pub fn deepseek(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(&config, RopeStyle::Interleaved);
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
     decoder(&config, with_factors(block, &config), (config.experts.leading_dense, Some(Gating::Softmax)))
+}
+
+/// Trinity of Arcee (<https://www.arcee.ai/trinity>): gates of the values of heads, three of four layers rotated and
+/// with a window, norms of updates.
+pub fn afmoe(config: &ModelConfig) -> Program {
+    let mut config = config.clone();
+    let experts = &mut config.experts;
+    experts.normalise.get_or_insert(false);
+    experts.gating.get_or_insert(Gating::Sigmoid);
+    experts.shared_ffn = experts.ffn.as_ref().map_or(0, PerLayer::max) * experts.shared_count;
+    let experts = ExpertBlock { choice_bias: true, ..ExpertBlock::new(&config) };
+    let plain = AttentionBlock::new(&config, RopeStyle::SplitHalf);
+    let full = AttentionBlock { bias: Bias::Optional, qk_norm: true, head_gates: true, wide_gates: true, ..plain };
+    let sliding = in_window(&config, full);
+    let threes = SlidingPattern::Every(4);
+    let pattern = config.sliding_pattern.as_ref().unwrap_or(&threes);
+    let layers = Builder::new(&config, (config.hidden as f32).sqrt()).layers(|b, layer| {
+        let slides = config.sliding_window.is_some() && pattern.slides(layer);
+        let block = if slides { sliding } else { full };
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, if threes.slides(layer) { block } else { block.unrotated() });
+        b.add_normed(update, Role::AttnPostNorm);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = match layer < config.experts.leading_dense {
+            true => b.feed_forward(normed, GateKind::SwiGlu),
+            false => b.experts_and_shared(normed, experts),
+        };
+        b.add_normed(update, Role::FfnPostNorm);
+    });
+    layers.head(None)
 }
 
 fn decoder(config: &ModelConfig, block: AttentionBlock, (dense, gating): (usize, Option<Gating>)) -> Program {

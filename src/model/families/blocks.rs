@@ -72,6 +72,8 @@ pub struct AttentionBlock {
     pub gated: bool,
     /// Whether each head's result has a gate of one value, from a separate tensor.
     pub head_gates: bool,
+    /// Whether these gates have a value for each value of a head.
+    pub wide_gates: bool,
     /// See `AttentionSpec`.
     pub scale: f32,
     /// See `AttentionSpec`.
@@ -102,6 +104,11 @@ impl AttentionBlock {
         let theta = config.rope_theta_sliding.unwrap_or(SLIDING_THETA);
         let rope = RopeTable { theta, scaling: self.rope.scaling.unscaled(), ..self.rope };
         Self { rope, window: config.sliding_window, ..self }
+    }
+
+    /// Values of the gates from a separate tensor.
+    pub fn gates(&self, heads: usize) -> usize {
+        if self.wide_gates { heads * self.head_dim } else { heads }
     }
 
     /// Without rotation.
@@ -136,6 +143,7 @@ impl AttentionBlock {
             rope,
             gated: false,
             head_gates: false,
+            wide_gates: false,
             scale,
             window: None,
             soft_cap: None,

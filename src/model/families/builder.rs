@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
             self.linear(x, Role::AttnQGate, None, ("head gates", attention.query_width()))
         });
         let gate = match block.head_gates {
-            true => Some(self.linear(x, Role::AttnGate, None, ("head gates", heads))),
+            true => Some(self.linear(x, Role::AttnGate, None, ("head gates", block.gates(heads)))),
             false => gate,
         };
         self.before_attention(q, kv, &block);

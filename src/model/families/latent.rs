@@ -8,7 +8,7 @@
 
 use super::super::config::Latent;
 use super::super::program::{Activation, AttentionSpec, Gating, HeadRows, Keys, Op, Program, RopeTable};
-use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
+use super::super::{ActivationKind, GateKind, ModelConfig, PerLayer, Role, RopeStyle};
 use super::builder::{AttentionBlock, Builder, ExpertBlock};
 use super::llama::{divide_logits, with_factors};
 
@@ -50,6 +50,20 @@ pub fn minicpm3(config: &ModelConfig) -> Program {
     });
     let logit_scale = Some(config.hidden as f32 / 256.0);
     divide_logits(layers.head(None), &ModelConfig { logit_scale, ..config.clone() })
+}
+
+/// PLM (<https://arxiv.org/abs/2503.12167>): a feed-forward of squared ReLUs, without a gate.
+pub fn plm(config: &ModelConfig) -> Program {
+    let attention = LatentBlock::new(config, RopeStyle::Interleaved);
+    let layers = Builder::new(config, 1.0).layers(|b, _| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.latent_attention(normed, &attention);
+        b.add(update);
+        let normed = b.norm(b.x, Role::FfnNorm);
+        let update = b.feed_forward_plain(normed, ActivationKind::ReluSquared);
+        b.add(update);
+    });
+    layers.head(None)
 }
 
 /// The attention of all layers.

@@ -1,7 +1,7 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
-use super::super::config::SlidingPattern;
+use super::super::config::{RopeScaling, SlidingPattern};
 use super::super::program::{Activation, Factor, Op, Program, RopeFactors, RopeTable, Temperature, of_model};
 use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
@@ -56,6 +56,18 @@ pub fn qwen2_moe(config: &ModelConfig) -> Program {
 pub fn qwen3(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
     decoder(config, AttentionBlock { bias: Bias::Optional, qk_norm: true, ..plain })
+}
+
+/// Mellum 2 (<https://huggingface.co/JetBrains>): Qwen 3 with experts, whose layers with a window have plain rotations.
+pub fn mellum(config: &ModelConfig) -> Program {
+    let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
+    let full = AttentionBlock { bias: Bias::Optional, qk_norm: true, ..plain };
+    let mut sliding = in_window(config, full);
+    sliding.rope.scaling = RopeScaling::NONE;
+    let pattern = config.sliding_pattern.clone().unwrap_or(SlidingPattern::Every(4));
+    let slides = |layer| config.sliding_window.is_some() && pattern.slides(layer);
+    let block = |layer| if slides(layer) { sliding } else { full };
+    Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &block }.program()
 }
 
 /// Hunyuan, dense (<https://github.com/Tencent-Hunyuan>): norms over each head of q and k after the rotation.

@@ -73,6 +73,18 @@ impl Builder<'_> {
         }
     }
 
+    /// The sum of experts and, where there is one, of the feed-forward that all tokens share.
+    pub fn experts_and_shared(&mut self, x: Activation, block: ExpertBlock) -> Activation {
+        let update = self.experts(x, block);
+        if self.config.experts.shared_ffn == 0 {
+            return update;
+        }
+        let sum = self.copy(update, "feed-forwards");
+        let shared = self.shared_expert(x, GateKind::SwiGlu);
+        self.ops.push(Op::Add { x: shared, scale: 1.0, to: sum });
+        sum
+    }
+
     /// The gated feed-forward of `x` that all tokens go through beside their experts.
     pub fn shared_expert(&mut self, x: Activation, kind: GateKind) -> Activation {
         let (hidden, ffn) = (self.config.hidden, self.config.experts.shared_ffn);

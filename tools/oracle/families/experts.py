@@ -57,6 +57,7 @@ class Spec:
     norm_biases: bool = False
     """Of the RMS norms; and of the head and the attention's output."""
     fused_qkv: bool = False
+    newest: bool = False
     has_head: bool = False
     """A head that is not the embedding table."""
 
@@ -66,6 +67,11 @@ SPECS = [
     Spec("qwen3moe-q8_0", "qwen3moe", Type.Q8_0, 64, 2, 1, 48, 32, experts=10, used=3, head_norms=True,
          keys={"rope.freq_base": 1e6, "expert_feed_forward_length": 32, "feed_forward_length": 192},
          types={"*.ffn_up_exps.weight": Type.Q4_0}),
+    Spec("mellum-f16", "mellum", Type.F16, 40, 4, 2, 18, 20, experts=5, used=2, head_norms=True, has_head=True,
+         keys={"rope.freq_base": 5e5, "rope.freq_base_swa": 1e4, "expert_feed_forward_length": 20,
+               "rope.dimension_count": 18, "attention.sliding_window": 37,
+               "attention.sliding_window_pattern": [True, False], "rope.scaling.type": "yarn",
+               "rope.scaling.factor": 8.0, "rope.scaling.original_context_length": 64}, newest=True),
     Spec("gpt-oss-mxfp4", "gpt-oss", Type.Q8_0, 64, 4, 2, 32, 32, experts=7, used=3, biases=True, sinks=True,
          ffn_norm="post_attention_norm", pre="gpt-4o", types={"*_exps.weight": Type.MXFP4},
          keys={"rope.freq_base": 150000.0, "rope.scaling.type": "yarn", "rope.scaling.factor": 8.0,
@@ -200,7 +206,7 @@ def rows_of(name: str, count: int, size: int, std: float) -> Tensor:
 def model(spec: Spec) -> Model:
     vocabulary = spm(307) if spec.architecture in ("llama", "ernie4_5-moe") else bpe(307, spec.pre)
     return Model(spec.name, spec.architecture, spec.type, metadata(spec), lambda tokens: tensors(spec, tokens),
-                 vocabulary, types=spec.types)
+                 vocabulary, types=spec.types, newest=spec.newest)
 
 
 LFM2 = Shape(64, [0, 1, 0], heads=2, head_dim=32, ffn=96, conv_kernel=3, output_norm="token_embd_norm.weight")

@@ -58,6 +58,7 @@ SPECS = [
                "expert_group_count": 3, "expert_group_used_count": 2, "rope.scaling.type": "yarn",
                "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 64,
                "rope.scaling.yarn_log_multiplier": 0.0707}),
+    Spec("plm-f16", "plm", Type.F16, 36, 3, rank=14, nope=10, rope=6, value=8, ffn=52, split=False),
     Spec("minicpm3-f16", "minicpm3", Type.F16, 28, 3, rank=18, nope=8, rope=6, value=10, ffn=36, query_rank=22,
          split=False, embedding_std=0.02, embedding_scale=12.0, logit_scale=256 / 28,
          factors=([1.0, 2.0, 4.0], [1.0, 1.1, 1.3]), keys={"rope.scaling.original_context_length": 64}),
@@ -130,7 +131,8 @@ def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
     out = 2.0 * update_std(spec)
     yield norm(f"{start}ffn_norm.weight", hidden)
     if not spec.experts or layer < spec.dense:
-        yield matrix(f"{start}ffn_gate.weight", spec.ffn, hidden, into)
+        if spec.architecture != "plm":
+            yield matrix(f"{start}ffn_gate.weight", spec.ffn, hidden, into)
         yield matrix(f"{start}ffn_up.weight", spec.ffn, hidden, into)
         yield matrix(f"{start}ffn_down.weight", hidden, spec.ffn, out / spec.ffn**0.5)
         return
@@ -150,7 +152,7 @@ def feed_forward(spec: Spec, layer: int) -> Iterator[Tensor]:
 def model(spec: Spec) -> Model:
     vocabulary = spm(307) if spec.architecture == "minicpm3" else bpe(307, "deepseek-llm")
     return Model(spec.name, spec.architecture, spec.type, metadata(spec), lambda tokens: tensors(spec, tokens),
-                 vocabulary, types=spec.types)
+                 vocabulary, types=spec.types, newest=spec.architecture == "plm")
 
 
 MODELS = [model(spec) for spec in SPECS]
