@@ -157,7 +157,7 @@ fn logits(file: &[u8], adapter: Option<&str>) -> Result<Vec<f32>, Error> {
 #[test]
 fn rotated_matrices_compute_what_they_did_before() {
     let cases = [
-        ("llama-f32", Way { block: 4, but: "attn_k", ..WAY }),
+        ("llama-f32", Way { block: 4, but: "ffn_up", ..WAY }),
         ("llama-f32", Way { block: 4, table: true, signed: false, ..WAY }),
         ("llama-f32", Way { block: 1, table: true, ..WAY }),
         ("qwen35-f32", Way { block: 4, table: true, ..WAY }),
@@ -181,7 +181,7 @@ fn rotated_matrices_compute_what_they_did_before() {
 #[test]
 fn adapters_add_to_what_was_not_rotated() {
     let file = read("models/llama-f32");
-    let way = Way { block: 4, but: "attn_v", ..WAY };
+    let way = Way { block: 4, but: "ffn_gate", ..WAY };
     let adapter = Some("adapters/llama-f32.all");
     let plain = logits(&made(&file, None).build(), None).expect("logits");
     let expected = logits(&made(&file, None).build(), adapter).expect("logits");

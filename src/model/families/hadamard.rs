@@ -33,6 +33,10 @@ pub fn check(program: &Program, config: &ModelConfig) -> Result<()> {
             }
         }
     }
+    if let Some(layer) = program.layers.iter().position(|ops| !reads_one_input(ops)) {
+        let message = format!("layer {layer}: q, k and v are rotated in part");
+        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    }
     let is_rotated = |name: &String| rotated.get(name) == Some(&true);
     match rotations.names.iter().find(|name| !is_rotated(name)) {
         None => Ok(()),
@@ -42,6 +46,19 @@ pub fn check(program: &Program, config: &ModelConfig) -> Result<()> {
             Err(Error::new(ErrorCode::UnsupportedArchitecture, message))
         }
     }
+}
+
+/// Whether products of one input lie side by side, as attention wants q, k and v: not where rotations part them.
+fn reads_one_input(ops: &[Op]) -> bool {
+    let of = |at: usize| if let Op::Linear { x, .. } = ops[at] { Some((x, unrotated(ops, at, x))) } else { None };
+    let written = |y: &Activation| (0..ops.len()).rfind(|&at| ops[at].writes() == *y && of(at).is_some()).and_then(of);
+    ops.iter().all(|op| match op {
+        Op::Attend { q, kv: Some([k, v]), .. } => {
+            let found: Vec<_> = [q, k, v].into_iter().filter_map(written).collect();
+            found.iter().all(|(x, before)| found.iter().all(|(other, of)| before != of || x == other))
+        }
+        _ => true,
+    })
 }
 
 /// The names of the matrices that an operation multiplies.

@@ -14,7 +14,7 @@ BITS = {"token_embd.weight": F8_E4M3, "*.attn_output.weight": F8_E4M3, "output.w
         "*.ffn_down.weight": Q2_0}
 
 ROTATED = {0: "attn_qkv attn_gate ssm_out ffn_gate ffn_up ffn_down",
-           1: "attn_q attn_k attn_output ffn_gate ffn_up ffn_down"}
+           1: "attn_q attn_k attn_v attn_output ffn_gate ffn_up ffn_down"}
 
 
 def rotation(block: int, widths: list[int]) -> dict[str, object]:
