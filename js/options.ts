@@ -82,7 +82,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   backend: oneOf('auto', 'webgpu', 'cpu'),
   precision: oneOf('auto', 'exact', 'fast'),
   kvType: oneOf('f16', 'q8_0', 'q4_0'),
-  parallel: integer(1, 4, 'an integer from 1 to 4'),
+  parallel: integer(1, 8, 'an integer from 1 to 8'),
   threads: integer(1, 64, 'an integer from 1 to 64'),
   pooling: oneOf('mean', 'cls', 'last'),
   mmproj: (value) =>

@@ -41,7 +41,7 @@ export interface LoadOptions extends SourceOptions {
    */
   kvType?: 'f16' | 'q8_0' | 'q4_0' | undefined;
   /**
-   * Requests whose texts are written at the same time, 1 to 4: each step reads the weights once for all of them. Each
+   * Requests whose texts are written at the same time, 1 to 8: each step reads the weights once for all of them. Each
    * takes a KV cache of `contextLength` tokens, with its memory. More requests wait. Default 1. On the CPU
    * requests run one at a time whatever this says.
    */

@@ -132,6 +132,11 @@ async fn lanes_write_what_each_writes_alone() {
         assert_eq!(found, [&expected[2..], &expected[..1], &expected[..1]].concat());
         // Alone in its lane.
         assert_eq!(requests[1].run(&mut engines[3]).await, expected[1]);
+        if file == FILES[0] {
+            let mut engines = lanes(&engine, file, Room::one(CONTEXT).for_requests(8)).await;
+            let twice = [&requests[..], &requests[..]].concat();
+            assert_eq!(all_at_once(&mut engines, &twice).await, [&expected[..], &expected[..]].concat());
+        }
     }
 }
 
@@ -312,6 +317,52 @@ async fn lanes_wait_for_rows_on_the_host() {
 }
 
 #[cfg(target_arch = "wasm32")]
+/// Continuous batching: a prompt is read in chunks between the tokens of the others, none of which waits for more than
+/// two chunks. For browsers alone: a piece of a native device may have all of an answer.
+#[cfg(target_arch = "wasm32")]
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn a_long_prompt_delays_no_token_by_more_than_two_chunks() {
+    const PROMPT: usize = 2_100;
+    let file = FILES[0];
+    let [engine, _] = both(file).await;
+    let vocab = engine.session.config().vocab;
+    let mut engines = lanes(&engine, file, Room::one(PROMPT + 100).for_requests(4)).await;
+    // What happened, in order: a lane's number for each of its tokens, 9 for a chunk of the prompt.
+    let events = Rc::new(RefCell::new(Vec::new()));
+    let of_reader = events.clone();
+    let (reader, writers) = engines.split_last_mut().expect("four lanes");
+    let runs = writers.iter_mut().enumerate().map(|(number, engine)| {
+        let events = events.clone();
+        Box::pin(async move {
+            let prompt = ids(5 + number, vocab);
+            engine.start(prompt, options(40, SamplingOptions::default()), now()).expect("a good prompt");
+            while let Some(piece) = engine.next(now).await.expect("a working device") {
+                piece.tokens.iter().for_each(|_| events.borrow_mut().push(number));
+            }
+            engine.finish().expect("a run").ids.len()
+        }) as Pin<Box<dyn Future<Output = usize>>>
+    });
+    let reads = Box::pin(async move {
+        // The writers are in the middle of their texts by then.
+        while of_reader.borrow().len() < 6 {
+            yield_now().await;
+        }
+        reader.start(ids(PROMPT, vocab), options(1, SamplingOptions::default()), now()).expect("a good prompt");
+        reader.listen(Rc::new(move |_| of_reader.borrow_mut().push(9)));
+        while reader.next(now).await.expect("a working device").is_some() {}
+        reader.finish().expect("a run").ids.len()
+    }) as Pin<Box<dyn Future<Output = usize>>>;
+    let counts = together(runs.chain([reads])).await;
+    assert_eq!(counts, [40, 40, 40, 1]);
+    let events = events.borrow();
+    assert!(events.iter().filter(|&&event| event == 9).count() >= PROMPT / CHUNK, "{events:?}");
+    for number in 0..3 {
+        let of_lane = events.iter().filter(|&&event| event == number || event == 9).collect::<Vec<_>>();
+        let waits = of_lane.split(|&&event| event == number).map(<[_]>::len);
+        assert!(waits.max().is_some_and(|chunks| (1..=2).contains(&chunks)), "lane {number}: {events:?}");
+    }
+}
+
 /// A run that is left after some tokens: what came until then, and what the cache then holds of it.
 async fn leave_after(engine: &mut Engine, request: &Request, tokens: usize) -> Vec<u32> {
     engine.start(request.prompt.clone(), request.options.clone(), now()).expect("a good prompt");

@@ -205,7 +205,7 @@ test('settings are the same once they were written as parameters', () => {
   for (const [text, message] of [
     ['lengths=0', /'lengths' is '0'/],
     ['lengths=a', /'lengths' is 'a'/],
-    ['parallel=5', /'parallel' is '5', not a number from 1 to 4/],
+    ['parallel=9', /'parallel' is '9', not a number from 1 to 8/],
   ]) {
     assert.throws(() => settingsOf(new URLSearchParams(text)), { code: 'invalid_argument', message });
   }

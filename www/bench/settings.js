@@ -12,7 +12,7 @@ const NUMBERS = {
   texts: { least: 1, otherwise: 1000 },
   context: { least: 2 },
   weight_bytes: { least: 1 },
-  parallel: { least: 1, most: 4 }, // as `load` has it, which is asked at the end
+  parallel: { least: 1, most: 8 }, // as `load` has it, which is asked at the end
 };
 const KNOWN = [
   'model',
