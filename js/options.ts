@@ -83,6 +83,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   precision: oneOf('auto', 'exact', 'fast'),
   kvType: oneOf('f16', 'q8_0', 'q4_0'),
   parallel: integer(1, 8, 'an integer from 1 to 8'),
+  idleTimeout: number(1, 2 ** 31 - 1, 'a number of milliseconds from 1 to 2^31 - 1'),
   threads: integer(1, 64, 'an integer from 1 to 64'),
   pooling: oneOf('mean', 'cls', 'last'),
   mmproj: (value) =>

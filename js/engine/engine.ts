@@ -6,7 +6,7 @@
 import type { Input } from '../model/embedding.js';
 import type { GrammarText } from './grammar.js';
 import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
-import type { ModelInfo } from '../types/info.js';
+import type { ModelInfo, ModelState } from '../types/info.js';
 import type { Evaluation } from '../types/read.js';
 import type { Conversation, Medium } from '../templates/types.js';
 import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
@@ -85,6 +85,7 @@ export interface Restored {
 export interface Engine extends TextEngine {
   /** Whether its worker was lost. */
   readonly isLost?: boolean;
+  readonly state?: ModelState;
   readonly info: ModelInfo;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array>;
   detokenize(ids: Uint32Array, showSpecial: boolean): Promise<string>;

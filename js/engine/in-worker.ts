@@ -21,7 +21,7 @@ import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo } from '../types/info.js';
+import type { ModelInfo, ModelState } from '../types/info.js';
 import type { LoadOptions, Progress } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
@@ -44,6 +44,8 @@ export interface Connection {
   readonly channel: Channel;
   /** For each engine the listener of its prompt's progress. */
   readonly readers: Map<number, StartOptions['onProgress']>;
+  /** The state of the model there, as far as it has told. */
+  state?: ModelState;
   /** Ends the worker; calls without a reply reject with `error`. */
   end(error: unknown): void;
 }
@@ -70,6 +72,10 @@ export class WorkerEngine implements Engine {
     return this.#connection.lost.aborted;
   }
 
+  get state(): ModelState {
+    return this.#connection.state ?? 'ready';
+  }
+
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<WorkerEngine> {
     const { signal, onProgress, onWarning, download, gpu: _, worker: _worker, ...rest } = options;
@@ -90,7 +96,8 @@ export class WorkerEngine implements Engine {
       };
       scope.addEventListener('abort', () => failure.abort(scope.reason), { once: true });
       const warning: Handler = ([found]) => onWarning?.(found);
-      const connection = await connect({ ...host.handlers, progress, warning }, failure.signal);
+      const state: Handler = ([state]) => void (connection.state = state);
+      const connection = await connect({ ...host.handlers, progress, warning, state }, failure.signal);
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
         const options = {

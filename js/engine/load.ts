@@ -2,7 +2,7 @@
  * Loading a model in this thread: from a source and the options of `load` to handles of the WebAssembly.
  */
 import { cancellable, settled } from '../cancel.js';
-import { guarded } from '../errors.js';
+import { guarded, invalidArgument } from '../errors.js';
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import { progressReporter } from '../load/progress.js';
 import { withSources } from '../load/sources.js';
@@ -17,6 +17,7 @@ import { giveRare } from '../wasm/give-rare.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoadOptions } from '../wasm/webgguf.js';
 import { files } from './files.js';
+import { Idle } from './idle.js';
 import { later } from './later.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 
@@ -25,6 +26,8 @@ export interface Loaded {
   readonly info: ModelInfo;
   readonly recovery: Recovery;
   readonly encoders: Encoders | undefined;
+  /** Waits for the time at which the model gives its device away; `undefined` where it keeps that. */
+  readonly idle: Idle | undefined;
   /** A handle for each request that may run beside others. */
   readonly handles: readonly Handle[];
 }
@@ -71,6 +74,7 @@ export function loadModel(source: Source, options: LoadOptions): Promise<Loaded>
     const reload: Reload = (signal) =>
       cancellable(signal, async (scope) => (await open(scope, () => scope.throwIfAborted(), 'webgpu')).handle);
     const recovery = new Recovery(once ?? reload, warn);
+    if (options.idleTimeout !== undefined && once) throw invalidArgument(`option 'idleTimeout': ${once}`);
     const report = progressReporter(options.onProgress, scope);
     const attempt = (): Promise<Opened> => open(scope, report, backend);
     const opened = await attempt().catch((error: unknown) => {
@@ -82,12 +86,28 @@ export function loadModel(source: Source, options: LoadOptions): Promise<Loaded>
       encoders = await openEncoders(source, from, options, { handle: opened.handle, scope, report, device });
       report('ready', 1, 1);
       const info = infoOf(opened, backend, encoders, warn);
-      return { info, recovery, encoders, handles: await handlesOf(opened.handle, info.parallel) };
+      const handles = await handlesOf(opened.handle, info.parallel);
+      const idle = idleOf(options.idleTimeout, { info, handle: opened.handle, recovery, encoders });
+      return { info, recovery, encoders, handles, idle };
     } catch (error) {
       encoders?.free();
       opened.free();
       throw error;
     }
+  });
+}
+
+/** What gives the device of a model away after so many milliseconds; `undefined` for one that has none. */
+function idleOf(
+  after: number | undefined,
+  { info, handle, recovery, encoders }: Pick<Loaded, 'info' | 'recovery' | 'encoders'> & { readonly handle: Handle },
+): Idle | undefined {
+  if (after === undefined || info.backend !== 'webgpu') return undefined;
+  return new Idle(after, () => {
+    if (recovery.state !== 'ready') return;
+    recovery.rest();
+    encoders?.rest(true);
+    (guarded(() => handle.device())?.raw() as { destroy(): void } | undefined)?.destroy();
   });
 }
 

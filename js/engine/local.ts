@@ -9,7 +9,7 @@ import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo } from '../types/info.js';
+import type { ModelInfo, ModelState } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
@@ -51,6 +51,8 @@ export class LocalEngine implements Engine {
   /** Whether this is the model's engine, not a session's. */
   #isFirst = false;
   #isFreed = false;
+  /** Whether a text is being written. */
+  #writes = false;
   /** Ends the text that is being written. */
   #run = new AbortController();
   /** The rows in the prompt of that text, and the milliseconds until the prompt was encoded. */
@@ -68,8 +70,9 @@ export class LocalEngine implements Engine {
   }
 
   /** `options` are checked; see {@link WasmModel.load}. */
-  static async load(source: Source, options: LoadOptions): Promise<LocalEngine> {
+  static async load(source: Source, options: LoadOptions, onState?: (state: ModelState) => void): Promise<LocalEngine> {
     const loaded = await loadModel(source, options);
+    if (onState) loaded.recovery.onState = onState;
     const lanes = loaded.handles.map((handle) => new LocalEngine(loaded, handle));
     const free = [...lanes];
     for (const lane of lanes) [lane.#lanes, lane.#free] = [lanes, free];
@@ -80,6 +83,10 @@ export class LocalEngine implements Engine {
 
   get info(): ModelInfo {
     return this.#loaded.info;
+  }
+
+  get state(): ModelState {
+    return this.#loaded.recovery.state;
   }
 
   async tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Uint32Array> {
@@ -95,7 +102,14 @@ export class LocalEngine implements Engine {
     return conversationText(this.#handle, conversation);
   }
 
+  #begin(): void {
+    if (!this.#writes) this.#loaded.idle?.enter();
+    this.#writes = true;
+  }
+
   #release(): void {
+    if (this.#writes) this.#loaded.idle?.leave();
+    this.#writes = false;
     if (!this.#free.includes(this)) this.#free.push(this);
   }
 
@@ -109,6 +123,7 @@ export class LocalEngine implements Engine {
   }
 
   async start(prompt: Prompt, options: StartOptions): Promise<void> {
+    this.#begin();
     try {
       await this.#start(prompt, options);
     } catch (error) {
@@ -345,12 +360,16 @@ export class LocalEngine implements Engine {
       );
       lane.#handle.free();
     }
-    if (this.#isFirst) this.#loaded.encoders?.free();
+    if (!this.#isFirst) return;
+    this.#loaded.idle?.end();
+    this.#loaded.encoders?.free();
   }
 
   /** Does `work`, and again where the device was lost meanwhile. */
   #kept<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#loaded.recovery.during(this.#handle, work, signal);
+    const { idle, recovery } = this.#loaded;
+    const kept = (): Promise<T> => recovery.during(this.#handle, work, signal);
+    return idle ? idle.during(kept) : kept();
   }
 
   #encode(text: string | Uint32Array): Uint32Array {

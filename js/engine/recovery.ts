@@ -1,10 +1,12 @@
 /**
  * Lost GPU devices: a crashed GPU process, a laptop that slept. What failed with `device_lost` is done again once the
- * model is loaded again, which happens at most once in a minute.
+ * model is loaded again, which happens at most once in a minute. An idle model gives its device away by itself, and is
+ * loaded again in the same way, as often as that happens.
  */
 import { asBytes } from '../load/bytes.js';
 import type { LoadWarning } from '../load/cache/warning.js';
 import { WebggufError, fromWasm } from '../errors.js';
+import type { ModelState } from '../types/info.js';
 import type { Source, SourcePart } from '../types/source.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
@@ -19,6 +21,9 @@ export class Recovery {
   readonly #reload: Reload | string;
   /** Tells the page. */
   readonly warn: (warning: LoadWarning) => void;
+  /** Hears when {@link state} changes. */
+  onState: (state: ModelState) => void = () => {};
+  #state: ModelState = 'ready';
   #last = -Infinity;
   /** How often the model was loaded again, and the loading that is under way. */
   #times = 0;
@@ -48,7 +53,7 @@ export class Recovery {
           await this.#recovering; // of another request of the model
           continue;
         }
-        const reload = this.check(error);
+        const reload = this.#awaken(error) ?? this.check(error);
         const recovered = this.#recover(handle, reload, signal);
         this.#recovering = recovered.catch(() => {}).finally(() => (this.#recovering = undefined));
         await recovered.catch((cause: Error) => {
@@ -56,6 +61,32 @@ export class Recovery {
         });
       }
     }
+  }
+
+  get state(): ModelState {
+    return this.#state;
+  }
+
+  /** Why the model cannot be loaded again, if so. */
+  get isFinal(): string | undefined {
+    return typeof this.#reload === 'string' ? this.#reload : undefined;
+  }
+
+  /** The device is given away: its loss is no fault. */
+  rest(): void {
+    this.#become('idle');
+  }
+
+  #become(state: ModelState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.onState(state);
+  }
+
+  /** How to load an idle model, which has lost its device as it was meant to. */
+  #awaken(error: unknown): Reload | undefined {
+    const isAsleep = this.#state === 'idle' && isLoss(fromWasm(error));
+    return isAsleep && typeof this.#reload !== 'string' ? this.#reload : undefined;
   }
 
   /** A number that no adapter has or had. */
@@ -81,16 +112,17 @@ export class Recovery {
         throw error;
       }
     };
-    this.#last = await reload(signal)
-      .then(withAdapters)
-      .then((fresh) => handle.recover(fresh))
-      .then(
-        () => performance.now(),
-        (error) => {
-          this.#last = -Infinity;
-          throw error;
-        },
-      );
+    const wasIdle = this.#state === 'idle';
+    this.#become('loading');
+    try {
+      await handle.recover(await withAdapters(await reload(signal)));
+    } catch (error) {
+      this.#last = -Infinity;
+      this.#become(wasIdle ? 'idle' : 'ready');
+      throw error;
+    }
+    if (!wasIdle) this.#last = performance.now();
+    this.#become('ready');
     this.#times += 1;
   }
 

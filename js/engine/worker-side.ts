@@ -22,14 +22,18 @@ export function serve(port: Port): void {
     await init(settings as InitOptions);
     // What the page's callback throws ends loading there, and this worker.
     const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
-    const engine = await LocalEngine.load(receivedSource(source, channel), {
-      ...options,
-      ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
-      ...(options.draft && { draft: receivedSource(options.draft, channel) }),
-      ...(callbacks.onProgress && { onProgress: tell('progress') }),
-      ...(callbacks.paused !== undefined && { download }),
-      ...(callbacks.onWarning && { onWarning: tell('warning') }),
-    });
+    const engine = await LocalEngine.load(
+      receivedSource(source, channel),
+      {
+        ...options,
+        ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
+        ...(options.draft && { draft: receivedSource(options.draft, channel) }),
+        ...(callbacks.onProgress && { onProgress: tell('progress') }),
+        ...(callbacks.paused !== undefined && { download }),
+        ...(callbacks.onWarning && { onWarning: tell('warning') }),
+      },
+      tell('state'),
+    );
     return [add(engine), engine.info];
   };
   const download = new DownloadControl();

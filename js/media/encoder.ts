@@ -84,8 +84,11 @@ export class Encoder {
   /** Nothing while its weights are not kept. */
   #handle: WasmEncoder | undefined;
   readonly #recovery: Recovery;
-  /** Loads it again, where its weights are not kept. */
-  readonly #again: ((signal?: AbortSignal) => Promise<WasmEncoder>) | undefined;
+  /** Loads it again. */
+  readonly #again: (signal?: AbortSignal) => Promise<WasmEncoder>;
+  /** Whether its weights stay after each use, and whether they can be loaded again. */
+  readonly #isKept: boolean;
+  readonly #isAgain: boolean;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
@@ -98,7 +101,9 @@ export class Encoder {
   private constructor(handle: WasmEncoder, reloading: Reloading, options: EncoderOptions) {
     this.#handle = handle;
     this.#recovery = reloading.recovery;
-    this.#again = options.keepEncoder === false ? reloading.again : undefined;
+    this.#again = reloading.again;
+    this.#isKept = options.keepEncoder !== false;
+    this.#isAgain = reloading.recovery.isFinal === undefined;
     this.#info = handle.info();
     this.hears = this.#info.hears;
     this.hearsToo = this.#info.hearsToo;
@@ -165,7 +170,7 @@ export class Encoder {
     const digest = await digestOf(content, this.#numbers);
     const encode = async (): Promise<Encoded> => {
       this.#check();
-      this.#handle ??= await this.#again?.(asked.signal);
+      this.#handle ??= await this.#again(asked.signal);
       if (this.#isFreed) this.#drop();
       if ('image' in content) return this.#picture(content.image, digest, asked);
       return this.#sound(content.audio, digest, asked);
@@ -206,9 +211,9 @@ export class Encoder {
     }
   }
 
-  /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept. */
-  rest(): void {
-    if (this.#again) void this.#inTurn(async () => this.#drop());
+  /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept, or with `all`. */
+  rest(all = false): void {
+    if (!this.#isKept || (all && this.#isAgain)) void this.#inTurn(async () => this.#drop());
   }
 
   free(): void {

@@ -92,9 +92,9 @@ export class Encoders {
     }
   }
 
-  /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept. */
-  rest(): void {
-    for (const encoder of this.#all) encoder.rest();
+  /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept, or with `all`. */
+  rest(all = false): void {
+    for (const encoder of this.#all) encoder.rest(all);
   }
 
   free(): void {

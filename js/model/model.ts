@@ -37,7 +37,7 @@ import { steered } from './steering.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
 import type { GenerateOptions } from '../types/generate.js';
-import type { Inspection, ModelInfo } from '../types/info.js';
+import type { Inspection, ModelInfo, ModelState } from '../types/info.js';
 import type { InspectOptions, AdapterOptions, LoadOptions } from '../types/load.js';
 import type {
   DetokenizeOptions,
@@ -234,6 +234,11 @@ export class WasmModel {
   /** Whether its worker was lost: nothing but loading the model again helps. @internal */
   get isLost(): boolean {
     return this.#engine.isLost ?? false;
+  }
+
+  /** Where the weights are now, see {@link LoadOptions.idleTimeout}. */
+  get state(): ModelState {
+    return this.#engine.state ?? 'ready';
   }
 
   /** Whether the model runs on the GPU; false on the CPU path. */

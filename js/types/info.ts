@@ -145,6 +145,12 @@ export interface InspectedEncoder {
   readonly parameters?: number;
 }
 
+/**
+ * Where the weights of a model are: `ready` on the GPU or in memory, `idle` in the browser's cache alone, since nobody
+ * asked for `idleTimeout`; `loading` on their way back, for a request or after a lost device.
+ */
+export type ModelState = 'ready' | 'idle' | 'loading';
+
 /** What a loaded model is and where it runs. */
 export interface ModelInfo {
   /** `general.architecture` of the file: `llama`, `qwen2`, `qwen3`. */

@@ -46,6 +46,13 @@ export interface LoadOptions extends SourceOptions {
    * requests run one at a time whatever this says.
    */
   parallel?: number | undefined;
+  /**
+   * Milliseconds without a request after which the model gives all its memory on the GPU back. The next request loads
+   * the weights again, from the browser's cache where the model came from an address, and reads its conversation again;
+   * sessions stay. `model.state` says where the weights are. Default: never. Without effect on the CPU. Refused for
+   * what can be read once, such as a buffer, and on a device of the page's own (`gpu`).
+   */
+  idleTimeout?: number | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
   /**
