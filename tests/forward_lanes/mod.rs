@@ -337,7 +337,7 @@ async fn a_long_prompt_delays_no_token_by_more_than_two_chunks() {
             let prompt = ids(5 + number, vocab);
             engine.start(prompt, options(40, SamplingOptions::default()), now()).expect("a good prompt");
             while let Some(piece) = engine.next(now).await.expect("a working device") {
-                piece.tokens.iter().for_each(|_| events.borrow_mut().push(number));
+                piece.ids.iter().for_each(|_| events.borrow_mut().push(number));
             }
             engine.finish().expect("a run").ids.len()
         }) as Pin<Box<dyn Future<Output = usize>>>
