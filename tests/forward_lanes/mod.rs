@@ -322,7 +322,7 @@ async fn lanes_wait_for_rows_on_the_host() {
 #[cfg(target_arch = "wasm32")]
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_long_prompt_delays_no_token_by_more_than_two_chunks() {
-    const PROMPT: usize = 2_100;
+    const PROMPT: usize = 1_100;
     let file = FILES[0];
     let [engine, _] = both(file).await;
     let vocab = engine.session.config().vocab;
