@@ -3,7 +3,7 @@
  */
 import { checkText, show } from '../check.js';
 import { invalidArgument } from '../errors.js';
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from '../openai/chat-model.js';
 import { prepare } from '../openai/prepare.js';
 import type { Message } from '../types/chat.js';
 import { answersOf, logDistribution } from './answers.js';
@@ -33,7 +33,7 @@ import type { Calibration, DecideOptions, Decision, Questions } from './types.js
  * if (answers.urgent.probability > 0.8) notify(answers.team.choice);
  */
 export async function decide<const Q extends Questions>(
-  model: WasmModel,
+  model: ChatModel,
   options: DecideOptions<Q>,
 ): Promise<Decision<Q>> {
   const { items, passes, scores } = await scored('decide', model, options);
@@ -64,7 +64,7 @@ export interface CalibrateOptions extends Omit<DecideOptions, 'input' | 'calibra
  * for (const input of mails) show(await decide(model, { input, questions, calibration }));
  */
 export async function calibrate(
-  model: WasmModel,
+  model: ChatModel,
   { input = 'N/A', ...options }: CalibrateOptions,
 ): Promise<Calibration> {
   const inputs = typeof input === 'string' ? [input] : input;
@@ -96,7 +96,7 @@ function meanOf(distributions: readonly (readonly number[])[]): number[] {
 /** The log-probability of each label of each item. */
 async function scored(
   call: string,
-  model: WasmModel,
+  model: ChatModel,
   options: DecideOptions,
 ): Promise<{ items: Item[]; passes: Passes; scores: number[][] }> {
   const { input, questions, adapters, signal } = options ?? {};
@@ -116,7 +116,7 @@ async function scored(
 }
 
 /** The prompt up to where the answer begins: thoughts are closed. */
-async function promptOf(model: WasmModel, options: DecideOptions, item: Item, where: string): Promise<string> {
+async function promptOf(model: ChatModel, options: DecideOptions, item: Item, where: string): Promise<string> {
   const { input, system, layout = usual } = options;
   const { name, question, option, task, labels } = item;
   const made = layout({ input, system, name, question, option, task, labels: labels.map(({ text }) => text) });

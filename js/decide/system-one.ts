@@ -3,7 +3,7 @@
  */
 import { show } from '../check.js';
 import { invalidArgument } from '../errors.js';
-import type { WasmModel } from '../model/model.js';
+import type { ChatModel } from '../openai/chat-model.js';
 import { nameOf } from '../openai/completions.js';
 import { answering, bodyOf, type Call, json } from '../openai/http.js';
 import { errorBody, notFound } from '../openai/wire.js';
@@ -21,7 +21,7 @@ interface Asked {
 /** Options of {@link systemOneFetch}: what a request has no field for. */
 export interface SystemOneOptions extends Pick<DecideOptions, 'system' | 'layout' | 'adapters'> {
   /** The model; while it is being loaded, requests wait. */
-  readonly model: WasmModel | Promise<WasmModel>;
+  readonly model: ChatModel | Promise<ChatModel>;
 }
 
 /**
@@ -29,7 +29,7 @@ export interface SystemOneOptions extends Pick<DecideOptions, 'system' | 'layout
  *
  * @example
  * import { TypeSafeClient } from '@typesafe-ai/sdk';
- * const fetch = systemOneFetch({ model: WasmModel.load(url) });
+ * const fetch = systemOneFetch({ model: ChatModel.load(url) });
  * const client = new TypeSafeClient({ baseURL: 'http://webgguf', apiKey: '-', fetch, dangerouslyAllowBrowser: true });
  * const { answers } = await client.systemOne({ state: mail, questions });
  */
