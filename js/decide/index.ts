@@ -9,4 +9,5 @@
  */
 export { calibrate, type CalibrateOptions, decide } from './decide.js';
 export { systemOneFetch, type SystemOneOptions } from './system-one.js';
+export type { ChatModel } from '../openai/chat-model.js';
 export type * from './types.js';

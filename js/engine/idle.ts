@@ -1,12 +1,12 @@
 /**
- * `idleTimeout`: frees the GPU's memory when nobody has asked a model for anything for so long.
+ * `idleTimeout`: frees the GPU's memory when nobody has asked a model for anything for a while.
  */
 
 /** Counts the requests of a model, its sessions included, and calls back when there was none for a while. @internal */
 export class Idle {
   readonly #after: number;
   readonly #rest: () => void;
-  #requests = 0;
+  readonly #requests = new Set<object>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isOver = false;
 
@@ -21,23 +21,23 @@ export class Idle {
   }
 
   /** A request begins, which has to {@link leave}. */
-  enter(): void {
-    this.#requests += 1;
+  enter(request: object): void {
+    this.#requests.add(request);
     clearTimeout(this.#timer);
   }
 
-  leave(): void {
-    this.#requests -= 1;
-    this.#wait();
+  /** Does nothing for a request that has left. */
+  leave(request: object): void {
+    if (this.#requests.delete(request)) this.#wait();
   }
 
   /** Does `work` as a request. */
   async during<T>(work: () => Promise<T>): Promise<T> {
-    this.enter();
+    this.enter(work);
     try {
       return await work();
     } finally {
-      this.leave();
+      this.leave(work);
     }
   }
 
@@ -48,7 +48,7 @@ export class Idle {
   }
 
   #wait(): void {
-    if (this.#isOver || this.#requests > 0) return;
+    if (this.#isOver || this.#requests.size > 0) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#rest, this.#after);
     // In Node.js, a process does not wait for it.

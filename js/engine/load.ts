@@ -97,7 +97,7 @@ export function loadModel(source: Source, options: LoadOptions): Promise<Loaded>
   });
 }
 
-/** What gives the device of a model away after so many milliseconds; `undefined` for one that has none. */
+/** What gives the device of a model away after `after` milliseconds; `undefined` for one that has none. */
 function idleOf(
   after: number | undefined,
   { info, handle, recovery, encoders }: Pick<Loaded, 'info' | 'recovery' | 'encoders'> & { readonly handle: Handle },

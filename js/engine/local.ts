@@ -51,8 +51,6 @@ export class LocalEngine implements Engine {
   /** Whether this is the model's engine, not a session's. */
   #isFirst = false;
   #isFreed = false;
-  /** Whether a text is being written. */
-  #writes = false;
   /** Ends the text that is being written. */
   #run = new AbortController();
   /** The rows in the prompt of that text, and the milliseconds until the prompt was encoded. */
@@ -102,14 +100,8 @@ export class LocalEngine implements Engine {
     return conversationText(this.#handle, conversation);
   }
 
-  #begin(): void {
-    if (!this.#writes) this.#loaded.idle?.enter();
-    this.#writes = true;
-  }
-
   #release(): void {
-    if (this.#writes) this.#loaded.idle?.leave();
-    this.#writes = false;
+    this.#loaded.idle?.leave(this);
     if (!this.#free.includes(this)) this.#free.push(this);
   }
 
@@ -123,7 +115,7 @@ export class LocalEngine implements Engine {
   }
 
   async start(prompt: Prompt, options: StartOptions): Promise<void> {
-    this.#begin();
+    this.#loaded.idle?.enter(this);
     try {
       await this.#start(prompt, options);
     } catch (error) {

@@ -451,19 +451,13 @@ export class WasmModel {
     return this.#use('applyChatTemplate').applyChatTemplate(conversation);
   }
 
-  /**
-   * A text for a prompt, in which control tokens are text; `ofModel`: but for those around thoughts and calls.
-   * @internal
-   */
+  /** A text for a prompt, whose control tokens (`ofModel`: but those of thoughts and calls) are text. @internal */
   async protectedText(text: string, ofModel: boolean): Promise<string> {
     const role = ofModel ? 'assistant' : 'user';
     return this.#use('generate').applyChatTemplate({ messages: [{ role, content: null }], text });
   }
 
-  /**
-   * Texts, whose special tokens are parsed, images and sounds as ids for `generate`, and what these become.
-   * @internal
-   */
+  /** Texts with parsed special tokens, images and sounds as ids for `generate`, and their rows. @internal */
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {
     return this.#use('encodeParts').encodeParts(parts);
   }

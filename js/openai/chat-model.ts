@@ -8,17 +8,17 @@ import type { GenerateOptions } from '../types/generate.js';
 import type { ModelInfo } from '../types/info.js';
 import type { DetokenizeOptions, EmbedOptions, TokenIds, TokenizeOptions } from '../types/read.js';
 
-/** @internal */
+/** A model that answers requests, such as a `WasmModel`. */
 export interface ChatModel {
   readonly info: ModelInfo;
-  /** Tells the page of something that it may want to change. */
+  /** Tells the page of something that it may want to change. @internal */
   readonly warn?: ((warning: LoadWarning) => void) | undefined;
   generate(prompt: string | readonly Message[] | TokenIds, options?: GenerateOptions): Generation;
   embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
   tokenize(text: string, options?: TokenizeOptions): Promise<Uint32Array>;
   detokenize(ids: TokenIds, options?: DetokenizeOptions): Promise<string>;
-  /** Messages as the chat template writes them, with marks for images and sounds. */
+  /** Messages as the chat template writes them, with marks for images and sounds. @internal */
   textWithMarks(messages: readonly Message[], options: ChatTemplateOptions): Promise<string>;
-  /** A text for a prompt in which names of control tokens are text. */
+  /** A text for a prompt in which names of control tokens are text. @internal */
   protectedText(text: string, ofModel: boolean): Promise<string>;
 }
