@@ -35,6 +35,8 @@ fn is_usual(op: &Op) -> bool {
 
 /// The types whose shaders are in `shaders/rare/`.
 fn is_rare(ty: GgmlType) -> bool {
-    use GgmlType::{F8_E4M3, MXFP4, NVFP4, Q1_0, Q2_0, TQ1_0, TQ2_0};
-    matches!(ty, MXFP4 | NVFP4 | TQ1_0 | TQ2_0 | Q1_0 | Q2_0 | F8_E4M3) || ty.format().grid().is_some()
+    use GgmlType::{F8_E4M3, IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q1_0, Q2_0, Q2_K, Q3_K, Q4_1, Q5_0, Q5_1, TQ1_0, TQ2_0};
+    let is_new = matches!(ty, MXFP4 | NVFP4 | TQ1_0 | TQ2_0 | Q1_0 | Q2_0 | F8_E4M3);
+    let is_seldom = matches!(ty, Q2_K | Q3_K | Q4_1 | Q5_0 | Q5_1 | IQ4_NL | IQ4_XS);
+    is_new || is_seldom || ty.format().grid().is_some()
 }

@@ -6,6 +6,7 @@
 
 use super::classes::Classes;
 use super::runs::{first_char, run_of};
+use super::wordpiece::lowered;
 
 /// Numbers in threes, counted from the end of their run: `1 234 567`.
 pub(super) fn number_groups(text: &str, cut: &mut dyn FnMut(usize)) {
@@ -129,10 +130,10 @@ pub(super) fn small_letters(text: &str) -> String {
         match c.is_whitespace() {
             true if out.ends_with(' ') => {}
             true => out.push(' '),
-            false => out.extend(c.to_lowercase()),
+            false => out.push(c),
         }
     }
-    out
+    lowered(out)
 }
 
 /// `[一-龥぀-ゟ゠-ヿ]`

@@ -84,7 +84,7 @@ impl Normalizer {
 /// `text` with each character in lower case, by itself: a sigma at the end of a word is one like others. The tables are
 /// those of JavaScript.
 #[cfg(target_arch = "wasm32")]
-fn lowered(text: String) -> String {
+pub(super) fn lowered(text: String) -> String {
     match text.is_ascii() {
         true => text.to_ascii_lowercase(),
         // It is the one letter that depends on its neighbours.
@@ -94,7 +94,7 @@ fn lowered(text: String) -> String {
 
 /// The same where there is no JavaScript.
 #[cfg(not(target_arch = "wasm32"))]
-fn lowered(text: String) -> String {
+pub(super) fn lowered(text: String) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 

@@ -7,6 +7,7 @@ use crate::gguf::{Gguf, shown};
 use crate::kernels::hadamard::MAX_BLOCK;
 use crate::model::Rotation;
 use crate::model::roles::{EMBEDDING, HEAD};
+use crate::sort::sorted_indices;
 
 /// What begins the names of its keys.
 pub(super) const PREFIX: &str = "prism.hadamard.";
@@ -129,7 +130,8 @@ fn names(keys: &Keys, key: &str) -> Result<Vec<String>> {
     for name in keys.metadata.strings(&keys.name(key))?.into_iter().flat_map(|names| names.iter()) {
         names.push(String::from_utf8_lossy(name).into_owned());
     }
-    names.sort_unstable();
+    let order = sorted_indices(names.len(), &mut |a, b| names[a] < names[b]);
+    let names: Vec<String> = order.into_iter().map(|at| std::mem::take(&mut names[at])).collect();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Error::bad_file(format!("metadata `{PREFIX}{key}` names {} twice", shown(&pair[0])))),
         None => Ok(names),
