@@ -451,7 +451,7 @@ export class WasmModel {
     return this.#use('applyChatTemplate').applyChatTemplate(conversation);
   }
 
-  /** A text for a prompt, whose control tokens (`ofModel`: but those of thoughts and calls) are text. @internal */
+  /** A text for a prompt, whose control tokens (`ofModel`: except around thoughts and calls) are text. @internal */
   async protectedText(text: string, ofModel: boolean): Promise<string> {
     const role = ofModel ? 'assistant' : 'user';
     return this.#use('generate').applyChatTemplate({ messages: [{ role, content: null }], text });
