@@ -262,6 +262,8 @@ impl OfHeads {
                         (self.qk_norm, self.norms_rotated) = (Some((weight, None)), self.rope.is_some());
                     }
                     Some(weight) if Some(*x) == k && x == y => self.qk_norm.as_mut()?.1 = Some(weight),
+                    // Rows of a batch have no kernel that normalises values beside queries and keys.
+                    None if matches!(attend.keys, Keys::OfInput(_)) => return None,
                     None if norm.weight.is_none() && Some(*y) == v && (x == y || Some(*x) == k) => {
                         (self.v_norm, self.v_is_k) = (true, x != y);
                     }
