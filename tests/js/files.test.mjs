@@ -59,9 +59,9 @@ test('what would give wrong answers is refused by its name', async () => {
   const qwen = model('qwen3-q4_0');
   const rotated = patched(qwen, { set: [['prism.hadamard.version', U32, 2]] });
   await refused(rotated, 'bad_file', /prism.hadamard.transform` is missing/);
-  const words = patched(qwen, { set: [['tokenizer.ggml.pre', STRING, 'k2-horizon']] });
-  await refused(words, 'unsupported_architecture', /tokenizer.ggml.pre is 'k2-horizon'/);
-  await assert.rejects(Tokenizer.load(blob(words)), refusal('unsupported_architecture', /'k2-horizon'/));
+  const words = patched(qwen, { set: [['tokenizer.ggml.pre', STRING, 'k9-horizon']] });
+  await refused(words, 'unsupported_architecture', /tokenizer.ggml.pre is 'k9-horizon'/);
+  await assert.rejects(Tokenizer.load(blob(words)), refusal('unsupported_architecture', /'k9-horizon'/));
   const headless = patched(qwen, { set: [['qwen3.pooling_type', U32, 4]] });
   await refused(headless, 'bad_file', /cls.output.weight is missing/);
   const unmasked = patched(qwen, { set: [['qwen3.attention.causal', BOOL, false]] });
