@@ -111,15 +111,13 @@ mod vectors {
             I32x4(i32x4_add(sum, i32x4_dot_i16x8(i16x8_extend_high_i8x16(self.0), high)))
         }
 
-        /// Each times `scale`, less `minimum`, the bytes being unsigned.
+        /// `scale · (byte − zero) − minimum`, the bytes being unsigned.
         #[inline(always)]
-        pub fn scaled(self, scale: f32, minimum: f32) -> [f32; 16] {
+        pub fn scaled(self, zero: f32, scale: f32, minimum: f32) -> [f32; 16] {
             let [low, high] = [u16x8_extend_low_u8x16(self.0), u16x8_extend_high_u8x16(self.0)];
             let four = |words: v128| {
-                cast::<_, [f32; 4]>(f32x4_sub(
-                    f32x4_mul(f32x4_convert_i32x4(words), f32x4_splat(scale)),
-                    f32x4_splat(minimum),
-                ))
+                let centred = f32x4_sub(f32x4_convert_i32x4(words), f32x4_splat(zero));
+                cast::<_, [f32; 4]>(f32x4_sub(f32x4_mul(centred, f32x4_splat(scale)), f32x4_splat(minimum)))
             };
             cast([
                 four(u32x4_extend_low_u16x8(low)),
@@ -244,9 +242,9 @@ mod vectors {
             Self::of(self.0.map(|byte| i16::from(byte.cast_signed())), x, sum)
         }
 
-        /// Each times `scale`, less `minimum`, the bytes being unsigned.
-        pub fn scaled(self, scale: f32, minimum: f32) -> [f32; 16] {
-            self.0.map(|byte| f32::from(byte) * scale - minimum)
+        /// `scale · (byte − zero) − minimum`, the bytes being unsigned.
+        pub fn scaled(self, zero: f32, scale: f32, minimum: f32) -> [f32; 16] {
+            self.0.map(|byte| (f32::from(byte) - zero) * scale - minimum)
         }
 
         fn of(values: [i16; 16], x: &[i16; 16], sum: I32x4) -> I32x4 {

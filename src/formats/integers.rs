@@ -72,11 +72,20 @@ impl Sum {
     }
 }
 
-/// Weights that share a scale and a minimum: weight = scale · quant − minimum.
+/// Weights that share a scale and a minimum: weight = scale · (quant − zero) − minimum.
 pub(super) struct Scaled<Q> {
     pub quants: Q,
+    pub zero: f32,
     pub scale: f32,
     pub minimum: f32,
+}
+
+impl<Q> Scaled<Q> {
+    /// The minimum where the zero is one of quants.
+    #[inline(always)]
+    fn whole_minimum(&self) -> f32 {
+        self.zero * self.scale + self.minimum
+    }
 }
 
 /// Blocks of `B` bytes with `P` parts of 32 weights.
@@ -96,10 +105,11 @@ pub(super) fn dot_by_32<const B: usize, const P: usize, T: By32<B, P>>(bytes: &[
     let mut sum = Sum::zero();
     for (block, x) in bytes.as_chunks::<B>().0.iter().zip(x.as_chunks::<P>().0) {
         for (index, x) in x.iter().enumerate() {
-            let Scaled { quants: [first, second], scale, minimum } = T::part(block, index);
+            let part = T::part(block, index);
+            let [first, second] = part.quants;
             let products = second.products(&x.values[1], first.products(&x.values[0], I32x4::zero()));
-            sum.add(products, scale * x.scale);
-            sum.take(minimum, x.sums[0] + x.sums[1]);
+            sum.add(products, part.scale * x.scale);
+            sum.take(part.whole_minimum(), x.sums[0] + x.sums[1]);
         }
     }
     sum.total()
@@ -111,9 +121,9 @@ pub(super) fn dot_by_16<const B: usize, T: By16<B>>(bytes: &[u8], x: &[Block]) -
     for (block, x) in bytes.as_chunks::<B>().0.iter().zip(x.as_chunks::<8>().0) {
         for index in 0..16 {
             let (x, side) = (&x[index / 2], index % 2);
-            let Scaled { quants, scale, minimum } = T::part(block, index);
-            sum.add(quants.products(&x.values[side], I32x4::zero()), scale * x.scale);
-            sum.take(minimum, x.sums[side]);
+            let part = T::part(block, index);
+            sum.add(part.quants.products(&x.values[side], I32x4::zero()), part.scale * x.scale);
+            sum.take(part.whole_minimum(), x.sums[side]);
         }
     }
     sum.total()
@@ -123,9 +133,9 @@ pub(super) fn dot_by_16<const B: usize, T: By16<B>>(bytes: &[u8], x: &[Block]) -
 pub(super) fn weights_by_32<const B: usize, const P: usize, T: By32<B, P>>(bytes: &[u8], out: &mut [f32]) {
     for (block, parts) in bytes.as_chunks::<B>().0.iter().zip(out.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<P>().0) {
         for (index, weights) in parts.iter_mut().enumerate() {
-            let Scaled { quants: [first, second], scale, minimum } = T::part(block, index);
-            weights[..GROUP].copy_from_slice(&first.scaled(scale, minimum));
-            weights[GROUP..].copy_from_slice(&second.scaled(scale, minimum));
+            let Scaled { quants: [first, second], zero, scale, minimum } = T::part(block, index);
+            weights[..GROUP].copy_from_slice(&first.scaled(zero, scale, minimum));
+            weights[GROUP..].copy_from_slice(&second.scaled(zero, scale, minimum));
         }
     }
 }
@@ -135,8 +145,8 @@ pub(super) fn weights_by_16<const B: usize, T: By16<B>>(bytes: &[u8], out: &mut 
     let groups = out.as_chunks_mut::<GROUP>().0.as_chunks_mut::<16>().0;
     for (block, groups) in bytes.as_chunks::<B>().0.iter().zip(groups) {
         for (index, weights) in groups.iter_mut().enumerate() {
-            let Scaled { quants, scale, minimum } = T::part(block, index);
-            *weights = quants.scaled(scale, minimum);
+            let Scaled { quants, zero, scale, minimum } = T::part(block, index);
+            *weights = quants.scaled(zero, scale, minimum);
         }
     }
 }

@@ -33,7 +33,7 @@ impl By16<84> for Parts {
         let (start, shift) = pairs_of_group(group);
         let quants = Bytes::new(bytes_at(block, 16 + start)).field(shift as u32, 3);
         let [scale, min] = [block[group] & 15, block[group] >> 4].map(f32::from);
-        Scaled { quants, scale: half_at(block, 80) * scale, minimum: half_at(block, 82) * min }
+        Scaled { quants, zero: 0.0, scale: half_at(block, 80) * scale, minimum: half_at(block, 82) * min }
     }
 }
 

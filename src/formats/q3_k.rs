@@ -38,7 +38,7 @@ impl By16<110> for Parts {
         let low = Bytes::new(bytes_at(block, 32 + start)).field(shift as u32, 3);
         let high = Bytes::new(bytes_at(block, group % 2 * 16)).field(group as u32 / 2, 1);
         let scale = half_at(block, 108) * (f32::from(six_bit_scale(&block[96..108], group)) - 32.0);
-        Scaled { quants: low.with_high(high, 2), scale, minimum: 4.0 * scale }
+        Scaled { quants: low.with_high(high, 2), scale, zero: 4.0, minimum: 0.0 }
     }
 }
 

@@ -32,6 +32,6 @@ impl By32<18, 1> for Parts {
     #[inline(always)]
     fn part(block: &[u8; 18], _: usize) -> Scaled<[Bytes; 2]> {
         let scale = half_at(block, 0);
-        Scaled { quants: nibbles_at(block, 2), scale, minimum: 8.0 * scale }
+        Scaled { quants: nibbles_at(block, 2), zero: 8.0, scale, minimum: 0.0 }
     }
 }

@@ -32,6 +32,6 @@ impl By32<20, 1> for Parts {
     #[inline(always)]
     fn part(block: &[u8; 20], _: usize) -> Scaled<[Bytes; 2]> {
         let (scale, minimum) = (half_at(block, 0), -half_at(block, 2));
-        Scaled { quants: nibbles_at(block, 4), scale, minimum }
+        Scaled { quants: nibbles_at(block, 4), zero: 0.0, scale, minimum }
     }
 }

@@ -38,6 +38,11 @@ impl By32<144, 8> for Parts {
         let shift = group as u32 % 2 * 4;
         let quants = [0, 16].map(|side| Bytes::new(bytes_at(block, 16 + group / 2 * 32 + side)).field(shift, 15));
         let (scale, min) = scale_and_min(&block[4..16], group);
-        Scaled { quants, scale: half_at(block, 0) * f32::from(scale), minimum: half_at(block, 2) * f32::from(min) }
+        Scaled {
+            quants,
+            zero: 0.0,
+            scale: half_at(block, 0) * f32::from(scale),
+            minimum: half_at(block, 2) * f32::from(min),
+        }
     }
 }

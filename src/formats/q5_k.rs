@@ -40,6 +40,11 @@ impl By32<176, 8> for Parts {
             low.with_high(Bytes::new(bytes_at(block, 16 + side)).field(group as u32, 1), 4)
         });
         let (scale, min) = scale_and_min(&block[4..16], group);
-        Scaled { quants, scale: half_at(block, 0) * f32::from(scale), minimum: half_at(block, 2) * f32::from(min) }
+        Scaled {
+            quants,
+            zero: 0.0,
+            scale: half_at(block, 0) * f32::from(scale),
+            minimum: half_at(block, 2) * f32::from(min),
+        }
     }
 }

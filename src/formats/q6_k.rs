@@ -35,7 +35,7 @@ impl By16<210> for Parts {
         let low = Bytes::new(bytes_at(block, half * 64 + run % 2 * 32 + side * 16)).field(run as u32 / 2 * 4, 15);
         let high = Bytes::new(bytes_at(block, 128 + half * 32 + side * 16)).field(run as u32 * 2, 3);
         let scale = half_at(block, 208) * f32::from(block[192 + group].cast_signed());
-        Scaled { quants: low.with_high(high, 4), scale, minimum: 32.0 * scale }
+        Scaled { quants: low.with_high(high, 4), scale, zero: 32.0, minimum: 0.0 }
     }
 }
 
