@@ -1,7 +1,7 @@
 //! Numbers of a SIMD vector: those of WebAssembly, and arrays elsewhere, with the same results to the last bit.
 //!
-//! The loops that take the time of the CPU path use these. The compiler vectorises no loop by itself
-//! (`.cargo/config.toml`), since it would do so with hundreds of others, where size counts.
+//! The loops that take the time of the CPU path use these. In the package, the compiler vectorises no loop by itself
+//! (`tools/modules.mjs`), since it would do so with hundreds of others, where size counts.
 
 use std::iter::zip;
 

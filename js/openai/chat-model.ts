@@ -10,12 +10,17 @@ import type { DetokenizeOptions, EmbedOptions, TokenIds, TokenizeOptions } from 
 
 /** A model that answers requests, such as a `WasmModel`. */
 export interface ChatModel {
+  /** What is known of the model. */
   readonly info: ModelInfo;
   /** Tells the page of something that it may want to change. @internal */
   readonly warn?: ((warning: LoadWarning) => void) | undefined;
+  /** Writes text after a prompt. */
   generate(prompt: string | readonly Message[] | TokenIds, options?: GenerateOptions): Generation;
+  /** A vector for each text. */
   embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
+  /** Text to token ids. */
   tokenize(text: string, options?: TokenizeOptions): Promise<Uint32Array>;
+  /** Token ids to text. */
   detokenize(ids: TokenIds, options?: DetokenizeOptions): Promise<string>;
   /** Messages as the chat template writes them, with marks for images and sounds. @internal */
   textWithMarks(messages: readonly Message[], options: ChatTemplateOptions): Promise<string>;
