@@ -83,7 +83,8 @@ test('a run on the GPU: every field is there, and generating keeps to the rules'
   const most = 7 * info.layers + 6;
   assert.ok(per_token.dispatches <= most, `${per_token.dispatches} dispatches per token, more than ${most}`);
   assert.equal(per_token.dispatches, info.dispatchesPerToken);
-  assert.ok(per_token.submits > 0 && per_token.submits <= 1, `${per_token.submits} submits per token`);
+  // One for each token. The pass of the prompt is cut into several where it takes long, as on a busy machine.
+  assert.ok(per_token.submits > 0 && per_token.submits <= 1.25, `${per_token.submits} submits per token`);
   assert.equal(per_token.passes, per_token.submits);
   assert.ok(per_token.write_buffers <= 1, `${per_token.write_buffers} writeBuffer calls per token`);
   const back = per_token.read_back_bytes;

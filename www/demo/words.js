@@ -36,6 +36,11 @@ const ERRORS = {
     advice: 'The browser ended it, as phones do where memory is short. Load the model again.',
     offer: ['again'],
   },
+  engine_moved: {
+    title: 'The tab with the model was closed',
+    advice: 'Another tab has it now. Ask again; what was written so far stays.',
+    offer: ['again'],
+  },
   download_failed: {
     title: 'The model could not be downloaded',
     advice:
