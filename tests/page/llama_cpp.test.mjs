@@ -9,6 +9,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { compareForced } from '../../www/answers/compare.js';
 import { testIf } from '../long.mjs';
 import { agree, expectations, openSite, PREDICT, sameGreedy } from './site.mjs';
 
@@ -46,6 +47,11 @@ const ON_GPU = [
   'falcon-h1-q8_0',
   'qwen2vl-f16',
 ];
+/**
+ * A model whose choice of experts is a near tie that a cache in f16 decides otherwise, in llama.cpp as here.
+ * tests/golden_cpu.rs compares all that it says, with a cache in f32.
+ */
+const NEAR_TIE = 'mellum-f16';
 /** The models that `npm test` tries. */
 const QUICK = ['llama-q4_1-split', 'gpt-oss-mxfp4'];
 const onGpu = models.filter(({ name }) => ON_GPU.includes(name));
@@ -59,7 +65,8 @@ for (const [backend, chosen] of Object.entries({ webgpu: onGpu, cpu: models })) 
       assert.equal(answer.ran, backend);
       assert.deepEqual(answer.textIds, textIds);
       sameGreedy(answer.generated, exact);
-      agree(answer, exact);
+      if (name === NEAR_TIE) assert.ok(compareForced(answer, exact).off < 0.005);
+      else agree(answer, exact);
     });
   }
 }
