@@ -39,7 +39,6 @@ fn load(row: u32, col: u32) -> f32 {
     var at = FIRST + col;
     if REPEATS > 1u {
         let head = at / (HEAD * REPEATS);
-        // mutant: (at / HEAD) % REPEATS => (at / HEAD) % HEADS
         let repeat = (at / HEAD) % REPEATS;
         at = (repeat * HEADS + head) * HEAD + at % HEAD;
     }
@@ -58,7 +57,6 @@ fn with_sign(col: u32, value: f32) -> f32 {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = group.x * SPAN;
-    // mutant: min(SPAN, WIDTH - first) => SPAN
     let count = min(SPAN, WIDTH - first);
     for (var i = lane; i < count; i += WG_SIZE) {
         let value = load(group.y, first + i);
@@ -75,7 +73,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     workgroupBarrier();
-    // mutant: >= TOKENS => > TOKENS
     if TOKENS > 0u && this_pass.row[group.y].token >= TOKENS {
         return;
     }

@@ -9,7 +9,6 @@ fn repack_block(i: u32, b: u32) {
     }
     let over = count & 3u;
     if over > 0u {
-        // mutant (repack): & ((1u << (8u * over)) - 1u) => & 0xffffffffu
         put(b * 8u + count / 4u, raw_u32(first + count - over) & ((1u << (8u * over)) - 1u));
     }
 }

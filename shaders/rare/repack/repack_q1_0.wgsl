@@ -9,7 +9,6 @@ fn repack_block(i: u32, b: u32) {
     // mutant (repack): 4u * (i & 3u) => 4u * (i & 1u)
     put(b, spread_bits(raw_u32(first + 2u + 4u * (i & 3u))));
     if (i & 3u) == 0u {
-        // mutant (repack): SCALES_AT, b / 4u => SCALES_AT, i / 4u
         put_half(SCALES_AT, b / 4u, raw_u16(first));
     }
 }

@@ -17,7 +17,6 @@ fn repack_block(i: u32, b: u32) {
         put(b * 2u + g, turned(raw_u32(first + 2u + 8u * (i & 1u) + 4u * g)));
     }
     if (i & 1u) == 0u {
-        // mutant (repack): SCALES_AT, b / 2u => SCALES_AT, i / 2u
         put_half(SCALES_AT, b / 2u, raw_u16(first));
     }
 }
