@@ -5,9 +5,7 @@ pub(crate) mod cases;
 pub mod reference;
 
 use super::norm::Rows;
-use super::spec::{
-    Dispatch, Extent, Kernel, KernelSpec, PARAMS, ParamsLayout, Slice, bool_override, read, write,
-};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, ParamsLayout, Slice, bool_override, read, write};
 use crate::model::Rotation;
 
 /// The contract with `shaders/rare/model/hadamard.wgsl`.
