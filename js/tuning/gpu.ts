@@ -68,7 +68,6 @@ export const BLOCKS: Readonly<Record<string, readonly [number, number]>> = {
   nvfp4: [64, 36],
   q1_0: [128, 18],
   q2_0: [64, 18],
-  f8_e4m3: [1, 1],
 };
 
 /** What runs on each `Gpu`. */
