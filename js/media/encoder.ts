@@ -86,9 +86,8 @@ export class Encoder {
   readonly #recovery: Recovery;
   /** Loads it again. */
   readonly #again: (signal?: AbortSignal) => Promise<WasmEncoder>;
-  /** Whether its weights stay after each use, and whether they can be loaded again. */
+  /** Whether its weights stay after each use. */
   readonly #isKept: boolean;
-  readonly #isAgain: boolean;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
@@ -103,7 +102,6 @@ export class Encoder {
     this.#recovery = reloading.recovery;
     this.#again = reloading.again;
     this.#isKept = options.keepEncoder !== false;
-    this.#isAgain = reloading.recovery.isFinal === undefined;
     this.#info = handle.info();
     this.hears = this.#info.hears;
     this.hearsToo = this.#info.hearsToo;
@@ -213,7 +211,7 @@ export class Encoder {
 
   /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept, or with `all`. */
   rest(all = false): void {
-    if (!this.#isKept || (all && this.#isAgain)) void this.#inTurn(async () => this.#drop());
+    if (!this.#isKept || (all && this.#recovery.isFinal === undefined)) void this.#inTurn(async () => this.#drop());
   }
 
   free(): void {
