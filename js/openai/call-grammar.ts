@@ -10,6 +10,7 @@ import type { Grammar } from '../types/generate.js';
 import { type Family, isInThoughts, specialOf } from './families.js';
 import type { CallRule, Format, ObjectKeys, ParameterTags } from './formats/format.js';
 import { mayBeText, wordsOf } from './formats/values.js';
+import { literalRules, sharedLiteralRules } from './literal-grammar.js';
 
 /** The ids of the signs that are control tokens; the others are text. @internal */
 export type ControlTokens = ReadonlyMap<string, number>;
@@ -43,11 +44,14 @@ export async function forcedGrammar(
   const { format } = family;
   if (!format.marks || !format.body) return undefined;
   const control = await controlTokens(model, family);
-  const { rest = format.body } = format;
-  const more = several ? [` (SPACE (${format.marks.map((mark) => signIn(control, mark)).join(' | ')}) call)*`] : [''];
+  const { rest = format.body, literal } = format;
+  const marks = format.marks.map((mark) => signIn(control, mark)).join(' | ');
+  const more = !several ? '' : literal?.after ? ' (NEXT call)*' : ` (SPACE (${marks}) call)*`;
+  const end = literal?.after ? ` ${signsIn(control, literal.after)}` : '';
   const first = tools.map((_, place) => rest(ruleOf(tools, place, control)));
   const rules = callRules(format, tools, control);
-  return { lark: [`start: first${more.join('')}`, `first: ${first.join(' | ')}`, ...rules, ...TERMINALS].join('\n') };
+  const lark = [`start: first${more}${end}`, `first: ${first.join(' | ')}`, 'NEXT: /, ?|\\n/', ...rules, ...TERMINALS];
+  return { lark: lark.join('\n') };
 }
 
 /**
@@ -139,6 +143,20 @@ function textStart({ format, thoughts }: Family, control: ControlTokens, inThoug
 const signIn = (control: ControlTokens, text: string): string =>
   control.has(text) ? `<[${control.get(text)}]>` : quoted(text);
 
+/** The rule of a text up to a sign, which ends it: control tokens cannot stand in a lazy rule. */
+function textUpTo(rule: string, control: ControlTokens, sign: string): string {
+  const id = control.get(sign);
+  return id === undefined ? `${rule}[lazy]: ANY ${quoted(sign)}` : `${rule}: <[^${id}]>* <[${id}]>`;
+}
+
+/** A text in which signs may be control tokens. */
+function signsIn(control: ControlTokens, text: string): string {
+  const found = [...control.keys()].find((sign) => text.includes(sign));
+  if (found === undefined) return text && quoted(text);
+  const [before = '', ...rest] = text.split(found);
+  return [signsIn(control, before), signIn(control, found), signsIn(control, rest.join(found))].join(' ');
+}
+
 const nameOf = (tools: readonly Tool[], place: number): string => (tools[place] as Tool).function.name;
 
 function ruleOf(tools: readonly Tool[], place: number, control: ControlTokens): CallRule {
@@ -151,12 +169,15 @@ function ruleOf(tools: readonly Tool[], place: number, control: ControlTokens): 
 
 /** What follows a sign. */
 function callRules(format: Format, tools: readonly Tool[], control: ControlTokens): string[] {
-  const { object } = format;
+  const { object, literal } = format;
+  const quote = literal?.quote === undefined ? '' : signIn(control, literal.quote);
   const rules = tools.flatMap(({ function: { name, parameters } }, place) => {
     const schema = { type: 'object', ...parameters, 'x-guidance': GUIDANCE };
     const json = format.parameters
       ? parameterRules(format.parameters, `json_${place}`, schema, control)
-      : [`json_${place}: %json ${JSON.stringify(schema)}`];
+      : literal
+        ? literalRules(literal, `json_${place}`, schema, quote)
+        : [`json_${place}: %json ${JSON.stringify(schema)}`];
     if (!object) return [`call_${place}: ${format.body?.(ruleOf(tools, place, control))}`, ...json];
     return [`call_${place}: OPEN_${place} json_${place} CLOSE`, `OPEN_${place}: ${objectOpen(object, name)}`, ...json];
   });
@@ -165,6 +186,7 @@ function callRules(format: Format, tools: readonly Tool[], control: ControlToken
     `calls: ${calls}`,
     `call: ${tools.map((_, place) => `call_${place}`).join(' | ')}`,
     ...rules,
+    ...(literal ? sharedLiteralRules(literal, quote, [textUpTo('literal_end', control, literal.quote ?? '')]) : []),
     'CLOSE: SPACE "}"',
     'LIST: SPACE "["',
     'COMMA: SPACE ","',
@@ -199,7 +221,7 @@ function parameterRules(tags: ParameterTags, rule: string, schema: object, contr
     const between = tags.open ? ` SPACE ${signIn(control, tags.open)}` : '';
     return `SPACE ${signIn(control, tags.before)} ${key} ${signIn(control, tags.after)}${between} ${line}`;
   };
-  const rules = [`${rule}_text[lazy]: ANY ${close}`];
+  const rules = [textUpTo(`${rule}_text`, control, tags.close)];
   const parts = names.map((name, index) => {
     const isNeeded = Array.isArray(required) && required.includes(name);
     rules.push(`${rule}_${index}: ${open(quoted(name))} ${valueRule(name, schema, rule, { line, close })}`);

@@ -219,7 +219,7 @@ async function grammarOfForced(
 function forcedCall(format: Format, tools: readonly Tool[], several: boolean): Beginning {
   const { object } = format;
   const [only] = tools;
-  if (format.parameters && format.body) return { begun: format.force(), needsRules: true, several };
+  if ((format.parameters || format.literal) && format.body) return { begun: format.force(), needsRules: true, several };
   if (tools.length === 1 && only && !(several && object?.isList)) {
     const begun = format.force(only.function.name);
     return { begun, ...(format.isJson && { grammar: { jsonSchema: lenient(parametersOf(only)) } }) };

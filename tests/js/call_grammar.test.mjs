@@ -9,7 +9,7 @@ const MODULE = new URL(`${dist}grammar/webgguf_grammar.js`);
 const WASM = new URL(`${dist}grammar/webgguf_grammar_bg.wasm`);
 const skip = !existsSync(WASM) && 'no WebAssembly of grammars: run `npm run build`';
 const { familyOf, specialOf } = await import(`${dist}openai/families.js`);
-const { callGrammar } = await import(`${dist}openai/call-grammar.js`);
+const { callGrammar, forcedGrammar } = await import(`${dist}openai/call-grammar.js`);
 const grammars = skip ? undefined : await import(MODULE);
 if (grammars) await grammars.default({ module_or_path: readFileSync(WASM) });
 
@@ -66,11 +66,26 @@ class Tokens {
   }
 }
 
-/** The number of characters that the grammar takes before it refuses; `undefined` where the text may be all. */
-async function refusedAt(template, isControl, prompt, text, answer) {
+/** A family, and a vocabulary with its signs. */
+function familyAndTokens(template, isControl) {
   const family = familyOf(template);
-  const tokens = new Tokens([...new Set([...specialOf(family, true), ...(family.format.marks ?? [])])], isControl);
-  const { lark } = await callGrammar(tokens, family, prompt, TOOLS, answer);
+  const signs = new Set([...specialOf(family, true), ...(family.format.marks ?? [])]);
+  return { family, tokens: new Tokens([...signs], isControl) };
+}
+
+/** The text that the grammar takes before it refuses; `undefined` where the text may be all. */
+async function refusedAt(template, isControl, prompt, text, answer) {
+  const { family, tokens } = familyAndTokens(template, isControl);
+  return takenOf(tokens, await callGrammar(tokens, family, prompt, TOOLS, answer), text);
+}
+
+/** The same of what follows the beginning of a forced call. */
+async function refusedForced(template, isControl, text, { tools = TOOLS, several = true } = {}) {
+  const { family, tokens } = familyAndTokens(template, isControl);
+  return takenOf(tokens, await forcedGrammar(tokens, family, tools, several), text);
+}
+
+async function takenOf(tokens, { lark }, text) {
   const matcher = tokens.vocabulary.compile('lark', lark).matcher();
   const taken = [];
   for (const id of [...(await tokens.tokenize(text)), tokens.end]) {
@@ -198,6 +213,157 @@ test('a call that is only thought of is text', { skip }, async () => {
     assert.equal(await refusedAt(template, false, prompt, `${wrong}pong`), wrong);
   }
 });
+
+/** Formats of literals: how they write calls, several of them up to their end, pairs, texts and words. */
+const LITERALS = {
+  lfm2: {
+    template: '{{ tools }}<|tool_call_start|>',
+    call: (name, args) => `${name}(${args})`,
+    list: (calls) => `${calls.join(', ')}]<|tool_call_end|>`,
+    pair: (key, value) => `${key}=${value}`,
+    inner: (key, value) => `"${key}": ${value}`,
+    text: (text) => `"${text}"`,
+    words: ['True', 'None'],
+    number: '5',
+  },
+  gemma4: {
+    template: '{{ tools }}<|tool_call>',
+    call: (name, args) => `${name}{${args}}`,
+    list: (calls) => `${calls.join('<tool_call|><|tool_call>call:')}<tool_call|>`,
+    pair: (key, value) => `${key}:${value}`,
+    inner: (key, value) => `${key}:${value}`,
+    text: (text) => `<|"|>${text}<|"|>`,
+    words: ['true', 'null'],
+    number: '5',
+  },
+};
+
+const TREE = {
+  type: 'function',
+  function: {
+    name: 'plant',
+    parameters: {
+      properties: {
+        kind: { enum: ['oak', 'elm'] },
+        high: { type: ['number', 'null'] },
+        old: { type: 'boolean' },
+        tree: { $ref: '#/$defs/node' },
+        tags: { type: 'array', items: { type: 'string' }, minItems: 1 },
+      },
+      required: ['kind', 'tree'],
+      $defs: {
+        node: {
+          type: 'object',
+          properties: { name: { type: 'string' }, next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } },
+          required: ['name'],
+        },
+      },
+    },
+  },
+};
+
+for (const [name, { template, call, list, pair, inner, text, words, number }] of Object.entries(LITERALS)) {
+  for (const isControl of [false, true]) {
+    test(`${name}, ${isControl ? 'control tokens' : 'text'}: forced calls follow their schemas`, { skip }, async () => {
+      const at = (written, more) => refusedForced(template, isControl, written, more);
+      const weather = call('get_weather', `${pair('place', text("Rome's {a} [b]"))}, ${pair('days', '2')}`);
+      assert.equal(await at(list([weather])), undefined);
+      assert.equal(await at(list([weather, call('ping', '')])), undefined);
+      const one = { several: false };
+      assert.equal(await at(list([weather]), one), undefined);
+      assert.ok(list([weather, call('ping', '')]).startsWith(await at(list([weather, call('ping', '')]), one)));
+      for (const [wrong, where] of [
+        [call('pong', ''), 'ong'],
+        [call('get_weather', `${pair('place', number)}, ${pair('days', '2')}`), number],
+        [call('get_weather', `${pair('place', text('Rome'))}, ${pair('days', text('2'))}`), text('2')],
+        [call('get_weather', pair('days', '2')), 'days'],
+        [call('ping', pair('a', '1')), 'a'],
+      ]) {
+        assert.equal(await at(list([wrong])), wrong.slice(0, wrong.indexOf(where)), wrong);
+      }
+    });
+
+    test(`${name}, ${isControl ? 'control tokens' : 'text'}: words, unions, references`, { skip }, async () => {
+      const at = (args) => refusedForced(template, isControl, list([call('plant', args)]), { tools: [TREE] });
+      const [yes, nothing] = words;
+      const node = `{${inner('name', text('a'))}, ${inner('next', `{${inner('name', text('b'))}}`)}}`;
+      const kind = pair('kind', text('oak'));
+      const all = [kind, pair('high', '-1.5e3'), pair('old', yes), pair('tree', node), pair('tags', `[${text('x')}]`)];
+      assert.equal(await at(all.join(', ')), undefined);
+      assert.equal(await at(all.join(',')), undefined);
+      assert.equal(await at([kind, pair('tree', node)].join(', ')), undefined);
+      assert.equal(await at([kind, pair('high', nothing), pair('tree', node)].join(', ')), undefined);
+      for (const [args, where] of [
+        [pair('kind', text('ash')), 'ash'],
+        [`${kind}, ${pair('old', '1')}`, '1'],
+        [`${kind}, ${pair('tree', '{}')}`, '}'],
+        [`${kind}, ${pair('tags', '[]')}`, 'ags'],
+        [`${kind}, ${pair('tree', node)}, ${pair('tags', '[]')}`, ']'],
+      ]) {
+        const written = call('plant', args);
+        assert.equal(await at(args), written.slice(0, written.indexOf(where)), args);
+      }
+    });
+  }
+}
+
+const TAGGED = {
+  glm: [
+    '{{ tools }}<tool_call><arg_key>',
+    (name, pairs) => {
+      const texts = pairs.map(([key, value]) => `<arg_key>${key}</arg_key><arg_value>${value}</arg_value>`);
+      return `${name}${texts.join('')}</tool_call>`;
+    },
+  ],
+  functions: [
+    '{{ tools }}<tool_call><function=<parameter=',
+    (name, pairs) => {
+      const texts = pairs.map(([key, value]) => `<parameter=${key}>\n${value}\n</parameter>\n`);
+      return `${name}>\n${texts.join('')}</function>\n</tool_call>`;
+    },
+  ],
+};
+
+for (const [name, [template, call]] of Object.entries(TAGGED)) {
+  for (const isControl of [false, true]) {
+    test(`${name}, ${isControl ? 'control tokens' : 'text'}: forced calls follow their tools`, { skip }, async () => {
+      assert.equal(familyOf(template).format.name, name);
+      const at = (text) => refusedForced(template, isControl, text, { several: false });
+      const place = ['place', 'Rome, <b> {x}'];
+      assert.equal(await at(call('get_weather', [place, ['days', '2']])), undefined);
+      assert.equal(await at(call('ping', [])), undefined);
+      const wrong = call('get_weather', [place, ['days', 'two']]);
+      assert.equal(await at(wrong), wrong.slice(0, wrong.indexOf('two')));
+      assert.equal(await at(call('pong', [])), 'p');
+    });
+  }
+}
+
+const SIGNED = {
+  solar: [
+    '{{ tools }}<|tool_call:begin|>',
+    (name, json) => `${name}<|tool_call:args|>${json}<|tool_call:end|>`,
+    '<|tool_call:begin|>call2<|tool_call:name|>',
+  ],
+  hunyuan: [
+    '{{ tools }}<tool_calls><tool_call><tool_sep>```json',
+    (name, json) => `${name}\n\`\`\`json\n${json}\n\`\`\`</tool_call>`,
+    '<tool_call>function<tool_sep>',
+  ],
+};
+
+for (const [name, [template, call, next]] of Object.entries(SIGNED)) {
+  test(`${name}: forced calls of several tools follow their schemas`, { skip }, async () => {
+    assert.equal(familyOf(template).format.name, name);
+    for (const isControl of [false, true]) {
+      const at = (text) => refusedForced(template, isControl, text);
+      assert.equal(await at(`${call('get_weather', GOOD)}\n${next}${call('ping', '{}')}`), undefined);
+      assert.equal(await at(call('pong', '{}')), 'p');
+      const wrong = call('get_weather', '{"place": 5}');
+      assert.equal(await at(wrong), wrong.slice(0, wrong.indexOf('5')));
+    }
+  });
+}
 
 test('formats that are no JSON stay free', { skip }, async () => {
   for (const template of ['{{ tools }}<|tool_call_start|>', '{{ tools }}<|tool_call>', '{{ tools }}<function=']) {

@@ -62,6 +62,18 @@ export interface Format {
   readonly object?: ObjectKeys;
   /** How parameters are written one by one, where they are. */
   readonly parameters?: ParameterTags;
+  /** How arguments are written as literals, where they are. */
+  readonly literal?: LiteralStyle;
+}
+
+/** Arguments as literals: `place="Rome", days=2`, or `place:<|"|>Rome<|"|>,days:2`. @internal */
+export interface LiteralStyle {
+  /** Keyword arguments of Python; else as Gemma writes them. */
+  readonly isPython: boolean;
+  /** What stands around texts that are no Python. */
+  readonly quote?: string;
+  /** What stands behind the last of several calls, which follow each other behind one sign. */
+  readonly after?: string;
 }
 
 /** A call in a grammar: rules of its name and its arguments, and how a sign is written. @internal */

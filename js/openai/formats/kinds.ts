@@ -122,6 +122,7 @@ function* opensTag(scanner: Scanner, opens: readonly string[], style: TagStyle):
 /** Calls as literals: `call:name{key:value}`. @internal */
 export function gemma(signs: Signs, quote: string): Format {
   const [open = ''] = signs.opens;
+  const [close = ''] = signs.closers ?? [];
   const style: Style = { quotes: [quote, '"', "'"], isPython: false, assign: [':', '='] };
   return {
     ...signsOf({ ...signs, special: [quote] }),
@@ -135,7 +136,12 @@ export function gemma(signs: Signs, quote: string): Format {
       sink.begin(name);
       yield* takePairs(scanner, sink, style, [first === '{' ? '}' : ')', { name, tools: sink.tools }]);
     },
+    marks: [open],
+    isFree: true,
     force: (name) => `${open}call:${name === undefined ? '' : `${name}{`}`,
+    body: ({ name, json, sign }) => `"call:" ${name} "{" ${json} "}" ${sign(close)}`,
+    rest: ({ name, json, sign }) => `${name} "{" ${json} "}" ${sign(close)}`,
+    literal: { isPython: false, quote },
   };
 }
 
@@ -151,7 +157,11 @@ export function python(signs: Signs, [before, after]: readonly [string, string],
       yield* scanner.space();
       yield* takeAny(scanner, sink);
     },
+    marks: signs.opens,
+    isFree: true,
     force: (name) => `${before}${name === undefined ? '' : `${name}(`}`,
+    body: ({ name, json }) => `${name} "(" ${json} ")"`,
+    literal: { isPython: true, after },
     write: (calls) => `${before}${calls.map(pythonCall).join(', ')}${after}`,
     ...rest,
   };

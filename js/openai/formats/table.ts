@@ -2,7 +2,7 @@
  * The formats in which model families call tools, a row for each: what calls begin and end with, and how the name and
  * the arguments are written. `signs.ts` says by which sign of its chat template a family is known.
  */
-import { type Format, objectText } from './format.js';
+import { type CallRule, type Format, objectText } from './format.js';
 import { free, gemma, named, objects, python, tagged, takeAny } from './kinds.js';
 import type { FormatName } from '../signs.js';
 
@@ -37,6 +37,11 @@ const deepseekName = {
   nameOf: (head: string): string => head.replace(`function${SEPARATOR}`, '').split(SEPARATOR)[0] ?? '',
   ends: DEEPSEEK.closers,
 };
+
+const solarCall = ({ name, json, sign }: CallRule): string =>
+  `${name} ${sign('<|tool_call:args|>')} ${json} ${sign('<|tool_call:end|>')}`;
+const hunyuanCall = ({ name, json, sign }: CallRule): string =>
+  `${name} "\\n${FENCE}json\\n" ${json} "\\n${FENCE}" ${sign('</tool_call>')}`;
 
 const kimi = {
   sections: ['<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'] as const,
@@ -233,6 +238,10 @@ export const FORMATS: Record<Exclude<FormatName, 'harmony' | 'plain' | 'llama'>,
     },
     {
       endsThoughts: true,
+      marks: ['<|tool_call:begin|>'],
+      isFree: true,
+      body: (rule) => `/\\w{1,32}/ ${rule.sign('<|tool_call:name|>')} ${solarCall(rule)}`,
+      rest: solarCall,
       force: (name) =>
         `<|tool_call:begin|>call00001<|tool_call:name|>${name === undefined ? '' : `${name}<|tool_call:args|>`}`,
     },
@@ -244,6 +253,10 @@ export const FORMATS: Record<Exclude<FormatName, 'harmony' | 'plain' | 'llama'>,
       ends: ['</tool_call>'],
     },
     {
+      marks: ['<tool_call>'],
+      isFree: true,
+      body: (rule) => `"function" ${rule.sign('<tool_sep>')} ${hunyuanCall(rule)}`,
+      rest: hunyuanCall,
       force: (name) =>
         `<tool_calls><tool_call>function<tool_sep>${name === undefined ? '' : `${name}\n${FENCE}json\n`}`,
     },
