@@ -84,6 +84,21 @@ declare module '@modelcontextprotocol/sdk/client/index.js' {
 declare module '@modelcontextprotocol/sdk/client/streamableHttp.js';
 declare module '@openai/agents';
 declare module '@orama/orama';
+declare module '@instructor-ai/instructor';
+declare module '@assistant-ui/react' {
+  export function useLocalRuntime(adapter: {
+    run(options: { messages: readonly any[]; abortSignal: AbortSignal }): AsyncGenerator<object>;
+  }): unknown;
+}
+declare module '@electric-sql/pglite';
+declare module '@electric-sql/pglite-pgvector';
+declare module 'dexie' {
+  export class Dexie {
+    constructor(name: string);
+    version(number: number): { stores(tables: object): void };
+    table(name: string): { bulkAdd(rows: object[]): Promise<void>; toArray(): Promise<{ vector: Float32Array }[]> };
+  }
+}
 declare module 'svelte/store' {
   export function writable<T>(value: T): { update(change: (value: T) => T): void };
 }

@@ -47,3 +47,20 @@ export async function mustCompile(name, text) {
 
 /** Installs the bundlers and clients of tools.json. */
 export const installClients = () => installTools(HERE, BASE);
+
+/** The folder with the libraries of libraries/tools.json: programs in it find these, the clients, and the package. */
+export const LIBRARIES = path.join(BASE, 'libraries');
+
+/** Installs the libraries of libraries/tools.json; says why not, where npm's registry is out of reach. */
+export async function installLibraries() {
+  await installClients();
+  try {
+    await installTools(path.join(HERE, 'libraries'), LIBRARIES);
+  } catch (error) {
+    if (!/E(?:NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|NETUNREACH)/.test(error.message)) throw error;
+    return "npm's registry is out of reach";
+  }
+  const link = path.join(LIBRARIES, 'node_modules', 'webgguf');
+  if (!fs.existsSync(link)) fs.symlinkSync(ROOT, link, 'junction');
+  return undefined;
+}
