@@ -33,7 +33,10 @@ const ROUTES: readonly (readonly ['GET' | 'POST' | 'DELETE', string, Route])[] =
     ...(['POST', '/responses/input_tokens'] as const),
     async ({ responses }, call) => json(await responses.inputTokens.count(bodyOf(await call.text()))),
   ],
-  ['GET', '/responses/{id}', async ({ responses }, _, id) => (await routesOfResponses()).retrieved(responses, id)],
+  [
+    ...(['GET', '/responses/{id}'] as const),
+    async ({ responses }, { query, signal }, id) => (await routesOfResponses()).retrieved(responses, id, query, signal),
+  ],
   ['DELETE', '/responses/{id}', async ({ responses }, _, id) => json(await responses.delete(id))],
   [
     ...(['POST', '/responses/{id}/cancel'] as const),

@@ -156,7 +156,8 @@ function responsesOf(answering: () => Promise<Answerer>): Responses {
   };
   return {
     create: (async (request, options) => (await here()).create(request, options)) as Responses['create'],
-    retrieve: async (id) => (await here()).retrieve(id),
+    retrieve: (async (id: string, query?: { stream?: false }) =>
+      (await here()).retrieve(id, query)) as Responses['retrieve'],
     delete: async (id) => (await here()).delete(id),
     cancel: async (id) => (await here()).cancel(id),
     inputItems: { list: async (id, query) => (await here()).inputItems.list(id, query) },

@@ -364,6 +364,93 @@ test('cancel ends an answer, which is kept; leaving and aborting keep nothing', 
   assert.equal(seen.running, 0);
 });
 
+const numbers = (events) => events.map((event) => event.sequence_number);
+
+/** What came of a response that is written in the background. */
+const over = async (responses, id) => (await all(await responses.retrieve(id, { stream: true }))).at(-1).response;
+
+test('in the background an answer is written after the call, and read while it grows and later', async () => {
+  const responses = await client();
+  plan.writes = 'x'.repeat(200);
+  const controller = new AbortController();
+  const request = { input: 'Hi', background: true };
+  const response = await responses.create(request, { signal: controller.signal });
+  assert.deepEqual([response.status, response.output, response.background], ['queued', [], true]);
+  controller.abort();
+  const { id } = response;
+  const events = [];
+  for await (const event of await responses.retrieve(id, { stream: true })) {
+    if (events.push(event) !== 50) continue;
+    const { status, output_text: text } = await responses.retrieve(id);
+    assert.equal(status, 'in_progress');
+    assert.ok(text.length > 9 && text.length < plan.writes.length, text);
+  }
+  assert.deepEqual(numbers(events), [...events.keys()]);
+  assert.deepEqual(
+    events.slice(0, 3).map(({ type, response }) => `${type}: ${response.status}`),
+    ['response.created: queued', 'response.queued: queued', 'response.in_progress: in_progress'],
+  );
+  assert.equal(events.at(-1).type, 'response.completed');
+  const done = await responses.retrieve(id);
+  assert.deepEqual([done.status, done.output_text, done.background], ['completed', plan.writes, true]);
+  const late = await all(await responses.retrieve(id, { stream: true, starting_after: 3 }));
+  assert.deepEqual(numbers(late), numbers(events).slice(4));
+  assert.deepEqual(await all(await responses.retrieve(id, { stream: true, starting_after: 1e6 })), []);
+  const next = await responses.create({ previous_response_id: id, input: 'And?', background: true });
+  assert.equal((await over(responses, next.id)).status, 'completed');
+  assert.equal((await responses.inputItems.list(next.id)).data.length, 3);
+  const some = { stream: true, starting_after: 'x' };
+  await assert.rejects(
+    responses.retrieve(id, some),
+    withCode('invalid_argument', /'starting_after' must be an integer/),
+  );
+  await responses.delete(id);
+  const gone = withCode('invalid_argument', /'s events are not kept/);
+  await assert.rejects(responses.retrieve(id, { stream: true }), gone);
+});
+
+test('whoever leaves the stream of an answer in the background does not end it; cancel does, and twice', async () => {
+  const responses = await client();
+  plan.writes = 'x'.repeat(500);
+  const controller = new AbortController();
+  const request = { input: 'Hi', background: true, stream: true };
+  const stream = await responses.create(request, { signal: controller.signal });
+  const first = await stream[Symbol.asyncIterator]().next();
+  const { id } = first.value.response;
+  stream.controller.abort();
+  assert.equal((await over(responses, id)).output[0].content[0].text, plan.writes);
+
+  const other = await responses.create(request, { signal: controller.signal });
+  const read = assert.rejects(all(other), isAbort);
+  controller.abort();
+  await read;
+  const { id: last } = await responses.create({ input: 'Hi', background: true });
+  const watched = await responses.retrieve(last, { stream: true });
+  let count = 0;
+  for await (const _ of watched) if (++count === 9) assert.equal((await responses.cancel(last)).status, 'cancelled');
+  const { status, output_text: text } = await responses.cancel(last);
+  assert.ok(status === 'cancelled' && text.length < 500, text);
+});
+
+test('an answer in the background that fails says so to whoever retrieves it', async () => {
+  const responses = await client();
+  plan.nextFails = Object.assign(new Error('no more'), { code: 'internal' });
+  const { id } = await responses.create({ input: 'Hi', background: true });
+  assert.equal((await over(responses, id)).status, 'failed');
+  const { status, error } = await responses.retrieve(id);
+  assert.equal(status, 'failed');
+  assert.match(error.message, /no more/);
+  plan.nextFails = undefined;
+  const ids = [];
+  for (let i = 0; i < 17; i++) {
+    const response = await responses.create({ input: 'Hi', background: true });
+    assert.equal((await over(responses, response.id)).status, 'completed');
+    ids.push(response.id);
+  }
+  await assert.rejects(responses.retrieve(ids[0], { stream: true }), withCode('invalid_argument', /events/));
+  assert.equal((await responses.retrieve(ids[0])).status, 'completed');
+});
+
 test('an answer that fails says so in an event, and the loop throws', async () => {
   const responses = await client();
   plan.writes = 'Hello!';
@@ -544,7 +631,11 @@ test('what is not supported is refused by name', async () => {
     [{ input: 5 }, /field 'input' must be a string or an array of items, found 5/],
     [{ input: 'Hi', conversation: 'conv_1' }, /field 'conversation' is not supported/],
     [{ input: 'Hi', prompt: { id: 'x' } }, /field 'prompt' is not supported/],
-    [{ input: 'Hi', background: true }, /field 'background' must be false, found true/],
+    [{ input: 'Hi', background: 'yes' }, /field 'background' must be true or false, found 'yes'/],
+    [
+      { input: 'Hi', background: true, store: false },
+      /field 'background': nobody could read a response that 'store: f/,
+    ],
     [{ input: 'Hi', max_tokens: 5 }, /unknown field 'max_tokens'/],
     [{ input: 'Hi', max_output_tokens: 0 }, /field 'max_output_tokens' must be an integer from 1/],
     [{ input: 'Hi', temperature: 3 }, /field 'temperature' must be a number from 0 to 2, found 3/],

@@ -122,6 +122,25 @@ test('parse gives what a schema and a function of zod say', async () => {
   assert.deepEqual(output[0].parsed_arguments, { a: 1, b: 2 });
 });
 
+test('in the background through the package: retrieve, its stream from an event on, cancel', async () => {
+  const ai = await client(['Hello!', 'x'.repeat(1000)]);
+  const request = { model: 'any', input: 'Hi', background: true };
+  const { id, status } = await ai.responses.create(request);
+  assert.equal(status, 'queued');
+  const types = [];
+  const from = { stream: true, starting_after: 2 };
+  for await (const { type } of await ai.responses.retrieve(id, from)) types.push(type);
+  assert.deepEqual([types[0], types.at(-1)], ['response.output_item.added', 'response.completed']);
+  assert.equal((await ai.responses.retrieve(id)).output_text, 'Hello!');
+  let last;
+  for await (const event of await ai.responses.create({ ...request, stream: true })) {
+    last = event;
+    if (event.sequence_number === 20) assert.equal((await ai.responses.cancel(responseOf(event))).status, 'cancelled');
+  }
+  assert.equal(last.response.status, 'cancelled');
+  assert.equal((await ai.responses.cancel(last.response.id)).status, 'cancelled');
+});
+
 test('cancel and abort through the package', async () => {
   const ai = await client(['x'.repeat(1000), 'x'.repeat(1000)]);
   const stream = await ai.responses.create({ model: 'any', input: 'Hi', stream: true });

@@ -31,7 +31,6 @@ type OfChat = (typeof OF_CHAT)[number] | keyof OpenAiSamplingOptions;
 
 const SAMPLING = SAMPLING_ROWS.map(([, { openai }]) => openai);
 const ANY: Check = () => undefined;
-const OFF: Check = (value) => (value === false ? undefined : 'false');
 const REASONING = ['effort', 'summary', 'generate_summary', 'context', 'mode'];
 const EFFORTS = words('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max');
 const SUMMARIES = words('auto', 'concise', 'detailed');
@@ -58,7 +57,7 @@ const CHECKS: Record<keyof ResponseRequest, Check> = {
   include: LIST,
   top_logprobs: integer(0, 20),
   metadata: OBJECT,
-  background: OFF,
+  background: FLAG,
   max_tool_calls: TOKENS,
   user: TEXT,
   service_tier: TEXT,
@@ -100,6 +99,8 @@ export interface CheckedResponse {
   /** Where it is kept. */
   readonly place: 'memory' | 'disk' | 'nowhere';
   readonly isStreamed: boolean;
+  /** Whether it is written after the call. */
+  readonly isBackground: boolean;
   /** Whether old turns may be left out. */
   readonly isTruncated: boolean;
   /** The request to the chat, but for its messages. */
@@ -113,6 +114,9 @@ export function checkResponse(body: ResponseRequest): CheckedResponse {
   const { store, truncation = 'disabled', max_output_tokens: most, model } = request;
   const items = itemsOf(CALL, request.input);
   if (items.length === 0 && request.previous_response_id === undefined) refuse(CALL, "field 'input' is missing");
+  if (request.background && store === false) {
+    refuse(CALL, "field 'background': nobody could read a response that 'store: false' does not keep");
+  }
   const tools = plain(CALL, 'tools', () => (request.tools ?? []).map(toolOf));
   const choice = choiceOf(request.tool_choice ?? 'auto');
   const reasoning = reasoningOf(request.reasoning ?? {});
@@ -128,6 +132,7 @@ export function checkResponse(body: ResponseRequest): CheckedResponse {
     ...{ items, instructions: request.instructions, previous: request.previous_response_id },
     place: store === undefined ? 'memory' : store ? 'disk' : 'nowhere',
     isStreamed: request.stream ?? false,
+    isBackground: request.background ?? false,
     isTruncated: truncation === 'auto',
     chat: {
       ...Object.fromEntries(passed.filter(([, value]) => value !== undefined)),

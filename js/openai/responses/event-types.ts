@@ -37,7 +37,7 @@ interface OfSummary extends OfItem {
 
 /** An event of a response that is streamed. */
 export type ResponseEvent =
-  | (Numbered & { type: 'response.created' | 'response.in_progress'; response: ResponseSnapshot })
+  | (Numbered & { type: 'response.created' | 'response.queued' | 'response.in_progress'; response: ResponseSnapshot })
   | (Numbered & { type: 'response.completed' | 'response.incomplete' | 'response.failed'; response: ResponseSnapshot })
   | (Numbered & { type: 'response.output_item.added'; output_index: number; item: ResponseOutputItem })
   | (Numbered & { type: 'response.output_item.done'; output_index: number; item: ResponseOutputItem })

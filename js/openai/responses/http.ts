@@ -4,7 +4,7 @@
 import { json } from '../http.js';
 import { eventStream } from '../wire.js';
 import type { ResponseEvent } from './event-types.js';
-import type { Responses } from './responses.js';
+import type { ResponseEvents, Responses } from './responses.js';
 import type { ModelResponse, ResponseItemQuery, ResponseRequest } from './types.js';
 
 /** As the API writes it: `output_text` is an addition of OpenAI's client. */
@@ -18,14 +18,28 @@ export async function created(
 ): Promise<Response> {
   if (!request?.stream) return withoutText(await responses.create({ ...request, stream: false }, { signal }));
   const stream = await responses.create({ ...request, stream: true }, { signal });
+  // Two events say that it begins.
+  return streamed(stream, 2, signal);
+}
+
+function streamed(stream: ResponseEvents, before: number, signal: AbortSignal | undefined): Promise<Response> {
   const write = (event: ResponseEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-  // Two events say that it begins; that it failed, an event has said.
-  return eventStream(stream, { before: 2, signal, write, failed: () => '' });
+  // An event has said that it failed.
+  return eventStream(stream, { before, signal, write, failed: () => '' });
 }
 
 /** @internal */
-export const retrieved = async (responses: Responses, id: string): Promise<Response> =>
-  withoutText(await responses.retrieve(id));
+export async function retrieved(
+  responses: Responses,
+  id: string,
+  query: URLSearchParams,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  if (query.get('stream') !== 'true') return withoutText(await responses.retrieve(id));
+  const after = query.get('starting_after');
+  const starting = after === null ? {} : { starting_after: Number(after) };
+  return streamed(await responses.retrieve(id, { stream: true, ...starting }), 1, signal);
+}
 
 /** @internal */
 export const cancelled = async (responses: Responses, id: string): Promise<Response> =>

@@ -6,13 +6,21 @@ import { invalidArgument } from '../../errors.js';
 import { NotFound } from '../http.js';
 import { AnswerStream } from '../stream.js';
 import type { ChatMessage, RequestOptions } from '../types.js';
+import { Background } from './background.js';
 import { type CheckedResponse, checkResponse, inOwnWords } from './check.js';
 import type { ResponseEvent, ResponseSnapshot } from './event-types.js';
 import { type Item, messagesOf } from './items.js';
 import { type Kept, KeptResponses } from './kept.js';
 import { inputItem, responseOf } from './names.js';
 import { type Answering, Run, type Watcher } from './run.js';
-import type { ModelResponse, ResponseItemList, ResponseItemQuery, ResponseRequest, ResponseTokens } from './types.js';
+import type {
+  ModelResponse,
+  ResponseItemList,
+  ResponseItemQuery,
+  ResponseQuery,
+  ResponseRequest,
+  ResponseTokens,
+} from './types.js';
 
 /** Answers as OpenAI's Responses API has them. */
 export interface Responses {
@@ -32,8 +40,10 @@ export interface Responses {
   ): Promise<ModelResponse>;
   /** Either, as `stream` says. */
   create(request: ResponseRequest, options?: RequestOptions): Promise<ModelResponse | ResponseEvents>;
+  /** The events of a response that is or was written in the background, from its first or a later one on. */
+  retrieve(id: string, query: ResponseQuery & { stream: true }): Promise<ResponseEvents>;
   /** A response that is being written or is kept. */
-  retrieve(id: string): Promise<ModelResponse>;
+  retrieve(id: string, query?: ResponseQuery & { stream?: false | null | undefined }): Promise<ModelResponse>;
   /** Forgets a response. */
   delete(id: string): Promise<{ id: string; object: 'response'; deleted: true }>;
   /** Ends an answer that is being written; what there is of it is kept. */
@@ -69,11 +79,15 @@ const KINDS: Readonly<Record<string, string>> = {
   reasoning: 'rs',
 };
 
+/** Events are kept of as many responses that were written in the background. */
+const MOST_IN_BACKGROUND = 16;
+
 /** @internal */
 export class ModelResponses implements Responses {
   readonly #answering: () => Promise<Answering>;
   readonly #kept: KeptResponses;
   readonly #running = new Map<string, Run>();
+  readonly #background = new Map<string, Background>();
 
   /** `bytes`: of what is kept. */
   constructor(answering: () => Promise<Answering>, bytes?: number) {
@@ -91,19 +105,45 @@ export class ModelResponses implements Responses {
     const signal = signalOption('responses.create', { signal: options?.signal ?? undefined });
     signal?.throwIfAborted();
     const { checked, items, messages } = await this.#asked(body);
-    const run = new Run(await this.#answering(), checked, messages, { signal, onProgress: options?.onProgress });
+    // What is written in the background does not end with the call.
+    const further = checked.isBackground ? {} : { signal };
+    const run = new Run(await this.#answering(), checked, messages, { ...further, onProgress: options?.onProgress });
     await run.prepare();
+    if (checked.isBackground) return this.#inBackground(run, items, signal);
     const events = run.events(this.#watcher(items));
     if (checked.isStreamed) return new ResponseEvents(events, run.controller);
     for await (const _ of events);
     return withText(run.writer.response);
   }
 
-  async retrieve(id: string): Promise<ModelResponse> {
+  #inBackground(run: Run, items: readonly Item[], signal: AbortSignal | undefined): ModelResponse | ResponseEvents {
+    const response = withText(run.snapshot);
+    const background = new Background(run, this.#watcher(items));
+    this.#background.set(run.id, background);
+    for (const old of this.#background.keys()) {
+      if (this.#background.size <= MOST_IN_BACKGROUND) break;
+      if (!this.#running.has(old)) this.#background.delete(old);
+    }
+    return run.checked.isStreamed ? eventsOf(background, -1, signal) : response;
+  }
+
+  retrieve(id: string, query: ResponseQuery & { stream: true }): Promise<ResponseEvents>;
+  retrieve(id: string, query?: ResponseQuery & { stream?: false | null | undefined }): Promise<ModelResponse>;
+  async retrieve(id: string, query?: ResponseQuery): Promise<ModelResponse | ResponseEvents> {
+    const { stream, starting_after: after = -1 } = query ?? {};
+    if (stream) {
+      const background = this.#background.get(id);
+      if (!background) throw notKept('retrieve', id, "'s events are not kept");
+      if (!Number.isInteger(after)) {
+        throw invalidArgument(`responses.retrieve: 'starting_after' must be an integer, found ${show(after)}`);
+      }
+      return eventsOf(background, Math.max(after, -1));
+    }
     return withText(this.#runningOf(id)?.snapshot ?? (await this.#keptOf('retrieve', id)).response);
   }
 
   async delete(id: string): Promise<{ id: string; object: 'response'; deleted: true }> {
+    this.#background.delete(id);
     if (!(await this.#kept.delete(String(id)))) throw notKept('delete', id);
     return { id, object: 'response', deleted: true };
   }
@@ -111,7 +151,9 @@ export class ModelResponses implements Responses {
   async cancel(id: string): Promise<ModelResponse> {
     const run = this.#running.get(id);
     if (!run) {
-      const { status } = (await this.#keptOf('cancel', id)).response;
+      const { response } = await this.#keptOf('cancel', id);
+      const { status, background } = response;
+      if (background && status === 'cancelled') return withText(response);
       throw invalidArgument(`responses.cancel: response ${show(id)} is not being written, its status is '${status}'`);
     }
     run.cancel();
@@ -229,8 +271,19 @@ export class ModelResponses implements Responses {
 const isWhole = ({ type, status }: ModelResponse['output'][number]): boolean =>
   type !== 'function_call' || status === 'completed';
 
-function notKept(call: string, id: unknown): NotFound {
-  return new NotFound(`responses.${call}: response ${show(id)} is not kept`);
+function notKept(call: string, id: unknown, what = ' is not kept'): NotFound {
+  return new NotFound(`responses.${call}: response ${show(id)}${what}`);
+}
+
+/** The events with numbers greater than `after`. Leaving the loop does not end the answer. */
+function eventsOf(background: Background, after: number, given?: AbortSignal): ResponseEvents {
+  const controller = new AbortController();
+  const signal = given ? AbortSignal.any([controller.signal, given]) : controller.signal;
+  async function* events(): AsyncGenerator<ResponseEvent> {
+    yield* background.after(after, signal);
+    given?.throwIfAborted();
+  }
+  return new ResponseEvents(events(), controller);
 }
 
 /** A copy with its text. */

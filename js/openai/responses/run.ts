@@ -178,18 +178,18 @@ export class Run {
   }
 }
 
-function responseOf({ name, origin }: Answering, { echo, chat }: CheckedResponse): ResponseSnapshot {
+function responseOf({ name, origin }: Answering, { echo, chat, isBackground }: CheckedResponse): ResponseSnapshot {
   return {
     id: newResponse(),
     object: 'response',
     created_at: Math.floor(Date.now() / 1e3),
     completed_at: null,
-    status: 'in_progress',
+    status: isBackground ? 'queued' : 'in_progress',
     error: null,
     incomplete_details: null,
     model: chat.model ?? name,
     output: [],
-    background: false,
+    background: isBackground,
     access_programs: null,
     ...echo,
     webgguf: origin,

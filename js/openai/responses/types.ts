@@ -50,7 +50,7 @@ export interface ResponseRequest extends OpenAiSamplingOptions {
   top_logprobs?: number | null | undefined;
   /** Comes back in the result. */
   metadata?: object | null | undefined;
-  /** Only false: an answer is written while the call lasts. */
+  /** The call gives a response that is still to be written; `responses.retrieve` reads it. */
   background?: boolean | null | undefined;
   /** Beyond OpenAI's: strings that end the answer. */
   stop?: string | readonly string[] | null | undefined;
@@ -266,8 +266,8 @@ export interface ResponseUsage {
   total_tokens: number;
 }
 
-/** How far an answer is; `cancelled`: by `cancel`, `model.stop()` or `model.free()`. */
-export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
+/** The state of an answer. `queued`: in the background; `cancelled`: by `cancel`, the model's `stop` or `free`. */
+export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
 /** What `responses.create` gives. Fields of the request that are not described come back as they are. */
 export interface ModelResponse {
@@ -321,8 +321,8 @@ export interface ModelResponse {
   truncation: 'auto' | 'disabled';
   /** Whether it is kept, in memory or in IndexedDB. */
   store: boolean;
-  /** Always false. */
-  background: false;
+  /** As the request has it. */
+  background: boolean;
   /** Always null. */
   access_programs: null;
   /** Not OpenAI's. */
@@ -381,6 +381,14 @@ export interface ResponseItemQuery {
   order?: 'asc' | 'desc' | undefined;
   /** Taken and without effect here: items are whole. */
   include?: readonly string[] | undefined;
+}
+
+/** How `responses.retrieve` gives a response. */
+export interface ResponseQuery {
+  /** As events, where it is or was written in the background. */
+  stream?: boolean | null | undefined;
+  /** With `stream`: the number of the event before the first. */
+  starting_after?: number | undefined;
 }
 
 /** What `responses.inputTokens.count` gives. */

@@ -42,6 +42,10 @@ export class ResponseWriter {
 
   *start(): Generator<ResponseEvent> {
     yield this.#event({ type: 'response.created', response: this.#copy() });
+    if (this.response.status === 'queued') {
+      yield this.#event({ type: 'response.queued', response: this.#copy() });
+      this.response.status = 'in_progress';
+    }
     yield this.#event({ type: 'response.in_progress', response: this.#copy() });
   }
 
