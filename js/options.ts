@@ -84,6 +84,11 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   kvType: oneOf('f16', 'q8_0', 'q4_0'),
   parallel: integer(1, 8, 'an integer from 1 to 8'),
   idleTimeout: number(1, 2 ** 31 - 1, 'a number of milliseconds from 1 to 2^31 - 1'),
+  prefixCache: (value) => {
+    const { diskBytes, ...others } = (value ?? {}) as Record<string, unknown>;
+    const fits = Number.isSafeInteger(diskBytes) && Number(diskBytes) > 0 && Object.keys(others).length === 0;
+    return fits ? undefined : '{ diskBytes } with a number of bytes, an integer of at least 1';
+  },
   threads: integer(1, 64, 'an integer from 1 to 64'),
   pooling: oneOf('mean', 'cls', 'last'),
   mmproj: (value) =>
@@ -161,6 +166,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   stop: stopStrings,
   ignoreEos: FLAG,
   parseSpecial: FLAG,
+  prefixCache: FLAG,
   enableThinking: FLAG,
   showSpecial: (value) =>
     Array.isArray(value) && value.every((item) => typeof item === 'string') ? undefined : 'an array of strings',

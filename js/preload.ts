@@ -19,6 +19,7 @@ import * as grammars from './engine/grammars.js';
 import { files } from './engine/files.js';
 import { later } from './engine/later.js';
 import * as insert from './engine/insert.js';
+import * as prefixes from './engine/prefixes.js';
 import * as saved from './engine/saved.js';
 import * as threads from './engine/threads.js';
 import * as grammar from './grammar/webgguf_grammar.js';
@@ -80,6 +81,7 @@ const ofEngine: typeof later = having({
   host,
   imagePrompt,
   insert,
+  prefixes,
   saved,
   threads,
   tuning,

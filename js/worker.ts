@@ -6,6 +6,7 @@ import * as encodeParts from './engine/encode-parts.js';
 import { files } from './engine/files.js';
 import { later } from './engine/later.js';
 import * as insert from './engine/insert.js';
+import * as prefixes from './engine/prefixes.js';
 import * as saved from './engine/saved.js';
 import * as grammars from './engine/grammars.js';
 import { serve } from './engine/worker-side.js';
@@ -44,6 +45,7 @@ Object.assign(later, {
   host: async () => host,
   imagePrompt: async () => imagePrompt,
   insert: async () => insert,
+  prefixes: async () => prefixes,
   saved: async () => saved,
   threads: async () => threads,
   tuning: async () => tuning,

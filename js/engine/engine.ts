@@ -18,6 +18,8 @@ export type Prompt = string | Conversation | Uint32Array;
 export interface StartOptions extends WasmGenerateOptions {
   readonly onProgress?: ((progress: PromptProgress) => void) | undefined;
   readonly grammar?: GrammarText;
+  /** Whether what is read of the prompt may be kept on disk. */
+  readonly prefixCache?: boolean;
   /** When the turn of the request began, as {@link now} says it. */
   readonly begun?: number;
 }

@@ -12,6 +12,7 @@ export const later = allFetched({
   host: () => import('../shared/host.js'),
   imagePrompt: () => import('../media/prompt.js'),
   insert: () => import('./insert.js'),
+  prefixes: () => import('./prefixes.js'),
   saved: () => import('./saved.js'),
   threads: () => import('./threads.js'),
   tuning: () => import('../tuning/index.js'),

@@ -19,6 +19,7 @@ import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoa
 import { files } from './files.js';
 import { Idle } from './idle.js';
 import { later } from './later.js';
+import type { Prefixes } from './prefixes.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 
 /** A loaded model, which its sessions share. @internal */
@@ -28,6 +29,8 @@ export interface Loaded {
   readonly encoders: Encoders | undefined;
   /** Waits for the time at which the model gives its device away; `undefined` where it keeps that. */
   readonly idle: Idle | undefined;
+  /** What was read of prompts and is kept on disk, if the page asks for that. */
+  readonly prefixes: Prefixes | undefined;
   /** A handle for each request that may run beside others. */
   readonly handles: readonly Handle[];
 }
@@ -88,13 +91,25 @@ export function loadModel(source: Source, options: LoadOptions): Promise<Loaded>
       const info = infoOf(opened, backend, encoders, warn);
       const handles = await handlesOf(opened.handle, info.parallel);
       const idle = idleOf(options.idleTimeout, { info, handle: opened.handle, recovery, encoders });
-      return { info, recovery, encoders, handles, idle };
+      const prefixes = await prefixesOf(options.prefixCache, info, warn);
+      return { info, recovery, encoders, handles, idle, prefixes };
     } catch (error) {
       encoders?.free();
       opened.free();
       throw error;
     }
   });
+}
+
+/** The prompts that are kept on disk; `undefined` on the CPU, whose caches are not saved, and for embedders. */
+async function prefixesOf(
+  asked: LoadOptions['prefixCache'],
+  info: ModelInfo,
+  warn: Warn,
+): Promise<Prefixes | undefined> {
+  if (!asked || info.backend !== 'webgpu' || info.kvType === undefined) return undefined;
+  const { Prefixes } = await later.prefixes();
+  return new Prefixes(info, asked.diskBytes, warn);
 }
 
 /** What gives the device of a model away after `after` milliseconds; `undefined` for one that has none. */

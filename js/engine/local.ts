@@ -2,7 +2,7 @@
  * The engine in this thread: the WebAssembly handle behind asynchronous calls.
  */
 import { stoppable } from '../cancel.js';
-import { WebggufError, fromWasm, guarded, invalidArgument } from '../errors.js';
+import { fromWasm, guarded, invalidArgument } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
@@ -34,9 +34,7 @@ import { files } from './files.js';
 import type { Asked } from './insert.js';
 import { later } from './later.js';
 import { type Loaded, loadModel } from './load.js';
-
-/** Most elements of a typed array that WebAssembly can address. */
-const MOST_ELEMENTS = 2 ** 32 - 1;
+import { roomForLogits } from './logits.js';
 
 /** @internal */
 export class LocalEngine implements Engine {
@@ -59,6 +57,8 @@ export class LocalEngine implements Engine {
   #asked: Asked | undefined;
   /** The rows of the images and sounds of that text. */
   #rows = new Map<string, TileRows>();
+  /** The ids of that prompt, where what is read of it is to be kept on disk. */
+  #prompt: Uint32Array | undefined;
   /** Tells how far the reading of that prompt is. */
   #report = new PromptReport(undefined, () => {});
 
@@ -125,12 +125,14 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async #start(prompt: Prompt, { grammar, onProgress, begun = now(), ...options }: StartOptions): Promise<void> {
+  async #start(prompt: Prompt, given: StartOptions): Promise<void> {
+    const { grammar, onProgress, begun = now(), prefixCache = true, ...options } = given;
     this.#run = new AbortController();
     this.#rows = new Map();
     this.#report = new PromptReport(onProgress, () => this.cancel());
     const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, rows: this.#rows, fits: true });
     const adapters = options.adapters ?? this.#loaded.recovery.scales();
+    await this.#recall(prefixCache && adapters.length === 0 ? ids : undefined);
     await this.#kept(() => this.#handle.adopt(ids, adapters));
     const rows = this.#loaded.encoders?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
     this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
@@ -140,6 +142,20 @@ export class LocalEngine implements Engine {
     tell?.(cachedTokens);
     this.#asked = { ids, options: all };
     this.#follow(grammar);
+  }
+
+  /** Whether no other request runs, so that caches may be filled and read. */
+  readonly #isAlone = (): boolean => this.#lanes.length - this.#free.length <= 1;
+
+  /** Takes what is stored of a prompt, if more of it is than the lanes have read; `ids`: where it is to be kept. */
+  async #recall(ids: Uint32Array | undefined): Promise<void> {
+    const { prefixes } = this.#loaded;
+    this.#prompt = prefixes && ids;
+    if (!prefixes) return;
+    await prefixes.idle();
+    if (!ids || !this.#isAlone()) return;
+    const known = Math.max(...this.#lanes.map((lane) => lane.#handle.commonPrefix(ids)));
+    await this.#kept(() => prefixes.recall(this.#handle, ids, known), this.#run.signal);
   }
 
   #follow(grammar: GrammarText | undefined): void {
@@ -188,6 +204,7 @@ export class LocalEngine implements Engine {
   async finish(): Promise<GenerationResult> {
     try {
       const last = await translated(this.#handle.finish());
+      if (this.#prompt && this.#isAlone()) await this.#loaded.prefixes?.remember(this.#handle, this.#prompt);
       const result = this.#asked?.before ? (await later.insert()).whole(this.#asked, last) : last;
       const { ms, ...rows } = this.#prepared;
       const { usage, timings } = result;
@@ -204,7 +221,7 @@ export class LocalEngine implements Engine {
   }
 
   async evaluate(ids: Uint32Array, { logits, adapters }: EvaluateCall, signal?: AbortSignal): Promise<Evaluation> {
-    const room = logits ? this.#roomForLogits(ids.length) : undefined;
+    const room = logits ? roomForLogits(ids.length, this.info) : undefined;
     const scales = adapters ?? this.#loaded.recovery.scales();
     const read = (): Promise<Evaluation | undefined> => this.#handle.evaluate(ids, room, scales);
     return this.#kept(() => stoppable(this.#handle, signal, read), signal);
@@ -368,22 +385,6 @@ export class LocalEngine implements Engine {
     const ids = typeof text === 'string' ? this.#handle.encodePrompt(text) : text;
     if (ids.length > 0) return ids;
     throw invalidArgument('generate: expected at least one token id, found none');
-  }
-
-  /** An array for all logits of `count` ids; `undefined` where the ids do not fit the context, which is reported. */
-  #roomForLogits(count: number): Float32Array | undefined {
-    const { contextLength, vocabularySize } = this.info;
-    if (count > contextLength) return undefined;
-    const elements = count * vocabularySize;
-    try {
-      if (elements > MOST_ELEMENTS) throw new RangeError(`a typed array has at most ${MOST_ELEMENTS} elements here`);
-      return new Float32Array(elements);
-    } catch (cause) {
-      const message =
-        `evaluate: no memory for the logits of ${count} ids over a vocabulary of ${vocabularySize}: ` +
-        `${4 * elements} bytes`;
-      throw new WebggufError('out_of_memory', message, { cause });
-    }
   }
 }
 

@@ -96,6 +96,7 @@ export async function prepare(
       ...samplingOf(request),
       ...(followed && { grammar: followed }),
       showSpecial: specialOf(family, hasTools),
+      ...(request.store === false && { prefixCache: false }),
     },
     reader,
     budget: () => closing && new Budget(most as number, reader(), closing),

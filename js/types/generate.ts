@@ -35,6 +35,11 @@ export interface GenerateOptions extends SamplingOptions {
    */
   parseSpecial?: boolean | undefined;
   /**
+   * Where the model was loaded with `prefixCache`: whether what is read of this prompt may be kept there, and taken
+   * from there. Default true.
+   */
+  prefixCache?: boolean | undefined;
+  /**
    * For a prompt of messages: whether the model thinks before it answers, where its chat template can say so. Default:
    * what the template says; in a session, what that was told. With a prompt that is a string or ids, which no template
    * writes, it is refused.

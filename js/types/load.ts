@@ -53,6 +53,13 @@ export interface LoadOptions extends SourceOptions {
    * what can be read once, such as a buffer, and on a device of the page's own (`gpu`).
    */
   idleTimeout?: number | undefined;
+  /**
+   * Keeps what the model has read of prompts of 256 tokens and more in the origin's private file system, at most
+   * `diskBytes`, the least used out first: after a reload, or in another tab, a prompt that begins alike is read from
+   * there. On the GPU, for requests without adapters, images and sounds, while no other request runs. The prompts' ids
+   * are stored, too; `cache.clear()` deletes all. Default: nothing is kept.
+   */
+  prefixCache?: { readonly diskBytes: number } | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
   backend?: 'auto' | 'webgpu' | 'cpu' | undefined;
   /**

@@ -115,6 +115,20 @@ test('a streamed answer has a role, texts, a reason, and the counts where they a
   assert.ok(plain.every((chunk) => !('usage' in chunk) && chunk.choices.length === 1));
 });
 
+test('nothing is kept on disk of a request that is not to be stored', async () => {
+  const model = await load();
+  const { generate } = model;
+  const kept = [];
+  model.generate = (prompt, options) => {
+    kept.push(options.prefixCache);
+    return generate.call(model, prompt, options);
+  };
+  for (const store of [undefined, true, false]) {
+    await model.chat.completions.create({ messages: HI, max_tokens: 2, ...(store !== undefined && { store }) });
+  }
+  assert.deepEqual(kept, [undefined, undefined, false]);
+});
+
 test('sampling options are those of generate, with the documented defaults', async () => {
   const model = await load();
   await model.chat.completions.create({ messages: HI, max_tokens: 2 });

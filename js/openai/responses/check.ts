@@ -137,6 +137,7 @@ export function checkResponse(body: ResponseRequest): CheckedResponse {
     chat: {
       ...Object.fromEntries(passed.filter(([, value]) => value !== undefined)),
       ...(model !== undefined && { model }),
+      ...(store === false && { store }),
       ...(most !== undefined && { max_completion_tokens: most }),
       ...(tools.length > 0 && { tools: tools.map(chatToolOf) }),
       ...(choice.given !== 'auto' && { tool_choice: choice.ofChat }),
