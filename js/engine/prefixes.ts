@@ -17,6 +17,8 @@ const LEAST = 256;
 const NEW_SHARE = 0.25;
 /** Ids of rows of images and sounds begin here: they name what is in memory. */
 const FIRST_ROW = 2 ** 31;
+/** Bytes per second that a browser reads from its private file system into a KV cache, as measured on one machine. */
+const DISK_RATE = 3e8;
 /** Errors that say that what is stored is of no use. */
 const USELESS: readonly string[] = ['bad_file', 'integrity_failed', 'invalid_argument', 'download_failed'];
 
@@ -43,7 +45,7 @@ export class Prefixes {
   readonly #most: number;
   readonly #warn: (warning: LoadWarning) => void;
   #work: Promise<unknown> = Promise.resolve();
-  /** The storage failed once: it is left alone from then on. */
+  /** The storage failed, or is too slow for this GPU: it is left alone from then on. */
   #isOff = false;
 
   constructor(info: ModelInfo, mostBytes: number, warn: (warning: LoadWarning) => void) {
@@ -76,14 +78,19 @@ export class Prefixes {
     });
   }
 
-  /** Stores what `handle` has read of `ids`, where enough of it is new. */
-  remember(handle: Handle, ids: Uint32Array): Promise<void> {
+  /**
+   * Stores what `handle` has read of `ids`, where enough of it is new. On a GPU that reads prompts faster than the disk
+   * would give them back, nothing is stored from then on.
+   */
+  remember(handle: Handle, ids: Uint32Array, tokensPerSecond: number): Promise<void> {
     return this.#inTurn(ids, async (folder) => {
       const entries = await entriesOf(folder);
       const common = (await this.#closest(folder, entries, ids))?.common ?? 0;
       if (ids.length - common < Math.max(LEAST, NEW_SHARE * ids.length)) return;
       const state = await savedSession(handle, '', ids);
       const bytes = state.size + ids.byteLength;
+      this.#isOff = !pays(bytes, ids.length, tokensPerSecond);
+      if (this.#isOff) return;
       if (bytes > this.#most) return;
       const kept = await this.#withRoom(folder, entries, bytes);
       const entry = { name: crypto.randomUUID(), model: this.#model, tokens: ids.length, bytes, used: Date.now() };
@@ -127,6 +134,10 @@ export class Prefixes {
     });
   }
 }
+
+/** Whether the disk gives back what was read of `tokens` sooner than a model reads them. @internal */
+export const pays = (bytes: number, tokens: number, tokensPerSecond: number): boolean =>
+  bytes / DISK_RATE < tokens / tokensPerSecond;
 
 /** Whether the caches of `handle` have what was stored. */
 async function restored(handle: Handle, folder: FileSystemDirectoryHandle, { name }: Entry): Promise<boolean> {

@@ -56,8 +56,9 @@ export interface LoadOptions extends SourceOptions {
   /**
    * Keeps what the model has read of prompts of 256 tokens and more in the origin's private file system, at most
    * `diskBytes`, the least used out first: after a reload, or in another tab, a prompt that begins alike is read from
-   * there. On the GPU, for requests without adapters, images and sounds, while no other request runs. The prompts' ids
-   * are stored, too; `cache.clear()` deletes all. Default: nothing is kept.
+   * there. On the GPU, for requests without adapters, images and sounds, while no other request runs, and only where
+   * the GPU reads prompts more slowly than the disk. The prompts' ids are stored, too; `cache.clear()` deletes all.
+   * Default: nothing is kept.
    */
   prefixCache?: { readonly diskBytes: number } | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */
