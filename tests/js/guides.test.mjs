@@ -71,6 +71,7 @@ declare module '@typesafe-ai/sdk';
 declare module 'zod';
 declare module 'ai';
 declare module '@langchain/openai';
+declare module 'langchain';
 declare module '@llamaindex/openai';
 declare module '@mastra/core/agent';
 declare module '@modelcontextprotocol/sdk/client/index.js' {

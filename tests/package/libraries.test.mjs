@@ -84,6 +84,25 @@ test('Instructor: in every mode', { skip }, async () => {
   }
 });
 
+test('Agents of LangChain: tools, a stream and objects', { skip }, async () => {
+  willWrite('Hello!', CALL, 'It is 3.', CALL, 'It is 3.', '{"sum": 3}');
+  const more = "export { llm }; export * from 'langchain';";
+  const { createAgent, llm, providerStrategy, said, tool: functionTool } = await run('Agents of LangChain', { more });
+  assert.equal(said, 'Hello!');
+  const { z } = await library('zod');
+  const schema = z.object({ a: z.number(), b: z.number() });
+  const add = functionTool(({ a, b }) => String(a + b), { name: 'add', description: 'Adds', schema });
+  const agent = createAgent({ model: llm, tools: [add] });
+  const { messages } = globalThis;
+  assert.equal((await agent.invoke({ messages })).messages.at(-1).text, 'It is 3.');
+  let text = '';
+  for await (const [chunk] of await agent.stream({ messages }, { streamMode: 'messages' })) text += chunk.text;
+  assert.equal(text, '3It is 3.', 'the result of the tool and the answer');
+  const responseFormat = providerStrategy(z.object({ sum: z.number() }));
+  const typed = await createAgent({ model: llm, tools: [], responseFormat }).invoke({ messages });
+  assert.deepEqual(typed.structuredResponse, { sum: 3 });
+});
+
 test('LlamaIndex: a stream, tools and embeddings', { skip }, async () => {
   willWrite('Hello!', 'Hello!', CALL);
   const { llm, additionalSessionOptions } = await run('LlamaIndex', {
@@ -180,8 +199,8 @@ test('Vue and Svelte: a ref and a store', { skip }, async () => {
 });
 
 test('the page names the versions that are installed, and has at most ten lines of code each', () => {
-  const listed = ['tools.json', 'libraries/tools.json'].map((name) => readJson(path.join(HERE, name)).dependencies);
-  const versions = { ...listed[0], ...listed[1] };
+  const lists = ['tools.json', 'libraries/tools.json', 'frameworks/tools.json'];
+  const versions = Object.assign({}, ...lists.map((name) => readJson(path.join(HERE, name)).dependencies));
   for (const { title, words, code } of SECTIONS) {
     const named = [...words.matchAll(/`([@\w/-]+)` (\d+\.\d+\.\d+)/g)];
     assert.ok(named.length > 0, title);

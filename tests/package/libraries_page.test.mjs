@@ -35,6 +35,7 @@ async function buildPage() {
     'orama.js': ['Orama', 'export const texts = hits.map(({ document }) => document.text);'],
     'pglite.js': ['PGlite with pgvector', 'export const texts = rows.map(({ text }) => text);'],
     'dexie.ts': ['Dexie', 'export const texts = notes.map(({ text }) => text);'],
+    'agent.js': ['Agents of LangChain', 'export const texts = [answer.messages.at(-1).text];'],
     'runtime.jsx': ['assistant-ui', 'export { useWebgguf };'],
   };
   for (const [name, [title, more]] of Object.entries(parts)) writeSection(SOURCE, title, { name, more });
@@ -77,6 +78,13 @@ for (const name of ['orama', 'pglite', 'dexie']) {
     }),
   );
 }
+
+test('agent: LangChain runs in a page', { skip }, () =>
+  withPage(async (page) => {
+    const [text] = await page.evaluate(() => window.run('agent', [], '/models/storyteller.gguf'));
+    assert.ok(text.length > 20, text);
+  }),
+);
 
 const statusIs = (page, wanted) =>
   page.waitForFunction((text) => document.querySelector('output')?.innerText === text, wanted);

@@ -10,11 +10,13 @@ const parts = {
   orama: () => import('./orama.js'),
   pglite: () => import('./pglite.js'),
   dexie: () => import('./dexie.ts'),
+  agent: () => import('./agent.js'),
 };
 
-window.run = async (name, values) => {
-  const model = await WasmModel.load('/fixtures/embedders/nomic-bert-f16.gguf', { backend: 'cpu' });
-  Object.assign(window, { model, values });
+window.run = async (name, values, url = '/fixtures/embedders/nomic-bert-f16.gguf') => {
+  const model = await WasmModel.load(url, { backend: 'cpu' });
+  const messages = [{ role: 'user', content: 'Tell me about a hare.' }];
+  Object.assign(window, { model, values, messages, out: document.querySelector('#app') });
   const { texts } = await parts[name]();
   await model.free();
   return texts;
