@@ -2,8 +2,6 @@
 // a mock. libraries_page.test.mjs has the sections that want a page.
 
 import assert from 'node:assert/strict';
-import http from 'node:http';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -11,6 +9,7 @@ import { readJson, ROOT } from '../../tools/common.mjs';
 import { api, plan, resetMock, seen } from '../js/api.mjs';
 import { SECTIONS, writeSection } from './guide.mjs';
 import { installLibraries, LIBRARIES, tool } from './install.mjs';
+import { library, weatherServer } from './weather-server.mjs';
 
 const skip = await installLibraries();
 await api.init({ wasm: new Uint8Array(8) });
@@ -46,9 +45,6 @@ async function run(title, options) {
   const exported = await import(pathToFileURL(file).href);
   return { ...exported, said: globalThis.out.textContent };
 }
-
-/** What a library of libraries/tools.json or of tools.json exports. */
-const library = (name) => import(pathToFileURL(createRequire(path.join(LIBRARIES, 'run', 'x.mjs')).resolve(name)).href);
 
 for (const title of [
   'openai',
@@ -147,33 +143,8 @@ test('Mastra: tools, a stream and objects', { skip }, async () => {
   assert.deepEqual(object, { city: 'Rome' });
 });
 
-/** A server of MCP over HTTP, with a tool; `sessions` are those that clients began. */
-async function weatherServer() {
-  const { McpServer } = await library('@modelcontextprotocol/sdk/server/mcp.js');
-  const { StreamableHTTPServerTransport } = await library('@modelcontextprotocol/sdk/server/streamableHttp.js');
-  const { z } = await library('zod');
-  const sessions = new Map();
-  const begin = async () => {
-    const weather = new McpServer({ name: 'weather', version: '1.0.0' });
-    const look = { description: 'Looks', inputSchema: { city: z.string() }, annotations: { readOnlyHint: true } };
-    weather.registerTool('look', look, ({ city }) => ({ content: [{ type: 'text', text: `sun in ${city}` }] }));
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: () => `s${sessions.size}`,
-      onsessioninitialized: (id) => sessions.set(id, transport),
-    });
-    await weather.connect(transport);
-    return transport;
-  };
-  const server = http.createServer(async (request, response) => {
-    const transport = sessions.get(request.headers['mcp-session-id']) ?? (await begin());
-    await transport.handleRequest(request, response);
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, sessions, url: `http://127.0.0.1:${server.address().port}/mcp` };
-}
-
 test('MCP: a model calls the tool of a server over HTTP', { skip }, async () => {
-  const { server, sessions, url } = await weatherServer();
+  const { sessions, url, close } = await weatherServer();
   try {
     willWrite('<tool_call>\n{"name": "look", "arguments": {"city": "Rome"}}\n</tool_call>', 'Sunny.');
     const change = (code) => code.replace('https://example.com/mcp', url);
@@ -184,8 +155,7 @@ test('MCP: a model calls the tool of a server over HTTP', { skip }, async () => 
     assert.deepEqual([...sessions.keys()], ['s0']);
     await client.close();
   } finally {
-    server.close();
-    server.closeAllConnections();
+    close();
   }
 });
 

@@ -12,6 +12,7 @@ import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { writeSection } from './guide.mjs';
 import { installLibraries, LIBRARIES, tool } from './install.mjs';
+import { weatherServer } from './weather-server.mjs';
 
 const skip = await installLibraries();
 const require = createRequire(import.meta.url);
@@ -39,6 +40,11 @@ async function buildPage() {
     'runtime.jsx': ['assistant-ui', 'export { useWebgguf };'],
   };
   for (const [name, [title, more]] of Object.entries(parts)) writeSection(SOURCE, title, { name, more });
+  const more = `const [{ name, server: from, execute }] = tools;
+export const texts = [name + ' of ' + from, await execute({ city: 'Rome' })];
+await client.close();`;
+  const change = (code) => code.replace("'https://example.com/mcp'", 'window.server').replace('400', '24');
+  writeSection(SOURCE, 'MCP', { name: 'mcp.js', change, more });
   const { build } = await import(tool('vite', 'dist/node/index.js'));
   await build({
     root: SOURCE,
@@ -85,6 +91,21 @@ test('agent: LangChain runs in a page', { skip }, () =>
     assert.ok(text.length > 20, text);
   }),
 );
+
+test('mcp: a page has the tools of a server of another origin over HTTP', { skip }, async () => {
+  const { sessions, url, close } = await weatherServer();
+  try {
+    await withPage(async (page) => {
+      await page.evaluate((server) => (window.server = server), url);
+      const texts = await page.evaluate(() => window.run('mcp', [], '/models/storyteller.gguf'));
+      assert.deepEqual(texts, ['look of weather', 'sun in Rome']);
+      assert.ok((await page.locator('#app').innerText()).length > 20);
+    });
+    assert.deepEqual([...sessions.keys()], ['s0']);
+  } finally {
+    close();
+  }
+});
 
 const statusIs = (page, wanted) =>
   page.waitForFunction((text) => document.querySelector('output')?.innerText === text, wanted);

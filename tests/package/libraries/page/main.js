@@ -11,6 +11,7 @@ const parts = {
   pglite: () => import('./pglite.js'),
   dexie: () => import('./dexie.ts'),
   agent: () => import('./agent.js'),
+  mcp: () => import('./mcp.js'),
 };
 
 window.run = async (name, values, url = '/fixtures/embedders/nomic-bert-f16.gguf') => {
