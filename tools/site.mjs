@@ -37,6 +37,7 @@ const ENTRIES = [
     'prompt-api',
     'ai-sdk',
     'decide',
+    'models',
     'compute',
     'training',
   ].map((name) => `${name}/index`),

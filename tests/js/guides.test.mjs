@@ -132,6 +132,7 @@ const CONFIG = {
         'prompt-api',
         'ai-sdk',
         'decide',
+        'models',
         'compute',
         'training',
       ].map((entry) => [`webgguf/${entry}`, [path.join(ROOT, 'dist', entry, 'index.d.ts')]]),

@@ -38,6 +38,8 @@ test('the package holds what it should and nothing else', () => {
     'dist/ai-sdk/index.d.ts',
     'dist/decide/index.js',
     'dist/decide/index.d.ts',
+    'dist/models/index.js',
+    'dist/models/index.d.ts',
     'dist/compute/index.js',
     'dist/compute/index.d.ts',
     'dist/compute/shaders.js',

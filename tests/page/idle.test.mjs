@@ -96,3 +96,49 @@ test('what cannot be loaded again is refused', async () => {
     await page.close();
   }
 });
+
+test('models within a budget make room for each other, and write what they write alone', async () => {
+  const page = await site.open('/blank');
+  const other = SMALL.replace('llama-bf16', 'qwen3-q4_0');
+  const { texts, states, devices } = await page.evaluate(
+    async ([first, second]) => {
+      const devices = [];
+      const { requestDevice } = GPUAdapter.prototype;
+      GPUAdapter.prototype.requestDevice = async function (...args) {
+        const device = await requestDevice.apply(this, args);
+        devices.push(device.lost.then(({ reason }) => reason));
+        return device;
+      };
+      const { models } = await import('/dist/models/index.js');
+      const { WasmModel } = await import('/dist/index.js');
+      const options = { backend: 'webgpu', contextLength: 128 };
+      const bytesOf = async (source) => {
+        const { gpu } = await WasmModel.inspect(source, options);
+        return gpu.weightBytes + gpu.sessionBytes;
+      };
+      const app = models({
+        budget: Math.max(await bytesOf(first), await bytesOf(second)),
+        models: { first: { source: first, ...options }, second: { source: second, ...options } },
+      });
+      const write = (model) => model.generate('Once', { temperature: 0, maxTokens: 6, ignoreEos: true });
+      const texts = [];
+      const states = [];
+      for (const name of ['first', 'second', 'first']) {
+        texts.push((await app.use(name, write)).text);
+        states.push(app.list().map(({ state }) => state));
+      }
+      await app.free();
+      return { texts, states, devices: await Promise.all(devices) };
+    },
+    [SMALL, other],
+  );
+  assert.equal(texts[0], texts[2]);
+  assert.ok(texts[1].length > 0);
+  assert.deepEqual(states, [
+    ['loaded', 'idle'],
+    ['idle', 'loaded'],
+    ['loaded', 'idle'],
+  ]);
+  assert.ok(devices.length >= 3 && devices.every((reason) => reason === 'destroyed'), String(devices));
+  assert.deepEqual(page.crashes, []);
+});
