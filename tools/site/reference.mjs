@@ -20,6 +20,7 @@ const ENTRIES = [
   'prompt-api/',
   'ai-sdk/',
   'decide/',
+  'models/',
   'compute/',
   'training/',
 ];
