@@ -53,6 +53,7 @@ export function models<Name extends string>(options: ModelsOptions<Name>): Model
 
 /** See {@link models}. */
 export class Models<Name extends string = string> {
+  /** Bytes that all may take together. */
   readonly budget: number;
   readonly #entries = new Map<string, Entry>();
   /** Uses so far. */

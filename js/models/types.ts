@@ -6,6 +6,7 @@ import type { Source } from '../types/source.js';
 
 /** Where a model comes from, with the options of its load. It must be readable again: an address, a name, a `File`. */
 export interface ModelPlace extends Omit<LoadOptions, 'gpu' | 'signal'> {
+  /** As for `load`. */
   readonly source: Source;
 }
 
@@ -25,7 +26,9 @@ export interface UseOptions {
 
 /** What {@link Models.list} says of a model. */
 export interface ListedModel<Name extends string = string> {
+  /** The page's name for it. */
   readonly name: Name;
+  /** `idle`: it is not loaded. */
   readonly state: 'idle' | 'loading' | 'loaded';
   /** Bytes that it takes now; 0 where it is not loaded. */
   readonly bytes: number;
