@@ -163,8 +163,8 @@ fn post_norm_layers(
 ) -> Program {
     let add_and_norm = |b: &mut Builder, update: Activation, weight: Role, bias: Role| {
         b.add(update);
-        let bias = Weight { key: b.of_layer(bias), optional: false };
-        let norm = layer_norm(b.config, b.of_layer(weight), Some(bias));
+        let bias = Weight { key: b.weight(bias), optional: false };
+        let norm = layer_norm(b.config, b.weight(weight), Some(bias));
         b.push(Op::Norm { x: b.x, norm, y: b.x });
     };
     let b = b.layers(|b, layer| {
@@ -184,7 +184,7 @@ fn post_norm_layers(
 /// The layer norm of the residual stream by the layer's weight of this role.
 fn normed(b: &mut Builder, role: Role) -> Activation {
     let y = b.activation("normed", b.config.hidden);
-    let norm = layer_norm(b.config, b.of_layer(role), None);
+    let norm = layer_norm(b.config, b.weight(role), None);
     b.push(Op::Norm { x: b.x, norm, y });
     y
 }

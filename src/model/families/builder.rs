@@ -64,6 +64,11 @@ impl<'a> Builder<'a> {
 
     /// Writes all layers by `write`; the whole stack runs [`Builder::loops`] times.
     pub fn layers(mut self, mut write: impl FnMut(&mut Self, usize)) -> Self {
+        self.write_layers(&mut write);
+        self
+    }
+
+    fn write_layers(&mut self, write: &mut dyn FnMut(&mut Self, usize)) {
         let layers = self.config.layers;
         for at in 0..self.loops.count * layers {
             self.layer = at % layers;
@@ -71,11 +76,10 @@ impl<'a> Builder<'a> {
                 let norm = self.plain_rms(of_model(self.output_norm), self.config.hidden);
                 self.ops.push(Op::Norm { x: self.x, norm, y: self.x });
             }
-            write(&mut self, at % layers);
+            write(self, at % layers);
             let ops = std::mem::take(&mut self.ops);
             self.program.layers.push(ops);
         }
-        self
     }
 
     /// Ends with norm and head: logits `W · norm(x)`, with a soft cap if there is one. With a pooling type the program
@@ -178,8 +182,7 @@ impl<'a> Builder<'a> {
 
     /// As [`Builder::norm`], in place and for each head separately.
     pub(super) fn head_norm(&mut self, x: Activation, role: Role, head_dim: usize) {
-        let norm = self.plain_rms(of_layer(self.layer, role), head_dim);
-        self.ops.push(Op::Norm { x, norm, y: x });
+        self.ops.push(Op::Norm { x, norm: self.plain_rms(of_layer(self.layer, role), head_dim), y: x });
     }
 
     /// As `head_norm`, with separate weights for each head.
@@ -414,11 +417,6 @@ impl<'a> Builder<'a> {
     /// The activation of this name and width.
     pub fn activation(&mut self, name: &'static str, width: usize) -> Activation {
         self.program.activation(name, width)
-    }
-
-    /// The layer's weight of this role.
-    pub fn of_layer(&self, role: Role) -> WeightKey {
-        of_layer(self.layer, role)
     }
 
     /// `activation(gate) · up`, with the values of `up` from `at` on.
