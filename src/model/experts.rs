@@ -94,6 +94,8 @@ impl GateUp {
 pub struct ExpertConfig {
     /// The numbers of experts; 0 without experts.
     pub experts: Experts,
+    /// The width that experts read and write, where it is not the residual stream's.
+    pub latent: Option<usize>,
     /// Width inside an expert's feed-forward, if the file has a key of its own for it.
     pub ffn: Option<PerLayer>,
     /// Width inside the shared expert, or 0.
@@ -131,8 +133,11 @@ impl ExpertConfig {
         if count > 0 && used == 0 {
             return Err(keys.missing(USED));
         }
+        let has_latent = keys.architecture.starts_with("nemotron_h") || keys.architecture == "maion-coder";
+        let latent = has_latent.then(|| keys.count_or_none("moe_latent_size", MAX_EXPERT_FFN)).transpose()?.flatten();
         Ok(Self {
             experts: Experts { count, used },
+            latent,
             ffn: keys.per_layer("expert_feed_forward_length", layers, MAX_EXPERT_FFN)?,
             shared_ffn: keys.number("expert_shared_feed_forward_length", MAX_EXPERT_FFN)?.unwrap_or(0),
             shared_count: keys.number("expert_shared_count", MAX_EXPERTS)?.unwrap_or(0),

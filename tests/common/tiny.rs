@@ -29,6 +29,8 @@ const EXPERTS: &[&str] = &[
     "nomic-bert-moe",
     "mellum",
     "afmoe",
+    "nemotron_h_moe",
+    "maion-coder",
 ];
 
 /// The metadata of a model of 2 layers, 4 heads of 8 and 2 kv heads.
@@ -90,6 +92,13 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
             keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
         }
+        "maion-coder" => {
+            let layers = Value::Array(Array::Bool(vec![true, false]));
+            let keys = [("attention.sliding_window", 24), ("moe_latent_size", 256), ("interleave_moe_layer_step", 2)];
+            let keys = keys.map(|(key, number)| (key, Value::U32(number)));
+            let keys = keys.into_iter().chain([("attention.sliding_window_pattern", layers)]);
+            keys.map(|(key, value)| (format!("{architecture}.{key}"), value)).collect()
+        }
         "plm" => {
             let keys = [("attention.kv_lora_rank", 12), ("rope.dimension_count", 4)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
@@ -111,10 +120,16 @@ pub fn recurrent_keys(architecture: &str, hidden: u32) -> Vec<(String, Value)> {
             ("shortconv.l_cache".to_owned(), number(3)),
             ("attention.head_count_kv".to_owned(), Value::Array(Array::I32(vec![0, 2]))),
         ],
-        "nemotron_h" => {
+        "nemotron_h" | "nemotron_h_moe" => {
             let ssm = ssm.into_iter().chain([("group_count", 2)]);
             let layers = |of: [i32; 2]| Value::Array(Array::I32(of.into()));
-            let kinds = [("attention.head_count_kv", layers([0, 2])), ("feed_forward_length", layers([0, 0]))];
+            // With experts, they take the place of attention.
+            let [kv_heads, ffn] = if architecture == "nemotron_h" { [2, 0] } else { [0, 512] };
+            let kinds = [
+                ("attention.head_count_kv", layers([0, kv_heads])),
+                ("feed_forward_length", layers([0, ffn])),
+                ("expert_shared_feed_forward_length", number(256)),
+            ];
             let ssm = ssm.map(|(key, count)| (format!("ssm.{key}"), number(count)));
             ssm.chain(kinds.map(|(key, of)| (key.to_owned(), of))).collect()
         }

@@ -41,6 +41,16 @@ const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mraderma
     *.rope.scaling.original_context_length *.rope.scaling.finetuned *.rope.scaling.yarn_ *.ssm. *.wkv. *.shortconv. \
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
+/// Keys, or prefixes of keys, of the first list that some architectures read.
+const READ_BY: [(&str, &str); 1] = [("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder")];
+
+/// Whether the architecture reads a key that others do not.
+fn is_read(key: &str, architecture: &str) -> bool {
+    let own = key.strip_prefix(architecture).and_then(|key| key.strip_prefix('.'));
+    let reads = |users: &str| users.split(' ').any(|user| user == architecture);
+    own.is_some_and(|own| READ_BY.iter().any(|(start, users)| own.starts_with(start) && reads(users)))
+}
+
 /// Whether a list has this key or a prefix of it.
 fn is_in(list: &str, key: &str, architecture: &str) -> bool {
     list.split_whitespace().any(|start| match start.strip_prefix('*') {
@@ -82,11 +92,11 @@ pub(super) fn check(gguf: &Gguf, config: &ModelConfig) -> Result<Vec<String>> {
     for key in metadata.keys() {
         let is_set = metadata.get(key).is_some_and(|value| !is_none(value));
         // The keys of rotations are checked where they are read.
-        let is_read = key.starts_with(hadamard::PREFIX);
+        let is_read = key.starts_with(hadamard::PREFIX) || is_read(key, config.architecture);
         if is_set && !is_read && is_in(REFUSED, key, config.architecture) {
             return Err(unsupported(format!("metadata `{}`: what it asks for is not supported", shown(key))));
         }
-        if is_set && !is_in(KNOWN, key, config.architecture) {
+        if is_set && !is_read && !is_in(KNOWN, key, config.architecture) {
             notes.push(format!("metadata `{}` is not known: what it asks for is left out", shown(key)));
         }
     }

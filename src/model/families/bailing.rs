@@ -1,5 +1,5 @@
 //! Ling and Ring (<https://arxiv.org/abs/2503.05139>, <https://arxiv.org/abs/2510.22115>): experts beside one that all
-//! tokens share, which is as wide as several; DeepSeek 1, Trinity.
+//! tokens share, which is as wide as several; DeepSeek 1, Trinity, Maion Coder.
 
 use super::super::config::SlidingPattern;
 use super::super::program::{Gating, Program, Routing};
@@ -32,29 +32,40 @@ pub fn deepseek(config: &ModelConfig) -> Program {
 }
 
 /// Trinity of Arcee (<https://www.arcee.ai/trinity>): gates of the values of heads, three of four layers rotated and
-/// with a window, norms of updates.
+/// with a window, norms of updates. Maion Coder: no gates, all layers with a window rotated and no others, experts
+/// between two products.
 pub fn afmoe(config: &ModelConfig) -> Program {
+    let is_maion = config.architecture == "maion-coder";
     let mut config = config.clone();
     let experts = &mut config.experts;
-    experts.normalise.get_or_insert(false);
-    experts.gating.get_or_insert(Gating::Sigmoid);
-    experts.shared_ffn = experts.ffn.as_ref().map_or(0, PerLayer::max) * experts.shared_count;
-    let experts = ExpertBlock { choice_bias: true, ..ExpertBlock::new(&config) };
+    if is_maion {
+        (experts.normalise, experts.gating, experts.scale, experts.shared_ffn) = (None, None, 1.0, 0);
+        (config.rope_theta_sliding, config.rope_dims_sliding) = (None, config.rope_dims);
+    } else {
+        experts.normalise.get_or_insert(false);
+        experts.gating.get_or_insert(Gating::Sigmoid);
+        experts.shared_ffn = experts.ffn.as_ref().map_or(0, PerLayer::max) * experts.shared_count;
+    }
+    let experts = ExpertBlock { choice_bias: !is_maion, ..ExpertBlock::new(&config) };
     let plain = AttentionBlock::new(&config, RopeStyle::SplitHalf);
-    let full = AttentionBlock { bias: Bias::Optional, qk_norm: true, head_gates: true, wide_gates: true, ..plain };
+    let gates = !is_maion;
+    let full = AttentionBlock { bias: Bias::Optional, qk_norm: true, head_gates: gates, wide_gates: gates, ..plain };
     let sliding = in_window(&config, full);
     let threes = SlidingPattern::Every(4);
     let pattern = config.sliding_pattern.as_ref().unwrap_or(&threes);
-    let layers = Builder::new(&config, (config.hidden as f32).sqrt()).layers(|b, layer| {
+    let scale = if is_maion { 1.0 } else { (config.hidden as f32).sqrt() };
+    let layers = Builder::new(&config, scale).layers(|b, layer| {
         let slides = config.sliding_window.is_some() && pattern.slides(layer);
         let block = if slides { sliding } else { full };
         let normed = b.norm(b.x, Role::AttnNorm);
-        let update = b.attention(normed, if threes.slides(layer) { block } else { block.unrotated() });
+        let rotates = if is_maion { slides } else { threes.slides(layer) };
+        let update = b.attention(normed, if rotates { block } else { block.unrotated() });
         b.add_normed(update, Role::AttnPostNorm);
         let normed = b.norm(b.x, Role::FfnNorm);
-        let update = match layer < config.experts.leading_dense {
-            true => b.feed_forward(normed, GateKind::SwiGlu),
-            false => b.experts_and_shared(normed, experts),
+        let has_experts = layer >= config.experts.leading_dense && (layer + 1).is_multiple_of(config.experts.every);
+        let update = match has_experts {
+            true => b.experts_and_shared(normed, experts),
+            false => b.feed_forward(normed, GateKind::SwiGlu),
         };
         b.add_normed(update, Role::FfnPostNorm);
     });

@@ -170,6 +170,8 @@ pub struct ExpertBlock {
     pub down_scales: bool,
     /// The activation of experts without a gate.
     pub ungated: Option<ActivationKind>,
+    /// Whether the experts of a token share the width of the feed-forward, where the file has none of their own.
+    pub shares_ffn: bool,
 }
 
 impl ExpertBlock {
@@ -187,6 +189,14 @@ impl ExpertBlock {
             expert_scales: None,
         };
         let activation = ExpertActivation::SwiGlu;
-        Self { routing, activation, biases: false, choice_bias: false, down_scales: false, ungated: None }
+        Self {
+            routing,
+            activation,
+            biases: false,
+            choice_bias: false,
+            down_scales: false,
+            ungated: None,
+            shares_ffn: false,
+        }
     }
 }

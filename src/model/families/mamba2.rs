@@ -1,9 +1,9 @@
 //! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Granite 4
 //! between layers of attention, Falcon-H1 (<https://arxiv.org/abs/2507.22448>) beside attention, Nemotron-H.
 
-use super::super::program::{Activation, Program, ScanSpec};
+use super::super::program::{Activation, Gating, Program, Routing, ScanSpec};
 use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder};
+use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 use super::llama::{divide_logits, feed_forward, granite_attention};
 
 /// Mamba-2: one layer after the other, without feed-forward.
@@ -53,16 +53,27 @@ pub fn granite_hybrid(config: &ModelConfig) -> Program {
 }
 
 /// Nemotron-H (<https://arxiv.org/abs/2504.03624>): a layer is Mamba-2, a feed-forward with the square of ReLU, or
-/// attention without rotation.
+/// attention without rotation. Where it has experts, they take the place of the feed-forwards, beside one that all
+/// tokens share.
 pub fn nemotron_h(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated();
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
+    let kind = ActivationKind::ReluSquared;
+    let plain = ExpertBlock::new(config);
+    let normalise = config.experts.normalise == Some(true);
+    let routing = Routing { gating: Gating::Sigmoid, normalise, ..plain.routing };
+    let experts = ExpertBlock { routing, choice_bias: true, ungated: Some(kind), shares_ffn: true, ..plain };
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = match (config.ffn.of(layer), config.kv_heads.of(layer)) {
             (0, 0) => mixer(b, normed),
             (0, _) => b.attention(normed, block),
-            _ => b.feed_forward_plain(normed, ActivationKind::ReluSquared),
+            _ if config.experts.experts.count == 0 => b.feed_forward_plain(normed, kind),
+            _ => {
+                let shared = b.shared_plain(normed, kind);
+                b.add(shared);
+                b.latent_experts(normed, experts)
+            }
         };
         b.add(update);
     });

@@ -1,8 +1,8 @@
 //! Experts, as families write them.
 
-use super::super::GateKind;
 use super::super::program::{Activation, Experts, GateUp, Op, Routing, Weight, of_layer};
-use super::builder::{Builder, ExpertBlock};
+use super::super::{ActivationKind, GateKind};
+use super::builder::{Builder, ExpertBlock, named};
 use crate::model::Role;
 
 impl Builder<'_> {
@@ -15,6 +15,20 @@ impl Builder<'_> {
     pub fn experts_by(&mut self, routed: Activation, x: Activation, block: ExpertBlock) -> Activation {
         let routes = self.route(routed, &block);
         self.routed_experts(routes, x, block)
+    }
+
+    /// The same, between two products with the matrices that all experts share, where the file has them.
+    pub fn latent_experts(&mut self, x: Activation, block: ExpertBlock) -> Activation {
+        let [down, up] = ["ffn_latent_down.weight", "ffn_latent_up.weight"].map(named);
+        if !self.has(down) {
+            return self.experts(x, block);
+        }
+        let hidden = self.config.hidden;
+        let width = self.config.experts.latent.unwrap_or(hidden);
+        let routes = self.route(x, &block);
+        let low = self.linear(x, down, None, ("latent", width));
+        let update = self.routed_experts(routes, low, block);
+        self.linear(update, up, None, ("update", hidden))
     }
 
     /// The experts of a token by a router that looks at `x`.
@@ -35,9 +49,13 @@ impl Builder<'_> {
     /// The feed-forward of `x` by the experts that `routes` says.
     pub fn routed_experts(&mut self, routes: Activation, x: Activation, block: ExpertBlock) -> Activation {
         let (c, layer) = (self.config, self.layer);
-        let used = c.experts.experts.used;
+        let experts = c.experts.experts;
         let key = |role| of_layer(layer, role);
-        let ffn = c.experts.ffn.as_ref().unwrap_or(&c.ffn).of(layer);
+        let ffn = match &c.experts.ffn {
+            Some(ffn) => ffn.of(layer),
+            None if block.shares_ffn => c.ffn.of(layer) / experts.used.max(1),
+            None => c.ffn.of(layer),
+        };
         let gate_up = if block.ungated.is_some() {
             GateUp::Alone(key(Role::ExpertUp))
         } else if c.has_tensor(&key(Role::ExpertGateUp).name()) {
@@ -46,11 +64,11 @@ impl Builder<'_> {
             let biases = block.biases.then(|| [key(Role::ExpertGateBias), key(Role::ExpertUpBias)]);
             GateUp::Pair { weights: [key(Role::ExpertGate), key(Role::ExpertUp)], biases }
         };
-        let (experts, kind) = (c.experts.experts, block.activation);
-        let activated = self.program.activation("experts activated", used * ffn);
+        let kind = block.activation;
+        let activated = self.program.activation("experts activated", experts.used * ffn);
         self.ops.push(Op::ExpertGate { x, routes, gate_up, kind, experts, y: activated });
         self.ops.extend(block.ungated.map(|kind| Op::Activate { x: activated, kind }));
-        let update = self.program.activation("update", c.hidden);
+        let update = self.program.activation("update", self.program.width(x));
         let (weight, bias) = (key(Role::ExpertDown), block.biases.then(|| key(Role::ExpertDownBias)));
         self.ops.push(Op::ExpertDown { x: activated, routes, weight, bias, experts, y: update });
         update
@@ -75,7 +93,7 @@ impl Builder<'_> {
 
     /// The sum of experts and, where there is one, of the feed-forward that all tokens share.
     pub fn experts_and_shared(&mut self, x: Activation, block: ExpertBlock) -> Activation {
-        let update = self.experts(x, block);
+        let update = self.latent_experts(x, block);
         if self.config.experts.shared_ffn == 0 {
             return update;
         }
@@ -93,6 +111,13 @@ impl Builder<'_> {
         let activated = self.program.activation("shared activated", ffn);
         self.ops.push(Op::Gate { gate, up, at: 0, kind, y: activated });
         self.linear(activated, Role::SharedDown, None, ("update", hidden))
+    }
+
+    /// The feed-forward without a gate that all tokens go through beside their experts.
+    pub fn shared_plain(&mut self, x: Activation, kind: ActivationKind) -> Activation {
+        let up = self.linear(x, Role::SharedUp, None, ("shared up", self.config.experts.shared_ffn));
+        self.ops.push(Op::Activate { x: up, kind });
+        self.linear(up, Role::SharedDown, None, ("update", self.config.hidden))
     }
 
     /// The same, times the sigmoid of a logit of `x`.
