@@ -45,7 +45,7 @@ pub(super) enum Family {
     Unigram,
     /// `rwkv`: the longest tokens.
     World,
-    /// `plamo2`: the tokens with the highest scores.
+    /// `plamo2`, `plamo3`: the tokens with the highest scores.
     Plamo,
 }
 
@@ -88,7 +88,10 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
             let tokens = Matcher::of(&vocab, |kind, _| kind.is_text(), yield_now).await;
             Model::World(World { tokens, unknown: rules.unknown })
         }
-        Family::Plamo => Model::Plamo(Plamo::new(&vocab, &scores(metadata, &vocab)?, yield_now).await?),
+        Family::Plamo => {
+            let cuts = metadata.str(MODEL)? == Some("plamo3");
+            Model::Plamo(Plamo::new(&vocab, &scores(metadata, &vocab)?, cuts, yield_now).await?)
+        }
     };
     let mut named = vec![rules.eos];
     for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
@@ -139,11 +142,11 @@ fn family(metadata: &Metadata) -> Result<Family> {
         "bert" => Ok(Family::WordPiece),
         "t5" => Ok(Family::Unigram),
         "rwkv" => Ok(Family::World),
-        "plamo2" => Ok(Family::Plamo),
+        "plamo2" | "plamo3" => Ok(Family::Plamo),
         other => Err(Error::new(
             ErrorCode::UnsupportedArchitecture,
             format!(
-                "{MODEL} is {}, supported are bert, gemma4, gpt2, llama, plamo2, rwkv and t5",
+                "{MODEL} is {}, supported are bert, gemma4, gpt2, llama, plamo2, plamo3, rwkv and t5",
                 shown(other.as_bytes())
             ),
         )),

@@ -94,8 +94,8 @@ impl Tokenizer {
     ///
     /// # Errors
     /// `unsupported_architecture` for a `tokenizer.ggml.model` other than `bert`, `gemma4`, `gpt2`, `llama`, `plamo2`,
-    /// `rwkv` and `t5`; `bad_file` where keys are missing, of the wrong type, of different lengths, or name ids past
-    /// the end.
+    /// `plamo3`, `rwkv` and `t5`; `bad_file` where keys are missing, of the wrong type, of different lengths, or name
+    /// ids past the end.
     pub fn from_metadata(metadata: &Metadata) -> Result<Self> {
         at_once(Self::yielding(metadata, none))
     }

@@ -106,7 +106,7 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
         "mpt" => own("attention.max_alibi_bias", Value::F32(6.0)),
         "nanbeige" => own("num_loops", Value::U32(2)),
         "olmo" => own("attention.clamp_kqv", Value::F32(1.5)),
-        "cohere2" | "smallthinker" | "mellum" => own("attention.sliding_window", Value::U32(24)),
+        "cohere2" | "smallthinker" | "mellum" | "plamo3" => own("attention.sliding_window", Value::U32(24)),
         _ => Vec::new(),
     }
 }

@@ -146,18 +146,18 @@ def world(size: int) -> Vocabulary:
                       eos=0)
 
 
-def plamo(size: int) -> Vocabulary:
-    """A vocabulary of `size` tokens in the manner of PLaMo 2."""
+def plamo(size: int, model: str = "plamo2") -> Vocabulary:
+    """A vocabulary of `size` tokens in the manner of PLaMo 2 or 3."""
     words = Counter(" " + word for word in TEXT.split())
     characters = sorted({character for word in words for character in word})
     merged = [left + right for left, right in _train(words, size - 256 - len(PLAMO_CONTROL) - len(characters))]
-    return plamo_of({piece: -float(rank) / 8 for rank, piece in enumerate(merged + characters)})
+    return plamo_of({piece: -float(rank) / 8 for rank, piece in enumerate(merged + characters)}, model=model)
 
 
 PLAMO_CONTROL = ["<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>", "<|plamo:pad|>", "<|plamo:op|>"]
 
 
-def plamo_of(pieces: dict[str, float], unused: int = 0) -> Vocabulary:
+def plamo_of(pieces: dict[str, float], unused: int = 0, model: str = "plamo2") -> Vocabulary:
     """Control tokens, 256 byte tokens, these pieces with their scores, and tokens without a use, as converters write
     them."""
     tokens = PLAMO_CONTROL + [f"<0x{byte:02X}>" for byte in range(256)] + list(pieces)
@@ -166,7 +166,7 @@ def plamo_of(pieces: dict[str, float], unused: int = 0) -> Vocabulary:
     types += [TokenType.NORMAL] * len(pieces) + [TokenType.UNUSED] * unused
     tokens += [f"[PAD{i + 1}]" for i in range(unused)]
     assert len(set(tokens)) == len(tokens), "two pieces spell the same token"
-    return Vocabulary("plamo2", "default", tokens, [int(ty) for ty in types], scores=scores, bos=1, eos=2,
+    return Vocabulary(model, "default", tokens, [int(ty) for ty in types], scores=scores, bos=1, eos=2,
                       space_prefix=False)
 
 

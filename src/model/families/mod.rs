@@ -163,6 +163,7 @@ static FAMILIES: &[Family] = &[
     family("mamba", mamba::mamba),
     family("jamba", mamba::jamba),
     family("plamo2", plamo2::plamo2),
+    family("plamo3", plamo2::plamo2),
     family("minicpm3", latent::minicpm3),
     family("plm", latent::plm),
     family("mellum", llama::mellum),

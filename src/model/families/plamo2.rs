@@ -1,5 +1,7 @@
-//! PLaMo 2 (<https://arxiv.org/abs/2509.04897>): layers of Mamba and of attention, norms before and after each part.
+//! PLaMo 2 (<https://arxiv.org/abs/2509.04897>): layers of Mamba and of attention, norms before and after each part;
+//! PLaMo 3 (<https://huggingface.co/pfnet>), whose layers all have attention, most of them with a window.
 
+use super::super::config::SlidingPattern;
 use super::super::program::{Activation, NormKind, Op, Program};
 use super::super::{GateKind, ModelConfig, Role, RopeStyle};
 use super::builder::{AttentionBlock, Bias, Builder, named};
@@ -8,15 +10,21 @@ use super::mamba2::scan_spec;
 /// The least rank of time steps, which otherwise is a sixteenth of the residual stream.
 const LEAST_RANK: usize = 64;
 
-/// A layer without kv heads has a scan. Each head of q and k has a norm with weights of its own.
+/// A layer without kv heads has a scan. Each head of q and k has a norm, in PLaMo 2 with weights of its own.
 pub fn plamo2(config: &ModelConfig) -> Program {
+    let is_third = config.architecture == "plamo3";
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf);
-    let block = AttentionBlock { own_qk_norm: Some(NormKind::Rms), ..plain };
+    let own_qk_norm = (!is_third).then_some(NormKind::Rms);
+    let full = AttentionBlock { own_qk_norm, qk_norm: is_third, ..plain };
+    let sliding = full.sliding(config);
+    let eighths = SlidingPattern::Every(8);
+    let pattern = config.sliding_pattern.as_ref().unwrap_or(&eighths);
+    let slides = |layer| is_third && config.sliding_window.is_some() && pattern.slides(layer);
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = match config.kv_heads.of(layer) {
             0 => mixer(b, normed),
-            _ => b.attention(normed, block),
+            _ => b.attention(normed, if slides(layer) { sliding } else { full }),
         };
         b.add_normed(update, named("post_attention_norm"));
         let normed = b.norm(b.x, Role::FfnNorm);
