@@ -92,6 +92,10 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
             keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
         }
+        "hrm_text" => {
+            let keys = ["layers_per_stack", "h_cycles", "l_cycles"];
+            keys.map(|key| (format!("{architecture}.hrm.{key}"), Value::U32(1))).into()
+        }
         "maion-coder" => {
             let layers = Value::Array(Array::Bool(vec![true, false]));
             let keys = [("attention.sliding_window", 24), ("moe_latent_size", 256), ("interleave_moe_layer_step", 2)];

@@ -42,7 +42,7 @@ const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mraderma
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
 /// Keys, or prefixes of keys, of the first list that some architectures read.
-const READ_BY: [(&str, &str); 1] = [("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder")];
+const READ_BY: [(&str, &str); 2] = [("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder"), ("hrm.", "hrm_text")];
 
 /// Whether the architecture reads a key that others do not.
 fn is_read(key: &str, architecture: &str) -> bool {
@@ -133,7 +133,7 @@ const USED_BY: [(&str, &str); 9] = [
     ("attention.clamp_kqv", "bloom mpt olmo"),
     ("attention.max_alibi_bias", "bloom mpt baichuan refact jais jina-bert-v2"),
     ("attention.temperature_scale", "mistral3 deepseek2"),
-    ("embedding_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3"),
+    ("embedding_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3 hrm_text"),
     ("residual_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3"),
     ("logit_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3 command-r cohere2"),
 ];

@@ -11,6 +11,37 @@ pub struct Loops {
     pub count: usize,
     /// Whether the final norm is also applied between two runs.
     pub normed: bool,
+    /// The stacks that HRM-Text's layers belong to.
+    pub stacks: Stacks,
+}
+
+/// Two stacks of as many layers, which run in turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// Layers of a stack.
+    pub layers: usize,
+    /// Runs of the high stack.
+    pub high: usize,
+    /// Runs of the low stack before each run of the high one.
+    pub low: usize,
+}
+
+impl Stacks {
+    /// `layers` counts a layer as often as it runs.
+    fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
+        if keys.architecture != "hrm_text" {
+            return Ok(Self::default());
+        }
+        let count = |key| keys.required(key, layers);
+        let [size, high, low] = [count("hrm.layers_per_stack")?, count("hrm.h_cycles")?, count("hrm.l_cycles")?];
+        let expected = size * high * (low + 1);
+        if expected != layers {
+            let name = keys.name("block_count");
+            let message = format!("metadata `{name}`: expected {expected} layers in all runs, found {layers}");
+            return Err(Error::bad_file(message));
+        }
+        Ok(Self { layers: size, high, low })
+    }
 }
 
 impl Loops {
@@ -18,7 +49,7 @@ impl Loops {
     pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
         let count = keys.count("num_loops", MAX_LAYERS / layers.max(1))?.unwrap_or(1);
         let skips = keys.metadata.bool(&keys.name("skip_loop_final_norm"))?.unwrap_or(false);
-        Ok(Self { count, normed: !skips })
+        Ok(Self { count, normed: !skips, stacks: Stacks::from_keys(keys, layers)? })
     }
 }
 

@@ -20,7 +20,7 @@ use numbers::{head_dim, heads, quantization, rope_dims, trunk_layers, vocabulary
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use latent::Latent;
-pub use layered::Loops;
+pub use layered::{Loops, Stacks};
 pub use wkv::Wkv;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};

@@ -22,6 +22,8 @@ pub enum Norms {
     Rms,
     /// RMS norms with biases.
     RmsBiased,
+    /// RMS norms without tensors.
+    RmsBare,
     /// Layer norms with biases.
     Layer,
     /// Layer norms without biases.

@@ -44,7 +44,7 @@ impl<'a> Builder<'a> {
             program,
             ops,
             layer: 0,
-            loops: Loops { count: 1, normed: false },
+            loops: Loops { count: 1, normed: false, stacks: config.loops.stacks },
             norms: Norms::Rms,
             ffn_bias: Bias::None,
             caches: 0,
@@ -161,6 +161,7 @@ impl<'a> Builder<'a> {
         let plain = self.plain_rms(weight, width);
         let norm = match self.norms {
             Norms::Rms => plain,
+            Norms::RmsBare => Norm { weight: None, ..plain },
             Norms::RmsBiased => Norm { bias: bias_of_norm(weight), ..plain },
             Norms::Layer => Norm { bias: bias_of_norm(weight), ..self.plain_layer(weight, width) },
             Norms::LayerUnbiased => self.plain_layer(weight, width),

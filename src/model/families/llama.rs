@@ -209,13 +209,13 @@ pub fn with_factors(mut block: AttentionBlock, config: &ModelConfig) -> Attentio
 
 /// Pre-norm layers of attention and SwiGLU, whose biases are the file's; with experts Mixtral's
 /// (<https://arxiv.org/abs/2401.04088>).
-struct Decoder<'a> {
-    config: &'a ModelConfig,
-    embedding_scale: f32,
+pub struct Decoder<'a> {
+    pub config: &'a ModelConfig,
+    pub embedding_scale: f32,
     /// Factor of everything that is added to the residual stream.
-    residual_scale: f32,
+    pub residual_scale: f32,
     /// The attention of a layer.
-    block: &'a dyn Fn(usize) -> AttentionBlock,
+    pub block: &'a dyn Fn(usize) -> AttentionBlock,
 }
 
 impl Decoder<'_> {
@@ -225,7 +225,7 @@ impl Decoder<'_> {
         builder.layers(|b, layer| self.layer(b, layer)).head(None)
     }
 
-    fn layer(&self, b: &mut Builder, layer: usize) {
+    pub fn layer(&self, b: &mut Builder, layer: usize) {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.attention(normed, (self.block)(layer));
         b.add_scaled(update, self.residual_scale);

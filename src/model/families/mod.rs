@@ -20,6 +20,7 @@ mod glm4;
 mod gpt2;
 mod gpt_oss;
 mod hadamard;
+mod hrm;
 mod latent;
 mod lfm2;
 mod llama;
@@ -169,6 +170,7 @@ static FAMILIES: &[Family] = &[
     family("mellum", llama::mellum),
     family("afmoe", bailing::afmoe),
     family("maion-coder", bailing::afmoe),
+    family("hrm_text", hrm::hrm_text),
     family("rwkv7", rwkv::rwkv7),
     family("arwkv7", rwkv::arwkv7),
     family("rwkv6", rwkv::rwkv6),
