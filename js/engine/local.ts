@@ -151,11 +151,11 @@ export class LocalEngine implements Engine {
   async #recall(ids: Uint32Array | undefined): Promise<void> {
     const { prefixes } = this.#loaded;
     this.#prompt = prefixes && ids;
-    if (!prefixes) return;
-    await prefixes.idle();
-    if (!ids || !this.#isAlone()) return;
-    const known = Math.max(...this.#lanes.map((lane) => lane.#handle.commonPrefix(ids)));
-    await this.#kept(() => prefixes.recall(this.#handle, ids, known), this.#run.signal);
+    await prefixes?.idle();
+    if (!prefixes || !ids || !this.#isAlone()) return;
+    // A device that was lost has taken the caches along.
+    const known = (): number => Math.max(...this.#lanes.map((lane) => lane.#handle.commonPrefix(ids)));
+    await this.#kept(() => prefixes.recall(this.#handle, ids, known()), this.#run.signal);
   }
 
   #follow(grammar: GrammarText | undefined): void {

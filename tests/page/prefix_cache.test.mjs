@@ -13,7 +13,7 @@ const LINES = (about) => Array.from({ length: 18 }, (_, n) => `${n} ${about} wen
 const HARES = LINES('hares');
 const FOXES = LINES('foxes');
 /** Runs in a page: the texts after prompts, the tokens that were not read again, and what is stored. */
-async function inPage({ url, prompts, load, generate, before, together }) {
+async function inPage({ url, prompts, load, generate, before, together, rests }) {
   const { WasmModel, cache } = await import('/dist/index.js');
   const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('webgguf', { create: true });
   const files = async () => {
@@ -37,6 +37,7 @@ async function inPage({ url, prompts, load, generate, before, together }) {
     const run = model.generate(prompt, { temperature: 0, maxTokens: 4, ignoreEos: true, ...generate });
     const { text, usage } = await run;
     found.push({ text, tokens: usage.promptTokens, cached: usage.cachedTokens });
+    while (rests && model.state !== 'idle') await new Promise((done) => setTimeout(done, 20));
   };
   if (together) await Promise.all(prompts.map(write));
   else for (const prompt of prompts) await write(prompt);
@@ -99,6 +100,13 @@ test('nothing is kept of a request that says so, of a short prompt, and of a dam
   assert.deepEqual([cut.found[0].cached, cut.found[0].text, cut.stored], [0, found[0].text, STORED]);
   const whole = await write([HARES]);
   assert.ok(whole.found[0].cached > 256, JSON.stringify(whole));
+});
+
+test('a model that gave its memory back takes a prompt from disk', async () => {
+  const load = { prefixCache: { diskBytes: 1e8 }, idleTimeout: 100 };
+  const { found } = await write([HARES, HARES], { load, before: 'clear', rests: true });
+  assert.deepEqual([found[0].cached, found[1].text], [0, found[0].text]);
+  assert.ok(found[1].cached > 256, JSON.stringify(found));
 });
 
 testIf(false)('requests that run together are as they are without', async () => {
