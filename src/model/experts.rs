@@ -1,8 +1,10 @@
 //! The attributes of mixtures of experts in a program (Shazeer et al. 2017, <https://arxiv.org/abs/1701.06538>).
 
 use super::config::Keys;
-use super::{PerLayer, WeightKey};
+use super::program::of_layer;
+use super::{PerLayer, Role, WeightKey};
 use crate::error::{Error, ErrorCode, Result};
+use crate::gguf::TensorInfo;
 
 /// Upper bound of the experts of a layer, which the kernels' workgroup memory limits.
 pub const MAX_EXPERTS: usize = 512;
@@ -92,8 +94,10 @@ impl GateUp {
 /// The metadata of experts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExpertConfig {
-    /// The numbers of experts; 0 without experts.
+    /// The numbers of experts; 0 without experts. The largest ones, where layers differ.
     pub experts: Experts,
+    /// The numbers of each layer, in families whose layers may differ.
+    of_layers: Vec<Experts>,
     /// The width that experts read and write, where it is not the residual stream's.
     pub latent: Option<usize>,
     /// Width inside an expert's feed-forward, if the file has a key of its own for it.
@@ -123,26 +127,39 @@ impl ExpertConfig {
     ///
     /// # Errors
     /// `bad_file` for numbers out of range, `unsupported_architecture` for other gatings.
-    pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
+    pub(super) fn from_keys(keys: &Keys, layers: usize, tensors: &[TensorInfo]) -> Result<Self> {
         const COUNT: &str = "expert_count";
         const USED: &str = "expert_used_count";
         let count = keys.number(COUNT, MAX_EXPERTS)?.unwrap_or(0);
         // Files of the dense Hunyuan have one expert.
         let count = if count == 1 && keys.architecture.starts_with("hunyuan") { 0 } else { count };
-        let used = keys.number(USED, MAX_USED.min(count))?.unwrap_or(0);
+        let differs = keys.architecture.starts_with("nemotron_h") || keys.architecture == "maion-coder";
+        let most = MAX_USED.min(count);
+        let each = match differs {
+            true => keys.per_layer(USED, layers, most)?,
+            false => keys.number(USED, most)?.map(PerLayer::All),
+        };
+        let each = each.unwrap_or(PerLayer::All(0));
+        let used = each.max();
         if count > 0 && used == 0 {
             return Err(keys.missing(USED));
         }
-        let has_latent = keys.architecture.starts_with("nemotron_h") || keys.architecture == "maion-coder";
-        let latent = has_latent.then(|| keys.count_or_none("moe_latent_size", MAX_EXPERT_FFN)).transpose()?.flatten();
+        let groups = groups(keys, count, used)?;
+        let of_layer = |layer| {
+            let used = each.of(layer);
+            let rows = rows_of_router(layer, tensors).filter(|rows| groups[0] == 1 && (used..count).contains(rows));
+            Experts { count: rows.unwrap_or(count), used }
+        };
+        let latent = differs.then(|| keys.count_or_none("moe_latent_size", MAX_EXPERT_FFN)).transpose()?.flatten();
         Ok(Self {
             experts: Experts { count, used },
+            of_layers: (0..layers).filter(|_| differs).map(of_layer).collect(),
             latent,
             ffn: keys.per_layer("expert_feed_forward_length", layers, MAX_EXPERT_FFN)?,
             shared_ffn: keys.number("expert_shared_feed_forward_length", MAX_EXPERT_FFN)?.unwrap_or(0),
             shared_count: keys.number("expert_shared_count", MAX_EXPERTS)?.unwrap_or(0),
             gating: gating(keys)?,
-            groups: groups(keys, count, used)?,
+            groups,
             normalise: keys.metadata.bool(&keys.name("expert_weights_norm"))?,
             scale: keys.scale("expert_weights_scale")?.unwrap_or(1.0),
             leading_dense: keys.number("leading_dense_block_count", layers)?.unwrap_or(0),
@@ -150,6 +167,20 @@ impl ExpertConfig {
             second_of: keys.number("moe_every_n_layers", layers)?.unwrap_or(0),
         })
     }
+}
+
+impl ExpertConfig {
+    /// The numbers of experts of a layer.
+    pub fn of(&self, layer: usize) -> Experts {
+        self.of_layers.get(layer).copied().unwrap_or(self.experts)
+    }
+}
+
+/// The rows of a layer's router, if it has one.
+fn rows_of_router(layer: usize, tensors: &[TensorInfo]) -> Option<usize> {
+    let name = of_layer(layer, Role::Router).name();
+    let router = tensors.iter().find(|tensor| tensor.name == name)?;
+    usize::try_from(*router.dims.get(1)?).ok()
 }
 
 /// The number of groups of experts, and of groups per token: 1 where the file has none.

@@ -298,7 +298,7 @@ impl ModelConfig {
             Some(axes) => rope::sections(&keys, rope_dims, axes == Axes::ByTurns)?,
             None => None,
         };
-        let experts = ExpertConfig::from_keys(&keys, blocks)?;
+        let experts = ExpertConfig::from_keys(&keys, blocks, &gguf.tensors)?;
         // Experts may have their own key.
         let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
         let ffn = match &encoder {

@@ -33,15 +33,15 @@ impl Builder<'_> {
 
     /// The experts of a token by a router that looks at `x`.
     pub fn route(&mut self, x: Activation, block: &ExpertBlock) -> Activation {
-        let Experts { count, used } = self.config.experts.experts;
         let layer = self.layer;
+        let experts @ Experts { count, used } = self.config.experts.of(layer);
         let key = |role| of_layer(layer, role);
         let bias = block.biases.then(|| Weight { key: key(Role::RouterBias), optional: false });
         let logits = self.linear(x, Role::Router, bias, ("router logits", count));
         let routes = self.program.activation("routes", 2 * used);
         let bias = block.choice_bias.then(|| key(Role::RouterChoiceBias));
         let expert_scales = block.down_scales.then(|| key(Role::ExpertDownScale));
-        let routing = Routing { bias, expert_scales, ..block.routing };
+        let routing = Routing { experts, bias, expert_scales, ..block.routing };
         self.ops.push(Op::Route { logits, routing, routes });
         routes
     }
@@ -49,7 +49,7 @@ impl Builder<'_> {
     /// The feed-forward of `x` by the experts that `routes` says.
     pub fn routed_experts(&mut self, routes: Activation, x: Activation, block: ExpertBlock) -> Activation {
         let (c, layer) = (self.config, self.layer);
-        let experts = c.experts.experts;
+        let experts = c.experts.of(layer);
         let key = |role| of_layer(layer, role);
         let ffn = match &c.experts.ffn {
             Some(ffn) => ffn.of(layer),

@@ -163,6 +163,6 @@ class Maion:
 MODELS = [spec.model() for spec in (
     Nemotron("nemotron_h_moe-f16",
              Shape(26, [0, 1, 0, 0], heads=3, head_dim=10, ssm=Ssm(3, 6, 8, kernel=3)),
-             {2: (5, 2, 14), 3: (5, 2, 10)}, shared=18, latent=20),
+             {2: (5, 2, 14), 3: (4, 3, 10)}, shared=18, latent=20),
     Maion("maion-coder-f16", 24, 3, 1, 10, 26, [True, False], experts=4, used=2, expert_ffn=12, latent=14),
 )]
