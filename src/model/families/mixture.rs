@@ -28,7 +28,8 @@ impl Builder<'_> {
         let routes = self.route(x, &block);
         let low = self.linear(x, down, None, ("latent", width));
         let update = self.routed_experts(routes, low, block);
-        self.linear(update, up, None, ("update", hidden))
+        // A product does not write what it reads, even where the latent width is the stream's.
+        self.linear(update, up, None, ("update of experts", hidden))
     }
 
     /// The experts of a token by a router that looks at `x`.
