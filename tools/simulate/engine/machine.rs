@@ -213,7 +213,8 @@ impl Lane<'_> {
                     let view = shared.views[buffer as usize];
                     if word >= view.words {
                         // WGSL allows any value of the binding, or zero: a result that depends on it comes out wrong.
-                        self.set(d + i, next(&mut shared.random) as u32 & 0xbfff_ffff);
+                        // As one number and as two halves the bits are finite: kernels compute with what they drop.
+                        self.set(d + i, next(&mut shared.random) as u32 & 0xbfff_bfff);
                         shared.outside.insert(at);
                         continue;
                     }

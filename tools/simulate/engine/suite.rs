@@ -61,7 +61,7 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
     ("penalties", "element 256", "sums in fixed point, bit for bit, of weights by an exponential that WGSL lets vary"),
     ("rope_batch", "qkv[start", "what is read is in workgroup memory before the barrier, so nothing can read it later"),
     ("rope_kv", "v_cache[to + i]", "the case has a cache of fewer positions than the row's"),
-    ("mat_mul", "elementwise_in_place.fused2", "not explained yet"),
+    ("mat_mul", "elementwise_in_place.fused2", "padding behind the last element: what becomes of it nobody reads"),
     ("accept_drafts", "this_pass.row[0].sequence", "a barrier for workgroup memory stands between, none for buffers"),
 ];
 

@@ -65,10 +65,11 @@ impl<'m> Compiler<'m> {
             }
             Statement::WorkGroupUniformLoad { pointer, result } => {
                 let from = self.place(frame, *pointer)?;
-                self.barrier(frame, Barrier::WORK_GROUP)?;
+                // A barrier before and after, which belong to the function and are no barriers that could be missing.
+                self.emit(Op::Barrier { workgroup: true, storage: false });
                 let d = self.result(frame, *result)?;
                 self.load_from(frame, *result, d, from)?;
-                self.barrier(frame, Barrier::WORK_GROUP)?;
+                self.emit(Op::Barrier { workgroup: true, storage: false });
             }
             Statement::SubgroupBallot { result, predicate } => {
                 let always = self.constant(vec![1]);
