@@ -66,7 +66,7 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
     ("sample", "logit * repetition", "the case has logits that are no numbers on purpose"),
     ("reduce", "element", "the largest and the smallest begin with an infinity"),
     ("sample", "argmax_scratch", "typical-p: no barrier between the highest that is kept and the next maximum"),
-    ("penalties", "element 256", "sums in fixed point, bit for bit, of weights by an exponential that WGSL lets vary"),
+    ("penalties", "): element", "sums in fixed point, bit for bit, of weights by an exponential that WGSL lets vary"),
     ("rope_batch", "qkv[start", "what is read is in workgroup memory before the barrier, so nothing can read it later"),
     ("rope_kv", "v_cache[to + i]", "the case has a cache of fewer positions than the row's"),
     ("mat_mul", "elementwise_in_place.fused2", "padding behind the last element: what becomes of it nobody reads"),
