@@ -24,6 +24,24 @@ export interface SamplingOptions {
   frequencyPenalty?: number | undefined;
   /** Subtracted from a token's logit if the answer used it at all, -2 to 2. Default 0. */
   presencePenalty?: number | undefined;
+  /**
+   * DRY: lowers the logits of tokens that would lengthen a repetition of the text, by this for the shortest that is
+   * penalised; 0 (default) is off, 0.8 is usual. Not with a grammar.
+   */
+  dryMultiplier?: number | undefined;
+  /** DRY: the penalty grows by this factor with each token of the repetition. Default 1.75. */
+  dryBase?: number | undefined;
+  /** DRY: a repetition of fewer tokens than this has no penalty. Default 2. */
+  dryAllowedLength?: number | undefined;
+  /** DRY: how many of the last tokens of prompt and answer count. Default all. */
+  dryPenaltyLastN?: number | undefined;
+  /**
+   * XTC: with this probability, 0 (default) to 1, of the tokens that are at least as likely as `xtcThreshold` only the
+   * least likely stays. Not with a grammar, and without effect at `temperature: 0`.
+   */
+  xtcProbability?: number | undefined;
+  /** See `xtcProbability`. Default 0.1; above 0.5 nothing is left out. */
+  xtcThreshold?: number | undefined;
   /** Integer from 0 to 2^53 - 1. Same seed, same text. Default: another each time. */
   seed?: number | undefined;
 }
@@ -40,18 +58,25 @@ export interface SamplingRow {
 
 /** The least number above 0 that the engine's f32 has with all of its digits. */
 const LEAST_ABOVE_0 = 2 ** -126;
+const COUNT = { least: 0, most: 2 ** 32 - 1, isInteger: true, words: 'an integer from 0 to 2^32 - 1' };
 const WORDS_OF_SEED = 'an integer from 0 to 2^53 - 1';
 
 /** @internal */
 export const SAMPLING: Readonly<Record<keyof SamplingOptions, SamplingRow>> = {
   temperature: { openai: 'temperature', least: 0, most: 100, words: 'a number from 0 to 100' },
-  topK: { openai: 'top_k', least: 0, most: 2 ** 32 - 1, isInteger: true, words: 'an integer from 0 to 2^32 - 1' },
+  topK: { openai: 'top_k', ...COUNT },
   topP: { openai: 'top_p', least: LEAST_ABOVE_0, most: 1, words: 'a number above 0 and at most 1' },
   minP: { openai: 'min_p', least: 0, most: 1, words: 'a number from 0 to 1' },
   typicalP: { openai: 'typical_p', least: LEAST_ABOVE_0, most: 1, words: 'a number above 0 and at most 1' },
   repetitionPenalty: { openai: 'repetition_penalty', least: 1e-3, most: 100, words: 'a number from 0.001 to 100' },
   frequencyPenalty: { openai: 'frequency_penalty', least: -2, most: 2, words: 'a number from -2 to 2' },
   presencePenalty: { openai: 'presence_penalty', least: -2, most: 2, words: 'a number from -2 to 2' },
+  dryMultiplier: { openai: 'dry_multiplier', least: 0, most: 100, words: 'a number from 0 to 100' },
+  dryBase: { openai: 'dry_base', least: 1, most: 100, words: 'a number from 1 to 100' },
+  dryAllowedLength: { openai: 'dry_allowed_length', ...COUNT },
+  dryPenaltyLastN: { openai: 'dry_penalty_last_n', ...COUNT },
+  xtcProbability: { openai: 'xtc_probability', least: 0, most: 1, words: 'a number from 0 to 1' },
+  xtcThreshold: { openai: 'xtc_threshold', least: 0, most: 1, words: 'a number from 0 to 1' },
   seed: { openai: 'seed', least: 0, most: Number.MAX_SAFE_INTEGER, isInteger: true, words: WORDS_OF_SEED },
 };
 

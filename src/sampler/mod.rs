@@ -1,9 +1,10 @@
 //! How the next token is chosen from logits: options, their limits, and the CPU sampler.
 //!
-//! The order is llama.cpp's: penalties, top-k, typical-p, top-p, min-p, then temperature and one draw. The draw is
-//! Gumbel-max (Gumbel 1954; Maddison et al. 2014, arXiv 1411.0030) with noise from a counter-based generator, so that a
-//! GPU can do it in parallel and the same seed gives the same ids.
+//! The order is llama.cpp's: penalties, DRY, top-k, typical-p, top-p, min-p, XTC, then temperature and one draw. The
+//! draw is Gumbel-max (Gumbel 1954; Maddison et al. 2014, arXiv 1411.0030) with noise from a counter-based generator,
+//! so that a GPU can do it in parallel and the same seed gives the same ids.
 
+pub(crate) mod dry;
 mod options;
 
 pub use options::SamplingOptions;
@@ -137,7 +138,7 @@ pub fn sample_allowed(
         return best(&kept, &|&(logit, _)| logit);
     }
     let mut allowed = if mask.is_some() { kept.clone() } else { Vec::new() };
-    filter(&mut kept, options);
+    filter(&mut kept, options, step);
     kept.retain(is_allowed);
     if kept.is_empty() {
         allowed.retain(is_allowed);
@@ -168,9 +169,26 @@ fn gumbel(rest: f32, ln: impl Fn(f32) -> f32) -> f32 {
     -ln(minus_log)
 }
 
-/// Cuts (logit, index) pairs down to what top-k, typical-p, top-p and min-p keep.
-fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
-    if options.top_k == 0 && options.typical_p >= 1.0 && options.top_p >= 1.0 && options.min_p == 0.0 {
+/// The next id where `change` has to see the logits after the penalties.
+pub(crate) fn choose(
+    mut logits: Vec<f32>,
+    counts: &[u32],
+    change: impl FnOnce(&mut [f32]),
+    options: &SamplingOptions,
+    step: u32,
+) -> Option<u32> {
+    for (logit, &count) in logits.iter_mut().zip(counts) {
+        *logit = penalise(*logit, count, options);
+    }
+    change(&mut logits);
+    let (repetition_penalty, frequency_penalty, presence_penalty) = (1.0, 0.0, 0.0);
+    sample(&logits, &[], &SamplingOptions { repetition_penalty, frequency_penalty, presence_penalty, ..*options }, step)
+}
+
+/// Cuts (logit, index) pairs down to what top-k, typical-p, top-p, min-p and XTC keep.
+fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions, step: u32) {
+    let has_xtc = options.xtc_probability > 0.0;
+    if options.top_k == 0 && options.typical_p >= 1.0 && options.top_p >= 1.0 && options.min_p == 0.0 && !has_xtc {
         return;
     }
     sort_descending(kept);
@@ -193,6 +211,23 @@ fn filter(kept: &mut Vec<(f32, u32)>, options: &SamplingOptions) {
     }
     let min = f64::from(options.min_p);
     kept.retain(|&(logit, _)| weight(logit) >= min);
+    if has_xtc && uniform(options.seed, step, u32::MAX) <= options.xtc_probability {
+        leave_out_top(kept, f64::from(options.xtc_threshold));
+    }
+}
+
+/// XTC ("exclude top choices", as llama.cpp has it): where several tokens are at least as probable as `threshold`, only
+/// the least probable of them stays. `kept` goes from the largest logit to the smallest.
+fn leave_out_top(kept: &mut Vec<(f32, u32)>, threshold: f64) {
+    let Some(&(highest, _)) = kept.first() else { return };
+    let weight = |logit: f32| f64::from(logit - highest).exp();
+    let sum: f64 = kept.iter().map(|&(logit, _)| weight(logit)).sum();
+    let likely = kept.iter().take_while(|&&(logit, _)| weight(logit) >= threshold * sum).count();
+    if threshold > 0.5 || likely < 2 {
+        return;
+    }
+    let lowest = kept[likely - 1];
+    kept.retain(|&(logit, index)| logit < lowest.0 || (logit == lowest.0 && index >= lowest.1));
 }
 
 /// From the largest logit to the smallest; equal ones keep their order. A vocabulary is sorted for each token: by the
@@ -257,6 +292,41 @@ mod tests {
             found[sample(logits, &[], options, step).unwrap() as usize] += 1.0;
         }
         found
+    }
+
+    #[test]
+    fn xtc_leaves_out_all_but_the_least_of_the_likely_tokens_as_often_as_it_is_told() {
+        // Probabilities 0.4, 0.3, 0.2, 0.1.
+        let logits = [0.4f32, 0.3, 0.2, 0.1].map(f32::ln);
+        let xtc = |xtc_probability, xtc_threshold| SamplingOptions { xtc_probability, xtc_threshold, ..options() };
+        let shares = |options: &SamplingOptions| -> Vec<f64> {
+            histogram(&logits, options, 6000).into_iter().map(|n| n / 6000.0).collect()
+        };
+        let near = |found: &[f64], wanted: [f64; 4]| {
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 0.03), "{found:?}, not {wanted:?}");
+        };
+        near(&shares(&xtc(1.0, 0.15)), [0.0, 0.0, 2.0 / 3.0, 1.0 / 3.0]);
+        near(&shares(&xtc(1.0, 0.35)), [0.4, 0.3, 0.2, 0.1]);
+        near(&shares(&xtc(1.0, 0.55)), [0.4, 0.3, 0.2, 0.1]);
+        near(&shares(&xtc(0.5, 0.15)), [0.2, 0.15, 0.1 + 1.0 / 3.0, 0.05 + 1.0 / 6.0]);
+        // Only what the other filters keep counts for the probabilities.
+        let cut = SamplingOptions { top_k: 2, ..xtc(1.0, 0.4) };
+        near(&shares(&cut), [0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn choosing_on_the_host_is_sampling_where_nothing_is_changed() {
+        let logits: Vec<f32> = (0..50).map(|i| ((i * 7) % 11) as f32 / 3.0).collect();
+        let options =
+            SamplingOptions { repetition_penalty: 1.3, presence_penalty: 0.5, top_k: 9, seed: 3, ..options() };
+        let mut counts = counts_of_prompt(50, &[1, 2, 3], &[10]);
+        count_answer(&mut counts, &[4, 5, 5]);
+        for step in 0..50 {
+            let found = choose(logits.clone(), &counts, |_| (), &options, step);
+            assert_eq!(found, sample(&logits, &counts, &options, step));
+        }
+        let never = choose(logits.clone(), &counts, |logits| logits[21] = 99.0, &options, 0);
+        assert_eq!(never, Some(21));
     }
 
     #[test]

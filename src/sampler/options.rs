@@ -50,6 +50,18 @@ sampling_options! {
     frequency_penalty: f32 = 0.0, "frequencyPenalty", -2 => 2;
     /// Subtracted from a logit, once, if its token was generated at all; in [-2, 2].
     presence_penalty: f32 = 0.0, "presencePenalty", -2 => 2;
+    /// With DRY, the penalty of a repetition as long as is allowed; 0 is off.
+    dry_multiplier: f32 = 0.0, "dryMultiplier", 0 => 100;
+    /// With DRY, the factor of the penalty for each token more.
+    dry_base: f32 = 1.75, "dryBase", 1 => 100;
+    /// With DRY, the tokens that a repetition may have before it is penalised.
+    dry_allowed_length: u32 = 2, "dryAllowedLength", 0 => u32::MAX;
+    /// With DRY, how many of the last tokens count.
+    dry_penalty_last_n: u32 = u32::MAX, "dryPenaltyLastN", 0 => u32::MAX;
+    /// With XTC, how often the likeliest tokens are left out; 0 is off.
+    xtc_probability: f32 = 0.0, "xtcProbability", 0 => 1;
+    /// With XTC, the tokens at least this likely are left out, except the least likely of them; above 0.5 is off.
+    xtc_threshold: f32 = 0.1, "xtcThreshold", 0 => 1;
     /// Same seed, same ids; at most 2^53 - 1, what a number of JavaScript holds.
     seed: u64 = 0, "seed", 0 => 9_007_199_254_740_991_u64;
 }
@@ -70,6 +82,11 @@ impl SamplingOptions {
     /// Whether the largest logit is taken, after the penalties.
     pub fn is_greedy(&self) -> bool {
         self.temperature < MIN_TEMPERATURE
+    }
+
+    /// Whether tokens are chosen from logits on the host: the samplers of sessions know neither DRY nor XTC.
+    pub fn is_on_host(&self) -> bool {
+        self.dry_multiplier != 0.0 || self.xtc_probability != 0.0
     }
 
     /// Whether logits depend on the tokens that came before.

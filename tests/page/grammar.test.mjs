@@ -136,3 +136,28 @@ test('wrong options are refused by name', async () => {
     assert.match(said[index], words);
   }
 });
+
+const HOST = [
+  { dryMultiplier: 5, dryAllowedLength: 0, maxTokens: 40, ignoreEos: true },
+  { dryMultiplier: 1, xtcProbability: 0.6, temperature: 0.9, minP: 0.02, seed: 4, maxTokens: 30, logprobs: 1 },
+  { xtcProbability: 1, xtcThreshold: 0.05, temperature: 0.9, seed: 4, maxTokens: 20, repetitionPenalty: 1.2 },
+  { temperature: 0.9, seed: 4, maxTokens: 20, repetitionPenalty: 1.2 },
+];
+
+test('with DRY and XTC the GPU writes what the CPU writes, and a grammar beside them is refused', async () => {
+  const plain = { maxTokens: 40, ignoreEos: true };
+  const [gpu, cpu] = [await results('webgpu', [...HOST, plain]), await results('cpu', HOST)];
+  assert.deepEqual(
+    gpu.slice(0, 4).map(({ ids }) => ids),
+    cpu.map(({ ids }) => ids),
+  );
+  assert.notEqual(gpu[0].text, gpu[4].text);
+  assert.notEqual(gpu[2].text, gpu[3].text);
+  assert.deepEqual(
+    gpu[1].logprobs.map(({ id }) => id),
+    gpu[1].ids,
+  );
+  const [refused, again] = await results('webgpu', [{ dryMultiplier: 1, grammar: { choice: ['yes'] } }, HOST[0]]);
+  assert.match(`${refused.code}: ${refused.message}`, /^invalid_argument: dryMultiplier and xtcProbability do not go/);
+  assert.deepEqual(again.ids, gpu[0].ids);
+});

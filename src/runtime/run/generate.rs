@@ -113,7 +113,12 @@ impl<S: Session> Engine<S> {
             return Ok(None);
         }
         let mut piece = std::mem::take(&mut run.piece);
+        let is_on_host = run.sampling.is_on_host();
         let outcome = match run.guide.take() {
+            Some(_) if is_on_host => {
+                Err(Error::invalid_argument("dryMultiplier and xtcProbability do not go with a grammar, set them to 0"))
+            }
+            None if is_on_host => self.advance_chosen(run, &mut piece, clock).await,
             Some(guide) => self.advance_guided(run, guide, &mut piece, clock).await,
             None => self.advance_free(run, &mut piece, clock).await,
         };

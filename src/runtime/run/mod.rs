@@ -1,5 +1,6 @@
 //! The loop from prompt to text, for any kind of session.
 
+mod chosen;
 pub(super) mod constraint;
 pub(super) mod engine;
 mod evaluate;

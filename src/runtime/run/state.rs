@@ -97,6 +97,12 @@ impl Run {
             drafting: self.drafting,
             prediction: &self.prediction,
         };
+        if self.sampling.is_on_host() {
+            // Another token than the session's may follow, so that no token ends the text there.
+            let (logits, drafting) = (true, Drafting::Off);
+            let ids = RunIds { ends: &[], suppressed: &[], biases: &[], logits, drafting, ..ids };
+            return session.configure(&SamplingOptions::default(), &ids, &self.prompt);
+        }
         session.configure(&self.sampling, &ids, &self.prompt);
     }
 
