@@ -129,7 +129,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let place = atomicLoad(&found);
     let number = this_pass.row[0].sequence;
     let sequence = report.sequence;
-    workgroupBarrier();
+    storageBarrier(); // rows are written below
     // mutant: lane < ROWS => lane < ROWS - 1u
     if lane < ROWS {
         var row = Row(sequence.token, sequence.position + lane, number, min(sequence.done, ROW_DONE));

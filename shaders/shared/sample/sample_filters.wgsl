@@ -113,5 +113,7 @@ fn highest_kept(sequence: u32, limit: u32, highest: f32, lane: u32) -> f32 {
             best = better(best, PartialArgmax(logit, i));
         }
     }
-    return workgroup_best(best, lane).value;
+    let kept = workgroup_best(best, lane).value;
+    workgroupBarrier(); // the next maximum is written where this one is read
+    return kept;
 }

@@ -65,7 +65,6 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
     ("sample", "key < 16777216.0", "a suppressed id is an infinity below the best"),
     ("sample", "logit * repetition", "the case has logits that are no numbers on purpose"),
     ("reduce", "element", "the largest and the smallest begin with an infinity"),
-    ("sample", "argmax_scratch", "typical-p: no barrier between the highest that is kept and the next maximum"),
     ("penalties", "): element", "sums in fixed point, bit for bit, of weights by an exponential that WGSL lets vary"),
     ("rope_batch", "qkv[start", "what is read is in workgroup memory before the barrier, so nothing can read it later"),
     ("rope_kv", "v_cache[to + i]", "the case has a cache of fewer positions than the row's"),
@@ -73,7 +72,6 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
     ("mat_vec", " of parts", "a sum that nothing uses is read one past the end, with subgroups of 4"),
     ("mat_vec_experts", " of parts", "a sum that nothing uses is read one past the end, with subgroups of 4"),
     ("swiglu", " of parts", "a sum that nothing uses is read one past the end, with subgroups of 4"),
-    ("accept_drafts", "this_pass.row[0].sequence", "a barrier for workgroup memory stands between, none for buffers"),
 ];
 
 /// Why a fault that is told is no surprise.
