@@ -4,6 +4,7 @@
  * of a schema; ranges, patterns and lengths are left to whoever runs the tool.
  */
 import type { LiteralStyle } from './formats/format.js';
+import { referenced } from './formats/values.js';
 
 type Schema = Record<string, unknown>;
 
@@ -135,7 +136,7 @@ class Rules {
   #reference(reference: string, depth: number): string {
     const known = this.#references.get(reference);
     if (known) return known;
-    const found = targetOf(this.root, reference);
+    const found = referenced(this.root, reference);
     if (found === undefined) return 'literal_any';
     const name = `${this.rule}_r${this.#references.size}`;
     this.#references.set(reference, name);
@@ -172,16 +173,4 @@ const either = (texts: readonly string[]): string => {
 function guessed({ properties, items }: Schema): string {
   if (properties !== undefined) return 'object';
   return items === undefined ? 'any' : 'array';
-}
-
-/** What `#/$defs/name` stands for. */
-function targetOf(root: Schema, reference: string): unknown {
-  if (!reference.startsWith('#/')) return undefined;
-  let found: unknown = root;
-  for (const part of reference.slice(2).split('/')) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = (found as Schema)[key];
-  }
-  return found;
 }

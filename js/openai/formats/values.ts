@@ -45,18 +45,6 @@ class Reading {
     return depth > DEEPEST || this.#left < 0;
   }
 
-  /** What `#/$defs/name` stands for; `undefined` where nothing is there. */
-  at(reference: unknown): unknown {
-    if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
-    let found: unknown = this.root;
-    for (const part of reference.slice(1).split('/').slice(1)) {
-      const key = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~');
-      if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-      found = (found as Schema)[key];
-    }
-    return found;
-  }
-
   /** The types that a schema allows. */
   types(schema: unknown, depth = 0): ReadonlySet<string> {
     if (schema === false) return new Set();
@@ -66,7 +54,7 @@ class Reading {
     if (allowed.has('number')) allowed.add('integer');
     if (Array.isArray(list)) allowed = common(allowed, new Set(list.map(typeOf)));
     if (Object.hasOwn(schema, 'const')) allowed = common(allowed, new Set([typeOf(only)]));
-    if (reference !== undefined) allowed = common(allowed, this.types(this.at(reference), depth + 1));
+    if (reference !== undefined) allowed = common(allowed, this.types(referenced(this.root, reference), depth + 1));
     for (const each of listOf(allOf)) allowed = common(allowed, this.types(each, depth + 1));
     for (const some of [listOf(anyOf), listOf(oneOf), this.#branches(schema as Schema)]) {
       if (some.length > 0) allowed = common(allowed, union(some.map((each) => this.types(each, depth + 1))));
@@ -95,12 +83,24 @@ class Reading {
     for (const [pattern, value] of Object.entries((patternProperties as object | undefined) ?? {})) {
       if (matches(pattern, key)) found.push(value);
     }
-    const others = [this.at(reference), ...[allOf, anyOf, oneOf].flatMap(listOf), yes, no];
+    const others = [referenced(this.root, reference), ...[allOf, anyOf, oneOf].flatMap(listOf), yes, no];
     others.push(...Object.values((dependentSchemas as object | undefined) ?? {}));
     for (const other of others) found.push(...this.properties(other, key, depth + 1));
     if (found.length === 0 && typeof additionalProperties === 'object') found.push(additionalProperties);
     return found.filter((each) => each !== undefined);
   }
+}
+
+/** What `#/$defs/name` stands for in a schema; `undefined` where nothing is there. @internal */
+export function referenced(root: unknown, reference: unknown): unknown {
+  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
+  let found = root;
+  for (const part of reference.slice(1).split('/').slice(1)) {
+    const key = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = (found as Schema)[key];
+  }
+  return found;
 }
 
 const own = (values: unknown, key: string): unknown[] =>
