@@ -5,6 +5,7 @@
 import { WebggufError } from '../errors.js';
 import { openRoot, openWritable } from '../load/cache/folder.js';
 import { type LoadWarning, warningOf } from '../load/cache/warning.js';
+import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
 import type { WasmModel as Handle } from '../wasm/webgguf.js';
 import { headOf, restoreIn, savedSession } from './saved.js';
@@ -15,8 +16,6 @@ const INDEX = 'index.json';
 const LEAST = 256;
 /** A longer text is stored where this share of it is new, so that a long chat is written a few times. */
 const NEW_SHARE = 0.25;
-/** Ids of rows of images and sounds begin here: they name what is in memory. */
-const FIRST_ROW = 2 ** 31;
 /** Bytes per second that a browser reads from its private file system into a KV cache, as measured on one machine. */
 const DISK_RATE = 3e8;
 /** Errors that say that what is stored is of no use. */
@@ -120,6 +119,7 @@ export class Prefixes {
 
   /** Works on the folder while no other tab does. Storage that fails is told of once, and harms no request. */
   async #inTurn(ids: Uint32Array, work: (folder: FileSystemDirectoryHandle) => Promise<void>): Promise<void> {
+    // Ids of rows of images and sounds name what is in memory.
     if (this.#isOff || ids.length < LEAST || ids.some((id) => id >= FIRST_ROW)) return;
     const locked = async (): Promise<void> => {
       const folder = await (await openRoot()).getDirectoryHandle(FOLDER, { create: true });
