@@ -74,6 +74,9 @@ const SOURCE: Record<keyof SourceOptions, Check> = {
 
 const isPlace = (value: unknown): boolean => typeof value === 'string' || (typeof value === 'object' && value !== null);
 
+const isFileBeside: Check = (value) =>
+  value === true || isPlace(value) ? undefined : 'true, or where the file beside the model comes from';
+
 const LOAD: Record<keyof LoadOptions, Check> = {
   ...SOURCE,
   onProgress: ofType('function', 'a function'),
@@ -91,8 +94,8 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   },
   threads: integer(1, 64, 'an integer from 1 to 64'),
   pooling: oneOf('mean', 'cls', 'last'),
-  mmproj: (value) =>
-    value === true || isPlace(value) ? undefined : 'true, or where the file of the encoder comes from',
+  mmproj: isFileBeside,
+  vocoder: isFileBeside,
   draft: (value) => (value === false || isPlace(value) ? undefined : 'where a smaller model comes from, or false'),
   keepEncoder: FLAG,
   maxImageTokens: TOKENS,

@@ -56,6 +56,7 @@ import * as shared from './shared/engine.js';
 import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
+import * as voice from './voice/speak.js';
 import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
 
@@ -101,7 +102,7 @@ const ofPage: typeof onDemand = having({
     shared,
     signs,
   },
-  ...{ templates, transcriptions, worker },
+  ...{ templates, transcriptions, voice, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
 const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, textCompletions });

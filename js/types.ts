@@ -8,3 +8,4 @@ export type * from './types/generate.js';
 export type * from './types/read.js';
 export type * from './types/chat.js';
 export type * from './types/media.js';
+export type * from './types/speech.js';

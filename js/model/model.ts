@@ -11,7 +11,7 @@ import { Generation, type Turn } from './generation.js';
 import { onDemand } from './on-demand.js';
 import type { Gpu } from '../tensor/gpu.js';
 import { files } from '../engine/files.js';
-import { LocalEngine } from '../engine/local.js';
+import { engineOf } from './place.js';
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import type { Completions } from '../openai/completions.js';
 import type { Embeddings } from '../openai/embeddings.js';
@@ -49,6 +49,7 @@ import type {
   TokenizeOptions,
 } from '../types/read.js';
 import type { Source } from '../types/source.js';
+import type { SpeakOptions, SpeechOptions, SpeechPiece } from '../types/speech.js';
 
 files.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
 files.preload = async () => (await onDemand.preload()).preload();
@@ -97,23 +98,8 @@ export class WasmModel {
    */
   static async load(source: Source, options: LoadOptions = {}): Promise<WasmModel> {
     const checked = loadOptions(options);
-    if (checked.gpu && checked.backend === 'cpu') {
-      throw invalidArgument("load: option 'gpu' does not go with backend 'cpu'");
-    }
-    if (checked.gpu && checked.worker) {
-      throw invalidArgument("load: option 'gpu' does not go with 'worker': a device belongs to one thread");
-    }
-    if (checked.draft && checked.backend === 'cpu') {
-      throw invalidArgument("load: option 'draft' does not go with backend 'cpu', where no model drafts");
-    }
-    const place = checked.shared ? onDemand.shared() : checked.worker && onDemand.inWorker();
     const { adapters = [], ...others } = checked;
-    // Where code cannot be fetched any more (a service worker), nothing is said about tools.
-    const signs = onDemand.signs().catch(() => undefined);
-    const Place = place ? (await place).WorkerEngine : LocalEngine;
-    const engine = await Place.load(source, checked.shared ? checked : others);
-    const template = engine.info.toolTemplate ?? engine.info.chatTemplate;
-    const tools = template === undefined ? undefined : (await signs)?.toolsOf(template);
+    const { engine, tools } = await engineOf(source, checked);
     const model = new WasmModel(engine, tools, warner(checked.onWarning));
     if (tools === false) model.warn({ code: 'tools', message: UNKNOWN_CALLS });
     try {
@@ -224,6 +210,19 @@ export class WasmModel {
       return new LocalTranscriptions(this).create(request, options);
     };
     return { transcriptions: { create: create as Transcriptions['create'] } };
+  }
+
+  /**
+   * Speaks a text sentence by sentence, by the {@link LoadOptions.vocoder}. The pieces follow each other without a gap;
+   * leaving the loop ends the speech. Throws the errors of `generate`; `context_full` where a sentence is too long.
+   */
+  async *speak(text: string, options: SpeakOptions = {}): AsyncGenerator<SpeechPiece, void> {
+    yield* (await onDemand.voice()).speak(this, text, options);
+  }
+
+  /** The whole sound of a text as a file, made as {@link speak} makes it. */
+  async speech(text: string, options: SpeechOptions = {}): Promise<Blob> {
+    return (await onDemand.voice()).speech(this, text, options);
   }
 
   /** Tells the page of what is no error. @internal */

@@ -20,5 +20,6 @@ export const onDemand = allFetched({
   signs: () => import('../openai/signs.js'),
   templates: () => import('../engine/chat-text.js'),
   transcriptions: () => import('../openai/transcriptions.js'),
+  voice: () => import('../voice/speak.js'),
   worker: () => import('../worker-start.js'),
 });

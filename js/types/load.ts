@@ -110,6 +110,11 @@ export interface LoadOptions extends SourceOptions {
    */
   mmproj?: Source | true | undefined;
   /**
+   * The file with the vocoder of a model that speaks: where it comes from as the model itself does, or `true` for the
+   * `mmproj-….gguf` beside the model in its repository on the hub. Then {@link WasmModel.speak} speaks.
+   */
+  vocoder?: Source | true | undefined;
+  /**
    * A smaller model with the same vocabulary that drafts tokens, which this one then looks at several at a time: where
    * its file comes from, as for the model itself. It lies on the same device; texts stay what they are without it, see
    * {@link GenerateOptions.draft}. On the CPU it is not loaded. Files of Qwen 3.5 may have a block that drafts: it is
