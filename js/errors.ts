@@ -14,6 +14,7 @@
  * | `device_lost` | the GPU device was lost, and the model was not loaded again: the message says why |
  * | `worker_lost` | the worker with the model ended: a crash, or no memory; load the model again |
  * | `engine_moved` | the tab with the engine that tabs share was closed or stood still; ask again |
+ * | `microphone_unavailable` | there is no microphone, it was refused, or another program has it |
  * | `download_failed` | the source could not be read: HTTP status, network cut, short read |
  * | `integrity_failed` | the bytes are not the promised ones |
  * | `bad_file` | not a GGUF file, or one that contradicts itself |
@@ -34,6 +35,7 @@ export type ErrorCode =
   | 'device_lost'
   | 'worker_lost'
   | 'engine_moved'
+  | 'microphone_unavailable'
   | 'download_failed'
   | 'integrity_failed'
   | 'bad_file'
@@ -52,6 +54,7 @@ const CODES: Record<ErrorCode, true> = {
   device_lost: true,
   worker_lost: true,
   engine_moved: true,
+  microphone_unavailable: true,
   download_failed: true,
   integrity_failed: true,
   bad_file: true,

@@ -38,6 +38,7 @@ const ENTRIES = [
     'ai-sdk',
     'decide',
     'models',
+    'voice',
     'compute',
     'training',
   ].map((name) => `${name}/index`),

@@ -21,6 +21,8 @@ export const MEDIA_BUDGET = 60_000;
 export const ARITHMETIC_BUDGET = 80_000;
 /** The same of what trains models, in the page and in a worker, which has shaders and tensors of its own. */
 export const LEARNING_BUDGET = 120_000;
+/** The same of what the entry `webgguf/voice` adds. */
+export const VOICE_BUDGET = 60_000;
 
 /** Every file of the package that a page loads: `[{file, raw, gzip}]`, bytes. */
 export function sizes() {
@@ -74,6 +76,9 @@ export const isForLearning = ({ file }) => file.startsWith('dist/training/langua
 
 /** Whether only `webgguf/compute` or `webgguf/training` load a file. */
 export const isForArithmetic = (item) => /^dist\/(compute|training)\//.test(item.file) && !isForLearning(item);
+
+/** Whether only `webgguf/voice`, or a transcription with times, loads a file. */
+export const isForVoice = ({ file }) => file.startsWith('dist/voice/');
 
 /** One line: what a page loads, of what it may, and where the list is. */
 export function describeSizes(list = sizes()) {

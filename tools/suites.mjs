@@ -20,11 +20,13 @@ import {
   isForGrammars,
   isForLearning,
   isForMedia,
+  isForVoice,
   LEARNING_BUDGET,
   MEDIA_BUDGET,
   SIZE_BUDGET,
   sizes,
   sum,
+  VOICE_BUDGET,
 } from './sizes.mjs';
 import { style } from './style.mjs';
 import { findCargo, rustEnv } from './toolchain.mjs';
@@ -271,6 +273,7 @@ function size() {
     ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
     ['images', sum(sizes().filter(isForMedia), 'gzip'), MEDIA_BUDGET],
     ['compute and training', sum(others.filter(isForArithmetic), 'gzip'), ARITHMETIC_BUDGET],
+    ['voice', sum(sizes().filter(isForVoice), 'gzip'), VOICE_BUDGET],
     ['training of models', sum(others.filter(isForLearning), 'gzip'), LEARNING_BUDGET],
   ];
   console.log(`other entry points, shaders of tensors: ${sum(others, 'gzip').toLocaleString('en')} bytes, gzipped`);

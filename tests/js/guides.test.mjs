@@ -133,6 +133,7 @@ const CONFIG = {
         'ai-sdk',
         'decide',
         'models',
+        'voice',
         'compute',
         'training',
       ].map((entry) => [`webgguf/${entry}`, [path.join(ROOT, 'dist', entry, 'index.d.ts')]]),

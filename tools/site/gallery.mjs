@@ -20,6 +20,7 @@ const ENTRIES = [
   'prompt-api',
   'ai-sdk',
   'decide',
+  'voice',
   'compute',
   'training',
 ];

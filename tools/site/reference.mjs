@@ -21,6 +21,7 @@ const ENTRIES = [
   'ai-sdk/',
   'decide/',
   'models/',
+  'voice/',
   'compute/',
   'training/',
 ];

@@ -1,0 +1,79 @@
+// Sounds for tests of webgguf/voice: made ones, and a spoken one with where its sentences are.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const SPEECH = path.join(path.dirname(fileURLToPath(import.meta.url)), '../fixtures/voice/speech.wav');
+/** Samples each second. */
+export const RATE = 16000;
+/** Where the sentences of the spoken sound are, in seconds. */
+export const SENTENCES = [
+  [0.5, 3.6],
+  [4.3, 6.2],
+];
+
+/** `{ samples, sampleRate }` of the spoken sound. */
+export function spoken() {
+  const bytes = fs.readFileSync(SPEECH);
+  const values = new Int16Array(bytes.buffer.slice(bytes.byteOffset + 44, bytes.byteOffset + bytes.length));
+  return { samples: Float32Array.from(values, (value) => value / 32768), sampleRate: bytes.readUInt32LE(24) };
+}
+
+/** Numbers from -1 to 1, the same in every run. */
+export function random(seed = 1) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return state / 0x40000000 - 1;
+  };
+}
+
+const made = (seconds, sample) => Float32Array.from({ length: seconds * RATE }, (_, at) => sample(at / RATE));
+const wave = (hertz, time) => Math.sin(2 * Math.PI * hertz * time);
+
+/** A tone that may begin and end suddenly. */
+export const tone = (seconds, [from, to] = [0, seconds]) =>
+  made(seconds, (time) => (time >= from && time < to ? 0.3 * wave(440, time) : 0));
+
+/** White noise. */
+export function noise(seconds, gain) {
+  const next = random();
+  return made(seconds, () => gain * next());
+}
+
+/** A machine: 100 Hz and its overtones. */
+export const hum = (seconds) =>
+  made(seconds, (time) =>
+    [1, 2, 3, 4, 5, 6, 7, 8].reduce((sum, number) => sum + (0.1 / number) * wave(100 * number, time), 0),
+  );
+
+/** Keys of a telephone. */
+export const keys = (seconds) =>
+  made(seconds, (time) => (time % 0.5 < 0.2 ? 0.2 * (wave(770, time) + wave(1336, time)) : 0));
+
+const CHORDS = [
+  [262, 330, 392],
+  [220, 262, 330],
+  [175, 220, 262],
+  [196, 247, 294],
+];
+
+/** Chords, two each second, each of which fades by `fading`. */
+export const music = (seconds, fading) =>
+  made(seconds, (time) => {
+    const chord = CHORDS[Math.floor(2 * time) % 4];
+    const notes = chord.flatMap((hertz) => [1, 2, 3, 4, 5].map((number) => wave(hertz * number, time) / number));
+    return 0.05 * notes.reduce((sum, value) => sum + value) * Math.exp(-fading * (time % 0.5));
+  });
+
+/** Both at once; the shorter one says how long. */
+export const mixed = (one, other) => one.slice(0, other.length).map((value, at) => value + other[at]);
+
+/** The root of the mean square. */
+export const level = (samples) => Math.sqrt(samples.reduce((sum, value) => sum + value * value, 0) / samples.length);
+
+/** A sound in pieces, each once the one before was taken. */
+export async function* pieces({ samples, sampleRate }, size = 1024) {
+  for (let at = 0; at < samples.length; at += size) yield { samples: samples.slice(at, at + size), sampleRate };
+}
