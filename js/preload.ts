@@ -51,6 +51,7 @@ import * as responses from './openai/responses/responses.js';
 import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
 import * as textCompletions from './openai/text-completions.js';
+import * as timed from './openai/timed.js';
 import * as transcriptions from './openai/transcriptions.js';
 import * as shared from './shared/engine.js';
 import * as host from './shared/host.js';
@@ -105,7 +106,7 @@ const ofPage: typeof onDemand = having({
   ...{ templates, transcriptions, voice, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
-const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, textCompletions });
+const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, textCompletions, timed });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);

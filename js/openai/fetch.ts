@@ -4,8 +4,9 @@
 import { openaiFiles } from './files.js';
 import { answering, bodyOf, type Call, CORS, json } from './http.js';
 import type { OpenAIClient } from './index.js';
+import { AnswerStream } from './stream.js';
 import type { TextCompletion, TextRequest } from './text-types.js';
-import type { TranscriptionRequest } from './transcriptions.js';
+import type { TranscriptionRequest } from './transcription-types.js';
 import type { ChatChunk, ChatRequest, EmbeddingRequest } from './types.js';
 import { errorBody, eventStream, notFound } from './wire.js';
 
@@ -91,10 +92,19 @@ async function modelOf(client: Client, _: Call, id: string): Promise<Response> {
 /** A form as the `openai` package writes it; `text` comes without quotes. */
 async function transcribed(client: Client, form: FormData, signal: AbortSignal | undefined): Promise<Response> {
   const fields = Object.fromEntries([...form].map(([name, value]) => [name, value === '' ? undefined : value]));
-  const { temperature, ...others } = fields as Record<string, unknown>;
-  const heat = temperature === undefined ? undefined : Number(temperature);
-  const request = { ...others, temperature: heat } as unknown as TranscriptionRequest;
+  const { temperature, stream, 'timestamp_granularities[]': _, ...others } = fields as Record<string, unknown>;
+  const times = form.getAll('timestamp_granularities[]');
+  const request = {
+    ...others,
+    ...(temperature !== undefined && { temperature: Number(temperature) }),
+    ...(stream !== undefined && { stream: stream === 'true' || (stream === 'false' ? false : stream) }),
+    ...(times.length > 0 && { timestamp_granularities: times }),
+  } as unknown as TranscriptionRequest;
   const found = await client.audio.transcriptions.create(request, { signal });
+  if (found instanceof AnswerStream) {
+    const write = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
+    return eventStream(found, { before: 0, signal, write });
+  }
   return typeof found === 'string' ? new Response(found, { headers: CORS }) : json(found);
 }
 

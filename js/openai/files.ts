@@ -8,5 +8,6 @@ export const openaiFiles = allFetched({
   decide: () => import('../decide/index.js'),
   responses: () => import('./responses/responses.js'),
   responsesHttp: () => import('./responses/http.js'),
+  timed: () => import('./timed.js'),
   textCompletions: () => import('./text-completions.js'),
 });

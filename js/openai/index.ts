@@ -25,7 +25,7 @@ export { AnswerStream, ChatStream } from './stream.js';
 export type { Completions } from './completions.js';
 export type { Embeddings } from './embeddings.js';
 export type { Fallback } from './server.js';
-export type { Transcription, TranscriptionRequest, Transcriptions } from './transcriptions.js';
+export type * from './transcription-types.js';
 export type { ResponseEvents, Responses } from './responses/responses.js';
 export type * from './responses/event-types.js';
 export type * from './responses/types.js';

@@ -11,12 +11,8 @@ import { checkChat, checkEmbedding } from './request.js';
 import { AnswerStream, ChatStream } from './stream.js';
 import type { TextCompletions } from './text-completions.js';
 import type { TextCompletion, TextRequest } from './text-types.js';
-import {
-  checkTranscription,
-  type Transcription,
-  type TranscriptionRequest,
-  type Transcriptions,
-} from './transcriptions.js';
+import { checkTranscription, isTimed } from './transcriptions.js';
+import type { Transcription, TranscriptionEvent, TranscriptionRequest, Transcriptions } from './transcription-types.js';
 import type {
   ChatChunk,
   ChatCompletion,
@@ -94,9 +90,21 @@ export class Server {
       const name = file instanceof File ? file.name : 'sound.wav';
       form.set('file', file instanceof Blob ? file : waveOf(await samplesOf(file)), name);
       for (const [name, value] of Object.entries(others)) if (value != null) form.set(name, String(value));
-      const signal = options?.signal ?? undefined;
-      const { text } = await jsonOf<Transcription>(await this.#post('/audio/transcriptions', form, signal), signal);
-      return format === 'text' ? text : this.#marked({ text });
+      if (body.timestamp_granularities) form.set('timestamp_granularities[]', 'segment');
+      form.delete('timestamp_granularities');
+      if (isTimed(format)) form.set('response_format', String(format));
+      const caller = options?.signal ?? undefined;
+      const controller = new AbortController();
+      const signal = caller ? AbortSignal.any([caller, controller.signal]) : controller.signal;
+      const response = await this.#post('/audio/transcriptions', form, signal);
+      if (body.stream) {
+        const isLast = ({ type }: TranscriptionEvent): boolean => type === 'transcript.text.done';
+        return new AnswerStream(this.#chunks(response, controller.signal, caller, isLast), controller);
+      }
+      if (format === 'srt' || format === 'vtt') return response.text();
+      const answer = await jsonOf<Transcription>(response, signal);
+      if (format === 'text') return answer.text;
+      return this.#marked(format === 'verbose_json' ? answer : { text: answer.text });
     }) as Transcriptions['create'],
   };
 
@@ -152,17 +160,18 @@ export class Server {
     throw new WebggufError(code, `fallback ${placeOf(url)}: HTTP ${response.status}, ${serverMessage(text)}`);
   }
 
-  async *#chunks<T extends Chunk = ChatChunk>(
+  async *#chunks<T extends object = ChatChunk>(
     response: Response,
     own: AbortSignal,
     caller: AbortSignal | undefined,
+    isLast = (chunk: T): boolean => (chunk as Chunk).choices?.some(({ finish_reason: reason }) => reason) ?? false,
   ): AsyncGenerator<T> {
     let isWhole = false;
     try {
       for await (const data of eventsOf(response)) {
         if (data === '[DONE]') return;
         const chunk = parsedEvent<T>(data);
-        isWhole ||= chunk.choices?.some(({ finish_reason: reason }) => reason) ?? false;
+        isWhole ||= isLast(chunk);
         yield this.#marked(chunk);
       }
       if (!isWhole) throw new WebggufError('download_failed', 'fallback: the stream ended before the answer did');

@@ -3,56 +3,32 @@
  */
 import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
+import type { Generation } from '../model/generation.js';
 import type { ChatModel } from './chat-model.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { show, signalOption } from '../check.js';
-import type { GenerateOptions } from '../types/generate.js';
+import type { GenerateOptions, Usage } from '../types/generate.js';
 import type { AudioSource } from '../types/media.js';
+import { openaiFiles } from './files.js';
+import { AnswerStream } from './stream.js';
+import type { Heard } from './timed.js';
+import type {
+  TranscriptionAnswer,
+  TranscriptionDone,
+  TranscriptionEvent,
+  TranscriptionRequest,
+  Transcriptions,
+} from './transcription-types.js';
 import type { RequestOptions } from './types.js';
 
-/** A sound whose words are wanted. */
-export interface TranscriptionRequest {
-  /** The sound: what a part `{ type: 'audio' }` of a message takes. */
-  file: AudioSource;
-  /** Taken and without effect here: there is one model. */
-  model?: string | undefined;
-  /** The language that is spoken, such as `en`. Qwen3-ASR finds it out by itself where it is not said. */
-  language?: string | null | undefined;
-  /**
-   * What the model is asked beside the sound, in place of a plain request for its words. For Qwen3-ASR, which needs no
-   * request: names and terms that may be heard.
-   */
-  prompt?: string | null | undefined;
-  /** `json` (default): an object with the text; `text`: the text itself. */
-  response_format?: 'json' | 'text' | null | undefined;
-  /** 0 to 2. Default 0: the likeliest words. */
-  temperature?: number | null | undefined;
-}
+export type { Transcription, TranscriptionRequest, Transcriptions } from './transcription-types.js';
 
-/** What `transcriptions.create` gives. */
-export interface Transcription {
-  /** The words. */
-  text: string;
-}
-
-/** Words of sounds. */
-export interface Transcriptions {
-  /**
-   * The words of a sound, by a model that was loaded with an encoder of sounds.
-   *
-   * @throws {WebggufError} the errors of `generate`
-   */
-  create(request: TranscriptionRequest & { response_format: 'text' }, options?: RequestOptions): Promise<string>;
-  /** The words in an object. */
-  create(
-    request: TranscriptionRequest & { response_format?: 'json' | null | undefined },
-    options?: RequestOptions,
-  ): Promise<Transcription>;
-  /** Either, as `response_format` says. */
-  create(request: TranscriptionRequest, options?: RequestOptions): Promise<Transcription | string>;
-}
-
-const FIELDS = ['file', 'model', 'language', 'prompt', 'response_format', 'temperature'];
+const FIELDS = [
+  ...['file', 'model', 'language', 'prompt', 'response_format', 'temperature', 'stream', 'timestamp_granularities'],
+];
+const FORMATS = ['json', 'text', 'verbose_json', 'srt', 'vtt'];
+/** Whether a format has the times of segments. @internal */
+export const isTimed = (format: unknown): boolean => FORMATS.indexOf(String(format)) >= 2;
 
 /** Throws for a request that is none. @internal */
 export function checkTranscription(request: TranscriptionRequest): TranscriptionRequest {
@@ -67,14 +43,29 @@ export function checkTranscription(request: TranscriptionRequest): Transcription
   for (const [name, value] of Object.entries({ language, prompt })) {
     if (typeof (value ?? '') !== 'string') refuse(`field '${name}' must be a string, found ${show(value)}`);
   }
-  if (!['json', 'text'].includes(format ?? 'json')) {
-    refuse(`field 'response_format' must be 'json' or 'text', found ${show(format)}`);
+  if (!FORMATS.includes(format ?? 'json')) {
+    refuse(`field 'response_format' must be one of ${FORMATS.join(', ')}, found ${show(format)}`);
   }
+  checkTimes(request, refuse);
   const heat = temperature ?? 0;
   if (!(typeof heat === 'number' && heat >= 0 && heat <= 2)) {
     refuse(`field 'temperature' must be a number from 0 to 2, found ${show(temperature)}`);
   }
   return request;
+}
+
+function checkTimes(request: TranscriptionRequest, refuse: (message: string) => never): void {
+  const { response_format: format, stream, timestamp_granularities: times } = request;
+  if (typeof (stream ?? false) !== 'boolean') refuse(`field 'stream' must be true or false, found ${show(stream)}`);
+  if (stream && isTimed(format)) {
+    refuse(`field 'stream' goes with 'json' and 'text' as 'response_format', found ${show(format)}`);
+  }
+  if (times === undefined || times === null) return;
+  const isFine = Array.isArray(times) && times.every((time) => time === 'segment');
+  const found = Array.isArray(times) ? times.map(show).join() : show(times);
+  if (!isFine)
+    refuse(`field 'timestamp_granularities' must be ['segment'], found ${found}: models say no times of words`);
+  if (format !== 'verbose_json') refuse("field 'timestamp_granularities' needs 'verbose_json' as 'response_format'");
 }
 
 /** Between the language and the words in answers of Qwen3-ASR. */
@@ -100,6 +91,13 @@ function languageName(language: string): string {
   return new Intl.DisplayNames(['en'], { type: 'language' }).of(code) ?? language;
 }
 
+/** Words that are being written. */
+interface Asked {
+  readonly run: Generation;
+  /** What stands before the words of an answer that begins with its language. */
+  readonly token?: number | undefined;
+}
+
 /** @internal */
 export class LocalTranscriptions implements Transcriptions {
   readonly #model: ChatModel;
@@ -108,31 +106,97 @@ export class LocalTranscriptions implements Transcriptions {
     this.#model = model;
   }
 
-  create = (async (body: TranscriptionRequest, options: RequestOptions = {}) => {
-    const { response_format: format, temperature } = checkTranscription(body);
+  create = (async (body: TranscriptionRequest, options: RequestOptions = {}): Promise<TranscriptionAnswer> => {
+    const { response_format: format, temperature, stream } = checkTranscription(body);
     const signal = signalOption('audio.transcriptions.create', { signal: options?.signal ?? undefined });
     const sampling = { temperature: temperature ?? 0, signal, onProgress: options?.onProgress };
-    const [token, ...others] = await this.#model.tokenize(WORDS, { parseSpecial: true });
-    // One token: the model is Qwen3-ASR.
-    const ask = others.length === 0 && token !== undefined ? this.#recognise(body, token, sampling) : undefined;
-    const text = (await (ask ?? this.#request(body, sampling))).trim();
+    if (isTimed(format)) return this.#timed(body, sampling);
+    if (stream) return this.#stream(body, sampling);
+    const { text } = await this.#heard(await this.#ask(body, sampling));
     return format === 'text' ? text : { text };
   }) as Transcriptions['create'];
 
-  async #request({ file, language, prompt }: TranscriptionRequest, sampling: GenerateOptions): Promise<string> {
+  async #timed(body: TranscriptionRequest, sampling: GenerateOptions): Promise<TranscriptionAnswer> {
+    const { timed, srtOf, vttOf } = await openaiFiles.timed();
+    const hear = async (file: AudioSource): Promise<Heard> =>
+      this.#heard(await this.#ask({ ...body, file }, { ...sampling, logprobs: 0 }));
+    const { temperature = 0, signal } = sampling;
+    const verbose = await timed(body.file, { temperature, language: body.language ?? '', signal }, hear);
+    if (body.response_format === 'srt') return srtOf(verbose);
+    return body.response_format === 'vtt' ? vttOf(verbose) : verbose;
+  }
+
+  async #stream(body: TranscriptionRequest, sampling: GenerateOptions): Promise<AnswerStream<TranscriptionEvent>> {
+    const controller = new AbortController();
+    const { signal } = sampling;
+    const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+    const asked = await this.#ask(body, { ...sampling, signal: scope, showSpecial: [WORDS] });
+    return new AnswerStream(eventsOf(asked, controller.signal), controller);
+  }
+
+  /** Asks for the words of a sound. */
+  async #ask(body: TranscriptionRequest, sampling: GenerateOptions): Promise<Asked> {
+    const [token, ...others] = await this.#model.tokenize(WORDS, { parseSpecial: true });
+    if (others.length > 0 || token === undefined) return { run: this.#request(body, sampling) };
+    // One token: the model is Qwen3-ASR.
+    const prompt: string | TextWithMedia = recognitionPrompt(body);
+    return { run: this.#model.generate(prompt as unknown as string, sampling), token };
+  }
+
+  #request({ file, language, prompt }: TranscriptionRequest, sampling: GenerateOptions): Generation {
     const asked = prompt || `Write down the words of this sound${language ? `, in the language ${language}` : ''}.`;
     const content = [
       { type: 'audio' as const, audio: file },
       { type: 'text' as const, text: asked },
     ];
-    return (await this.#model.generate([{ role: 'user', content }], sampling).result).text;
+    return this.#model.generate([{ role: 'user', content }], sampling);
   }
 
-  /** `token`: what stands before the words of an answer that begins with its language. */
-  async #recognise(body: TranscriptionRequest, token: number, sampling: GenerateOptions): Promise<string> {
-    const prompt: string | TextWithMedia = recognitionPrompt(body);
-    const { ids, text } = await this.#model.generate(prompt as unknown as string, sampling).result;
-    const at = ids.indexOf(token);
-    return at < 0 ? text : this.#model.detokenize(ids.slice(at + 1));
+  /** The words, once all are written. */
+  async #heard({ run, token }: Asked): Promise<Heard> {
+    const { ids, text, tokens = [] } = await run.result;
+    const at = token === undefined ? -1 : ids.indexOf(token);
+    const words = at < 0 ? text : await this.#model.detokenize(ids.slice(at + 1));
+    const language =
+      at < 0 ? undefined : (await this.#model.detokenize(ids.slice(0, at))).replace('language ', '').trim();
+    const logprobs = tokens.slice(at + 1).map(({ logprob }) => logprob);
+    return { text: words.trim(), ids: [...ids.slice(at + 1)], logprobs, language };
   }
+}
+
+/** Parts of the words as they are written, without white space around all of them; then the words. */
+async function* eventsOf({ run, token }: Asked, own: AbortSignal): AsyncGenerator<TranscriptionEvent> {
+  let [text, given, isHeld] = ['', 0, token !== undefined];
+  try {
+    for await (const piece of run) {
+      text += piece.text;
+      const at = isHeld ? text.indexOf(WORDS) : -1;
+      if (at >= 0) [text, isHeld] = [text.slice(at + WORDS.length), false];
+      if (isHeld) continue;
+      if (given === 0) text = text.trimStart();
+      const next = text.trimEnd();
+      if (next.length > given) yield { type: 'transcript.text.delta', delta: next.slice(given) };
+      given = Math.max(given, next.length);
+    }
+    const whole = text.trim();
+    // The language was known, or the model did not say it.
+    if (isHeld && whole) yield { type: 'transcript.text.delta', delta: whole };
+    yield { type: 'transcript.text.done', text: whole, usage: usageOf((await run.result).usage) };
+  } catch (error) {
+    if (!own.aborted) throw error;
+  } finally {
+    run.stop();
+  }
+}
+
+function usageOf({
+  promptTokens,
+  completionTokens,
+  totalTokens,
+  promptTokensDetails,
+}: Usage): TranscriptionDone['usage'] {
+  const { audioTokens } = promptTokensDetails;
+  const details = { audio_tokens: audioTokens, text_tokens: promptTokens - audioTokens };
+  const counts = { input_tokens: promptTokens, output_tokens: completionTokens, total_tokens: totalTokens };
+  return { type: 'tokens', ...counts, input_token_details: details };
 }

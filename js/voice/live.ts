@@ -1,6 +1,7 @@
 /**
  * Live transcription: windows of a speech that grow and overlap, and the words on which two of them agree.
  */
+import { quietest } from './cut.js';
 import { RATE } from './resample.js';
 import type { Ring } from './ring.js';
 import type { Ears, FinalEvent, PartialEvent, TranscribeOptions } from './types.js';
@@ -10,21 +11,8 @@ import { agreed, appended, textOf, wordsOf } from './words.js';
 const [LONGEST, SHARED] = [24 * RATE, 0.3 * RATE];
 /** Samples of speech that may wait for the model: two minutes. */
 const WAITING = 120 * RATE;
-/** Samples of the moments among which the quietest is looked for. */
-const MOMENT = 0.1 * RATE;
 /** A shorter window has no word. */
 const LEAST = 0.3 * RATE;
-
-/** Where a window of `samples` is cut: the middle of the quietest moment of its second half. @internal */
-export function quietest(samples: Float32Array): number {
-  let [best, least] = [samples.length, Infinity];
-  for (let at = Math.floor(samples.length / 2); at + MOMENT <= samples.length; at += MOMENT / 2) {
-    let power = 0;
-    for (let number = 0; number < MOMENT; number += 1) power += (samples[at + number] as number) ** 2;
-    if (power < least) [best, least] = [at + MOMENT / 2, power];
-  }
-  return best;
-}
 
 /** One who hears, as a function. @internal */
 export function asFunction(ears: Ears): (samples: Float32Array, options: TranscribeOptions) => Promise<string> {

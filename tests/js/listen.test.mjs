@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Listening, listen } from '../../dist/voice/index.js';
-import { LiveWords, quietest } from '../../dist/voice/live.js';
+import { quietest } from '../../dist/voice/cut.js';
+import { LiveWords } from '../../dist/voice/live.js';
 import { Ring } from '../../dist/voice/ring.js';
 import { agreed, appended, textOf, wordsOf } from '../../dist/voice/words.js';
 import { noise, pieces, RATE, SENTENCES, spoken } from './voice.mjs';

@@ -77,3 +77,39 @@ export const level = (samples) => Math.sqrt(samples.reduce((sum, value) => sum +
 export async function* pieces({ samples, sampleRate }, size = 1024) {
   for (let at = 0; at < samples.length; at += size) yield { samples: samples.slice(at, at + size), sampleRate };
 }
+
+const codes = (text) => [...text].map((sign) => sign.charCodeAt(0));
+
+/**
+ * A model that hears, as `audio.transcriptions` sees it: its tokens are letters, and what it writes is `writes` of the
+ * seconds of the sound. `asked` has each request. With `isAsr` it is one like Qwen3-ASR, whose sign is a token.
+ */
+export function hearingModel(writes, { isAsr = false } = {}) {
+  const SIGN = 1;
+  const asked = [];
+  const generate = (prompt, options) => {
+    const { audio } = prompt.media?.[0] ?? prompt[0].content[0];
+    const text = writes(audio.samples ? audio.samples.length / audio.sampleRate : undefined);
+    asked.push({ prompt, options, audio });
+    const [language, words] = text.split('<asr_text>');
+    const ids = words === undefined ? codes(language) : [...codes(language), SIGN, ...codes(words)];
+    const shown = options.showSpecial?.includes('<asr_text>') ? '<asr_text>' : '';
+    const piece = (id) => ({ text: id === SIGN ? shown : String.fromCharCode(id), ids: [id] });
+    const usage = { promptTokens: 9, completionTokens: ids.length, totalTokens: 9 + ids.length };
+    usage.promptTokensDetails = { cachedTokens: 0, imageTokens: 0, audioTokens: 6 };
+    const tokens = options.logprobs === undefined ? undefined : ids.map((id) => ({ id, logprob: -0.5 }));
+    const run = { stopped: false, stop: () => (run.stopped = true) };
+    run.result = Promise.resolve({ ids: Uint32Array.from(ids), text: text.replace('<asr_text>', ''), tokens, usage });
+    run[Symbol.asyncIterator] = async function* () {
+      for (const id of ids) {
+        options.signal?.throwIfAborted();
+        yield piece(id);
+      }
+    };
+    asked.at(-1).run = run;
+    return run;
+  };
+  const tokenize = async (text) => (isAsr && text === '<asr_text>' ? [SIGN] : codes(text));
+  const detokenize = async (ids) => String.fromCharCode(...ids);
+  return { asked, info: { backend: 'cpu', architecture: 'llama' }, generate, tokenize, detokenize };
+}

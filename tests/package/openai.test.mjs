@@ -2,11 +2,13 @@
 // real model.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import { openPage } from '../../tools/demo.mjs';
 import { openBrowser } from '../../tools/browser.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { api, dist, plan } from '../js/api.mjs';
+import { hearingModel, SPEECH } from '../js/voice.mjs';
 import { installClients, mustCompile, tool } from './install.mjs';
 
 await installClients();
@@ -53,6 +55,17 @@ export async function embed(model: WasmModel, request: OpenAI.EmbeddingCreatePar
   // @ts-expect-error: the format that was asked for is not known here
   const vector: number[] = (await model.embeddings.create(request)).data[0]!.embedding;
   return found.data[0]!.embedding ?? vector ?? [text, either];
+}
+
+export async function words(model: WasmModel, file: File): Promise<OpenAI.Audio.TranscriptionVerbose> {
+  const events = await model.audio.transcriptions.create({ file, stream: true });
+  for await (const event of events) {
+    const typed: OpenAI.Audio.TranscriptionStreamEvent = event;
+    if (typed.type === 'transcript.text.done') console.log(typed.text);
+  }
+  const srt: string = await model.audio.transcriptions.create({ file, response_format: 'srt' });
+  console.log(srt);
+  return model.audio.transcriptions.create({ file, response_format: 'verbose_json' });
 }
 `;
 
@@ -116,6 +129,30 @@ test('embeddings, models, errors and abort', async () => {
   let count = 0;
   for await (const _ of long) if (++count === 9) long.controller.abort();
   assert.equal(count, 9);
+});
+
+test('transcriptions: with times, as subtitles, and as they are written', async () => {
+  const model = hearingModel((seconds) => (seconds ? `${seconds.toFixed(0)} seconds` : 'All of it.'));
+  const ai = new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch: webggufFetch({ model }) });
+  const create = (request) =>
+    ai.audio.transcriptions.create({ file: fs.createReadStream(SPEECH), model: 'any', ...request });
+  const timestamp_granularities = ['segment'];
+  const { segments, duration } = await create({ response_format: 'verbose_json', timestamp_granularities });
+  assert.deepEqual(
+    segments.map(({ text }) => text),
+    ['3 seconds', '2 seconds'],
+  );
+  assert.ok(segments[0].end < segments[1].start && segments[1].end < duration);
+  assert.match(await create({ response_format: 'srt' }), /^1\n00:00:00,\d+ --> 00:00:03,\d+\n3 seconds\n\n2\n/);
+  const parts = [];
+  for await (const event of await create({ stream: true })) parts.push(event.delta ?? event.text);
+  assert.equal(parts.pop(), 'All of it.');
+  assert.equal(parts.join(''), 'All of it.');
+  await assert.rejects(create({ response_format: 'verbose_json', timestamp_granularities: ['word'] }), (error) => {
+    assert.ok(error instanceof BadRequestError);
+    assert.equal(error.param, 'timestamp_granularities');
+    return true;
+  });
 });
 
 /** Runs in the page. */
