@@ -3,15 +3,17 @@
 //! A kernel's name is that of its file, `compute/name` in the folder `compute`. What kernels import is `shared/name`,
 //! whatever folder it lies in. Names are unique.
 //!
-//! The WebAssembly of pages lacks `compute/` and `tensor/`, which `Gpu` fetches, and `rare/`, which `load` fetches for
-//! the models that need it. It lacks the grids of `src/formats/grids/` as well, which come with `rare/`.
+//! The WebAssembly of pages lacks `compute/` and `tensor/`, which `Gpu` fetches, and `rare/` and `device/`, which `load`
+//! fetches for the models and the devices that need them. It lacks the grids of `src/formats/grids/` as well, which
+//! come with `rare/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Folders of shaders that are kernels, with what stands before their names.
-const KERNELS: [(&str, &str); 4] = [("model", ""), ("rare/model", ""), ("tensor", ""), ("compute", "compute/")];
+const KERNELS: [(&str, &str); 5] =
+    [("model", ""), ("rare/model", ""), ("device/model", ""), ("tensor", ""), ("compute", "compute/")];
 
 fn main() {
     println!("cargo::rerun-if-changed=shaders");
@@ -30,12 +32,12 @@ fn main() {
     files.sort_by(|one, other| one.1.cmp(&other.1));
     // What models do not need, a page fetches with its first `Gpu`.
     let tensors = harness || is_set("CARGO_FEATURE_TENSORS") || !is_page;
-    let (mut held, mut fetched, mut rare) = (String::new(), String::new(), String::new());
+    let [mut held, mut fetched, mut rare, mut device] = [const { String::new() }; 4];
     for (name, path, text) in &files {
         let folder = path.split('/').next().unwrap_or_default();
         let is_held = match folder {
             "compute" => harness,
-            "tensor" | "rare" => tensors,
+            "tensor" | "rare" | "device" => tensors,
             _ => true,
         };
         if is_held {
@@ -46,13 +48,15 @@ fn main() {
         match folder {
             "tensor" => drop(writeln!(fetched, "{name:?},")),
             "rare" => drop(writeln!(rare, "{name:?},")),
+            "device" => drop(writeln!(device, "{name:?},")),
             _ => {}
         }
     }
     let text = format!(
         "static FILES: &[(&str, &str)] = &[\n{held}];\n\
          /// The files that operations on tensors alone use.\npub const FETCHED: &[&str] = &[\n{fetched}];\n\
-         /// The files of `shaders/rare/`.\npub const RARE: &[&str] = &[\n{rare}];\n"
+         /// The files of `shaders/rare/`.\npub const RARE: &[&str] = &[\n{rare}];\n\
+         /// The files of `shaders/device/`.\npub const DEVICE: &[&str] = &[\n{device}];\n"
     );
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("shaders.rs"), text).expect("the output folder is writable");

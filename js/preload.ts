@@ -58,6 +58,7 @@ import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
 import * as voice from './voice/speak.js';
+import * as device from './wasm/device.js';
 import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
 
@@ -73,7 +74,7 @@ export async function preload(): Promise<void> {
 }
 
 const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
-  ...{ grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent, verified },
+  ...{ device, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent, verified },
 });
 const ofEngine: typeof later = having({
   chatText,

@@ -22,12 +22,14 @@ import * as transparent from './load/transparent.js';
 import * as verified from './load/verified.js';
 import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
+import * as device from './wasm/device.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
 // As modules of this script, rather than files that it fetches.
 Object.assign(files, {
   startWorker: startOwnScript,
+  device: async () => device,
   grammar: async () => grammar,
   rare: async () => rare,
   mediaFile: async () => mediaFile,

@@ -305,7 +305,7 @@ static SHADERS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
             }
             let stem = path.file_stem().unwrap().to_str().unwrap();
             let name = match folder.strip_prefix(&root).unwrap().to_str().unwrap() {
-                "model" | "rare/model" | "tensor" => stem.to_owned(),
+                "model" | "rare/model" | "device/model" | "tensor" => stem.to_owned(),
                 "compute" => format!("compute/{stem}"),
                 _ => format!("shared/{stem}"),
             };

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use webgguf::forward::{Buffers, Forward, Plan, Room, place};
 use webgguf::gguf::{GgmlType, Value};
 use webgguf::kernels::caps::{Caps, MatrixShape, Precision};
-use webgguf::kernels::shaders::{self, FETCHED, RARE};
+use webgguf::kernels::shaders::{self, DEVICE, FETCHED, RARE};
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent, Kernel, MAX_WORKGROUPS, Slice};
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
@@ -115,10 +115,13 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
     };
     let mut text = String::new();
     let is_rare = needs_rare(&program, tensors.iter().map(|tensor| tensor.ty));
+    let rounds = caps.rounds_activations();
     for (list, dispatches) in lists {
-        for dispatch in dispatches.iter().filter(|_| !is_rare) {
-            let rare = files_of(&dispatch.kernel).into_iter().find(|file| RARE.contains(&file.as_str()));
-            assert_eq!(rare, None, "{architecture} {name}: {} on a page without rare shaders", dispatch.kernel.id);
+        for dispatch in &dispatches {
+            let lacks = |file: &&str| !is_rare && RARE.contains(file) || !rounds && DEVICE.contains(file);
+            let files = files_of(&dispatch.kernel);
+            let lacking = files.iter().map(String::as_str).find(lacks);
+            assert_eq!(lacking, None, "{architecture} {name}: {} on a page that lacks it", dispatch.kernel.id);
         }
         let _ = writeln!(text, "{architecture} {name} {list}");
         for (number, dispatch) in dispatches.iter().enumerate() {

@@ -1,7 +1,8 @@
-// The shaders that are not in the WebAssembly, as two modules, without comments. Those of `webgguf/compute`:
+// The shaders that are not in the WebAssembly, as modules, without comments. Those of `webgguf/compute`:
 // shaders/compute/*.wgsl with their imports, and the types of their `params` (js/compute/shaders.d.ts says what is in
 // it). Those of operations that no model uses, which the WebAssembly asks for by name (js/tensor/shaders.d.ts). And
-// those of shaders/rare/ with the grids of src/formats/grids/, which few models need (js/wasm/rare.d.ts).
+// those of shaders/rare/ with the grids of src/formats/grids/, which few models need (js/wasm/rare.d.ts), and those of
+// shaders/device/, which few devices need (js/wasm/device.d.ts).
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -13,9 +14,10 @@ const FOLDER = path.join(ROOT, 'shaders');
 export const SHADERS = path.join(ROOT, 'dist', 'compute', 'shaders.js');
 const TENSOR_SHADERS = path.join(ROOT, 'dist', 'tensor', 'shaders.js');
 const RARE = path.join(ROOT, 'dist', 'wasm', 'rare.js');
+const DEVICE = path.join(ROOT, 'dist', 'wasm', 'device.js');
 
 /** Folders of shaders that are kernels, with what stands before their names. */
-const KERNELS = { model: '', 'rare/model': '', tensor: '', compute: 'compute/' };
+const KERNELS = { model: '', 'rare/model': '', 'device/model': '', tensor: '', compute: 'compute/' };
 
 /** A shader's name, as build.rs makes it: a kernel's is that of its file, what kernels import is `shared/name`. */
 function nameOf(file) {
@@ -85,6 +87,7 @@ export function writeShaders() {
   const lines = made.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`);
   fs.mkdirSync(path.dirname(SHADERS), { recursive: true });
   fs.writeFileSync(SHADERS, lines.join(''));
+  fs.writeFileSync(DEVICE, `export const deviceShaders = ${JSON.stringify(shadersUnder('device'))};\n`);
   fs.writeFileSync(TENSOR_SHADERS, `export const tensorShaders = ${JSON.stringify(shadersUnder('tensor'))};\n`);
   const grids = Buffer.concat(filesUnder('src/formats/grids').map((file) => fs.readFileSync(path.join(ROOT, file))));
   const rare = { rareShaders: shadersUnder('rare'), grids: grids.toString('base64') };

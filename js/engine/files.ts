@@ -5,6 +5,7 @@
  * one file of that script, as Vite does, and such a file imports nothing more. It is one file only where every module
  * that these name is part of it already. What pages alone load later is in `model/on-demand.ts`.
  */
+import type { DeviceFiles, RareFiles } from '../wasm/give-shaders.js';
 import { fetched } from './fetched.js';
 
 type Files = Record<string, (...args: never[]) => Promise<unknown>>;
@@ -26,9 +27,10 @@ export const files = {
   /** Loads what is needed later now; pages alone do. */
   preload: async (): Promise<void> => {},
   ...allFetched({
+    device: (): Promise<DeviceFiles> => import('../wasm/device.js'),
     grammar: () => import('../grammar/webgguf_grammar.js'),
     mediaFile: () => import('../load/media-file.js'),
-    rare: (): Promise<Pick<typeof import('../wasm/rare.js'), 'rareShaders' | 'grids'>> => import('../wasm/rare.js'),
+    rare: (): Promise<RareFiles> => import('../wasm/rare.js'),
     parts: () => import('../load/parts.js'),
     pictureKinds: () => import('../load/picture-kinds.js'),
     rareTemplates: () => import('../templates/rare.js'),

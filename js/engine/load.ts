@@ -13,7 +13,7 @@ import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
-import { giveRare } from '../wasm/give-rare.js';
+import { giveShaders, type ShaderFiles } from '../wasm/give-shaders.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoadOptions } from '../wasm/webgguf.js';
 import { files } from './files.js';
@@ -44,7 +44,7 @@ interface Wanted {
   readonly source: Source;
   readonly from: SourceOptions;
   /** What the WebAssembly takes as it is. */
-  readonly options: Omit<WasmLoadOptions, 'backend' | 'selfCheck' | 'tune' | 'rare' | 'threads'>;
+  readonly options: Omit<WasmLoadOptions, 'backend' | 'selfCheck' | 'tune' | 'fetch' | 'threads'>;
   readonly selfCheck: boolean;
   readonly tune: boolean;
   readonly threads?: number | undefined;
@@ -194,8 +194,8 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
     };
     const team = LazyThreads.areThere() && threads !== 1 ? new LazyThreads(threads, scope) : undefined;
     const given = { ...options, ...hooks, ...(team && { threads: team.start }) };
-    const rare = (): Promise<void> => giveRare(files.rare);
-    const handle = await WasmModel.load(sources, { backend, rare, ...given }, told, device?.());
+    const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
+    const handle = await WasmModel.load(sources, { backend, fetch, ...given }, told, device?.());
     const info = handle.info();
     const found = tuning?.found(info);
     await verdicts?.note(info, found, warner(from.onWarning));

@@ -13,7 +13,7 @@ import type { ModelInfo, ModelState } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
-import { giveRare } from '../wasm/give-rare.js';
+import { giveShaders } from '../wasm/give-shaders.js';
 import type { TensorEngine, TensorHandle, WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import {
   type EmbedCall,
@@ -231,7 +231,7 @@ export class LocalEngine implements Engine {
   async addAdapter(file: Uint8Array, scale: number): Promise<number> {
     const { recovery } = this.#loaded;
     const id = recovery.nextAdapter();
-    await giveRare(files.rare);
+    await giveShaders('rare', files);
     await this.#kept(() => this.#handle.addAdapter(id, file));
     recovery.adapters.set(id, { file: new Blob([file as Uint8Array<ArrayBuffer>]), scale });
     return id;

@@ -10,7 +10,7 @@ import { withSources } from '../load/sources.js';
 import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { Source, SourceOptions } from '../types/source.js';
-import { giveRare } from '../wasm/give-rare.js';
+import { giveShaders, type ShaderFiles } from '../wasm/give-shaders.js';
 import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
@@ -126,8 +126,8 @@ export class Encoder {
     const { scope, report, width, device } = about;
     const { WasmEncoder: Handle } = await wasmClasses();
     const { backend, precision, ofSounds, selfCheck } = options;
-    const rare = (): Promise<void> => giveRare(files.rare);
-    const given = { backend, rare, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
+    const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
+    const given = { backend, fetch, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {
         const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read('checked') : undefined;

@@ -12,7 +12,7 @@ import { throughProxies } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';
 import type { Tuning } from '../types/info.js';
-import { giveRare } from '../wasm/give-rare.js';
+import { giveShaders } from '../wasm/give-shaders.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { DeviceFacts, TensorEngine } from '../wasm/webgguf.js';
 
@@ -163,7 +163,7 @@ throughProxies(Gpu);
  * tensor may have any format, so the shaders of rare formats come with them.
  */
 async function fetchShaders(): Promise<string> {
-  await giveRare(() => fetched(() => import('../wasm/rare.js')));
+  await giveShaders('rare', { rare: () => fetched(() => import('../wasm/rare.js')) });
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {

@@ -15,6 +15,7 @@ import {
 } from '../wasm-file.js';
 import glue, {
   CpuThread,
+  giveDevice,
   giveRare,
   inspect,
   TensorEngine,
@@ -87,12 +88,13 @@ export interface WasmClasses {
   VocabularyHandle: typeof VocabularyHandle;
   inspect: typeof inspect;
   giveRare: typeof giveRare;
+  giveDevice: typeof giveDevice;
 }
 
 /** The classes that Rust exports, ready to use. @internal */
 export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect, giveRare };
+  return { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect, giveRare, giveDevice };
 }
 
 /** The module that runs here, for a thread that is to have the same. @internal */

@@ -51,8 +51,8 @@ export interface WasmLoadOptions {
   selfCheck?: (key: string) => string[] | undefined;
   /** Tunes kernels: frees the handle, and returns the verdicts, one in each line. `key` is as in `selfCheck`. */
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
-  /** Calls {@link giveRare}. It is called for a model that needs rare shaders. */
-  rare?: () => Promise<void>;
+  /** Calls {@link giveRare} or {@link giveDevice}, for a model or a device that needs such shaders. */
+  fetch?: (name: 'rare' | 'device') => Promise<void>;
   /** Starts threads. It is called for a model that runs on the CPU. */
   threads?: () => Promise<CpuThreads | undefined>;
 }
@@ -124,6 +124,9 @@ export default init;
 
 /** Takes the shaders and grids of `rare.js`: all shader files in one text, and the codes of all grids. */
 export function giveRare(shaders: string, grids: Uint8Array): void;
+
+/** Takes the shaders of `device.js`: all files in one text. */
+export function giveDevice(shaders: string): void;
 
 /** Reads the headers of these parts, and finds out whether a GPU here can hold the model. */
 export function inspect(
@@ -279,7 +282,7 @@ export class WasmEncoder {
   private constructor();
   static load(
     sources: ByteSource[],
-    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck' | 'rare'> & WasmEncoderOptions,
+    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck' | 'fetch'> & WasmEncoderOptions,
     onProgress: (stage: string, loaded: number, total: number) => void,
     device?: DeviceHandle,
   ): Promise<WasmEncoder>;

@@ -136,6 +136,11 @@ impl Caps {
         self
     }
 
+    /// Whether prefill rounds activations: its products are those of `shaders/device/` then.
+    pub fn rounds_activations(&self) -> bool {
+        self.activation_format != ActivationFormat::F32
+    }
+
     /// The same device without what these kernels need beyond what every device has, or, if tuning has chosen some,
     /// without that; `None` where they need nothing.
     pub fn without_needs_of<'k>(&self, kernels: impl Iterator<Item = &'k Kernel>) -> Option<Self> {

@@ -1,8 +1,9 @@
 //! The texts of `shaders/`, without comments, by name: see `build.rs`.
 //!
-//! The WebAssembly of pages lacks two folders. Pages fetch `tensor/`, which models do not use, with their first `Gpu`,
-//! and `rare/` with the first model that [`needs_rare`](crate::model::needs_rare). Builds for the host and with the
-//! features `harness` and `tensors` have all.
+//! The WebAssembly of pages lacks three folders. Pages fetch `tensor/`, which models do not use, with their first `Gpu`,
+//! `rare/` with the first model that [`needs_rare`](crate::model::needs_rare), and `device/` with the first model on a
+//! device that [`rounds_activations`](super::caps::Caps::rounds_activations). Builds for the host and with the features
+//! `harness` and `tensors` have all.
 
 use std::sync::OnceLock;
 
@@ -30,10 +31,12 @@ pub enum Given {
     Tensors,
     /// [`RARE`].
     Rare,
+    /// [`DEVICE`].
+    Device,
 }
 
 /// Files one after the other, each behind a line `#file NAME`, by [`Given`].
-static GIVEN: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
+static GIVEN: [OnceLock<String>; 3] = [const { OnceLock::new() }; 3];
 
 /// Gives files that this build lacks, before the first pipeline that needs them. The first call for each counts.
 pub fn give(what: Given, text: String) {

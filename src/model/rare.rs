@@ -5,7 +5,7 @@ use super::program::{Output, Program};
 use crate::gguf::GgmlType;
 
 /// Whether a page must give the rare shaders and grids before it runs `program` over tensors of these types. Adapters
-/// need them too, on any model.
+/// need them too, on any model, and so do caches of blocks.
 ///
 /// A dense transformer with usual tensor types that writes text needs none. Embedders, encoders, experts, recurrent
 /// layers and the other operations of few families do; `tests/dispatches.rs` compares this with the shaders that all

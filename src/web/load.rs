@@ -77,10 +77,10 @@ pub struct LoadOptions {
     /// A function that tunes kernels, if they are to be tuned: see [`tune()`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     tune: JsValue,
-    /// A function that calls `giveRare` and returns a promise: it is called for a model that needs what pages fetch
-    /// for such models alone.
+    /// A function of `"rare"` or `"device"` that calls [`give_rare`] or [`give_device`] and returns a promise: it is
+    /// called for models and devices that need what pages fetch for such alone.
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
-    rare: JsValue,
+    fetch: JsValue,
     /// A function that starts the threads of the CPU path, where it is to have several: see [`threads::open`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     threads: JsValue,
@@ -206,11 +206,11 @@ pub async fn load_encoder(
         return Err(to_js(Error::invalid_argument(message)));
     }
     let room = Room::one(config.context_length);
-    fetch_rare(&options.rare, &gguf.tensors, &matched).await?;
-    let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
-    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
     let device = open(options.backend, device).await?.device;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
+    fetch_shaders(&options.fetch, needs_rare_of(&gguf.tensors, &matched), caps.as_ref()).await?;
+    let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
+    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
     match job.run(device.zip(caps), readers, &mut progress).await? {
         Run::Embed(encoder) => Ok(encoder),
         Run::Text(_) => Err(to_js(Error::invalid_argument("the file is no encoder"))),
@@ -237,15 +237,16 @@ pub async fn load(
     let precision = options.precision;
     let Opening { device, why_cpu } = open(options.backend, device).await?;
     matched.choose_mtp(&request, &room, device.is_some());
-    fetch_rare(&options.rare, &gguf.tensors, &matched).await?;
-    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
-    // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
-    progress.received(readers.iter().map(PartReader::position).sum())?;
     let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
     let caps = device.as_ref().map(|device| {
         let tuned = Tuned::default();
-        Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(options.precision)
+        Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(precision)
     });
+    let is_rare = needs_rare_of(&gguf.tensors, &matched) || room.kv_type != KvType::F16;
+    fetch_shaders(&options.fetch, is_rare, caps.as_ref()).await?;
+    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
+    // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
+    progress.received(readers.iter().map(PartReader::position).sum())?;
     let run = job.run(device.zip(caps), readers, &mut progress).await?;
     if let Run::Text(AnySession::Gpu(lane)) = &run {
         // SentencePiece gives single characters the last ids, far from those of merges that are used as often.
@@ -270,12 +271,18 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
     }
 }
 
-/// Lets the page give the shaders and grids that few models need, where this is such a model.
-async fn fetch_rare(fetch: &JsValue, tensors: &[TensorInfo], matched: &Matched) -> Result<(), JsValue> {
-    let Some(fetch) = fetch.dyn_ref::<Function>() else { return Ok(()) };
+/// Whether a model needs the rare shaders and grids.
+fn needs_rare_of(tensors: &[TensorInfo], matched: &Matched) -> bool {
     let types = matched.tensors.iter().map(|(index, _)| tensors[*index].ty);
-    if needs_rare(&crate::model::program(&matched.config), types) {
-        JsFuture::from(Promise::resolve(&fetch.call0(&JsValue::NULL)?)).await?;
+    needs_rare(&crate::model::program(&matched.config), types)
+}
+
+/// Lets the page give the shaders and grids that few models and few devices need, where this is such a one.
+async fn fetch_shaders(fetch: &JsValue, is_rare: bool, caps: Option<&Caps>) -> Result<(), JsValue> {
+    let Some(fetch) = fetch.dyn_ref::<Function>() else { return Ok(()) };
+    let of_device = caps.is_some_and(Caps::rounds_activations);
+    for (_, name) in [(is_rare, "rare"), (of_device, "device")].into_iter().filter(|(needs, _)| *needs) {
+        JsFuture::from(Promise::resolve(&fetch.call1(&JsValue::NULL, &name.into())?)).await?;
     }
     Ok(())
 }
@@ -286,6 +293,12 @@ async fn fetch_rare(fetch: &JsValue, tensors: &[TensorInfo], matched: &Matched) 
 pub fn give_rare(shaders: String, grids: Vec<u8>) {
     shaders::give(Given::Rare, shaders);
     give_grids(grids);
+}
+
+/// Takes what pages fetch for few devices: the files of `shaders/device/`, each behind a line `#file NAME`.
+#[wasm_bindgen(js_name = giveDevice)]
+pub fn give_device(shaders: String) {
+    shaders::give(Given::Device, shaders);
 }
 
 /// Where a model is to run.

@@ -32,7 +32,7 @@ pub use engine::WasmModel;
 #[cfg(feature = "harness")]
 pub use harness::Harness;
 pub use inspect::inspect;
-pub use load::give_rare;
+pub use load::{give_device, give_rare};
 pub use tensor::{DeviceHandle, TensorEngine};
 pub use vocabulary::VocabularyHandle;
 

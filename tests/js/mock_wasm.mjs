@@ -13,6 +13,7 @@ export function resetMock() {
     freed: 0,
     loads: [],
     rare: [],
+    device: [],
     started: [],
     handles: [],
     saved: [],
@@ -82,12 +83,13 @@ export class WasmModel {
   #running = false;
   #known = [];
 
-  static async load(sources, { rare, ...options }, onProgress, device) {
+  static async load(sources, { fetch, ...options }, onProgress, device) {
     const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
     let loaded = 0;
     const parts = await pull(sources, (bytes) => onProgress('download', (loaded += bytes), total));
     if (plan.loadFails) throw plan.loadFails;
-    if (plan.isRare) await rare();
+    if (plan.isRare) await fetch('rare');
+    if (plan.isOfDevice) await fetch('device');
     if (plan.lost === 'loading') loseDevice();
     for (let i = 1; i <= 4; i += 1) {
       await sleep(plan.compileMs ?? 0);
@@ -376,6 +378,11 @@ export class WasmModel {
 /** Takes the shaders that few models need. */
 export function giveRare(shaders, grids) {
   seen.rare.push({ shaders, grids });
+}
+
+/** Takes the shaders that few devices need. */
+export function giveDevice(shaders) {
+  seen.device.push(shaders);
 }
 
 /** No test over the mock loads an encoder. */

@@ -1,4 +1,4 @@
-// The shaders and tables that few models need: a load fetches them when WebAssembly asks, once.
+// The shaders and tables that few models or devices need: a load fetches them when WebAssembly asks, once.
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
@@ -6,13 +6,13 @@ import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
 
 const { WasmModel, init } = api;
 const { files } = await import(`${dist}engine/files.js`);
-const { hasRare } = await import(`${dist}wasm/give-rare.js`);
+const { hasRare } = await import(`${dist}wasm/give-shaders.js`);
 await init({ wasm: new Uint8Array(8) });
 
 beforeEach(resetMock);
 
 const load = () => WasmModel.load(new Blob([Uint8Array.of(1, 2, 3)]), { backend: 'cpu' });
-const { rare } = files;
+const { rare, device } = files;
 
 test('a load that needs none fetches none', async () => {
   files.rare = () => assert.fail('it was fetched');
@@ -38,4 +38,15 @@ test('they are given once, whole', async () => {
   const { rareShaders, grids } = await rare();
   assert.match(rareShaders, /^#file wkv\n.*^#file shared\/weights_iq2_xxs\n/ms);
   assert.equal(Buffer.from(grids, 'base64').length, 9216);
+});
+
+test('those of devices are fetched where WebAssembly asks for them, and apart from the others', async () => {
+  plan.isOfDevice = true;
+  files.device = () => Promise.reject(new TypeError('Failed to fetch'));
+  await assert.rejects(load(), withCode('download_failed', /wasm\/device\.js.*Failed to fetch/));
+  files.device = device;
+  await load();
+  await load();
+  assert.deepEqual([seen.rare.length, seen.device.length], [0, 1]);
+  assert.match(seen.device[0], /^#file .*#file mat_mul_subgroup_matrix\n/ms);
 });

@@ -9,7 +9,7 @@ use super::layout::{BLOCK, Matrix, Shard};
 use super::mat_mul::{MatMul, Params, ROUNDED_BINDINGS, product, product_kernel};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/model/mat_mul_int8.wgsl`.
+/// The contract with `shaders/device/model/mat_mul_int8.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_int8",
     bindings: ROUNDED_BINDINGS,
@@ -17,7 +17,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL"],
 };
 
-/// The contract with `shaders/model/quantise.wgsl`.
+/// The contract with `shaders/device/model/quantise.wgsl`.
 pub static QUANTISE: KernelSpec = KernelSpec {
     kernel_name: "quantise",
     bindings: &[PARAMS, read("this_pass"), read("x"), write("q"), write("scales")],

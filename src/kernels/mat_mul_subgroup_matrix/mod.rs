@@ -12,7 +12,7 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGRO
 use super::tuned::class_of;
 use crate::gguf::GgmlType;
 
-/// The contract with `shaders/model/mat_mul_subgroup_matrix.wgsl`.
+/// The contract with `shaders/device/model/mat_mul_subgroup_matrix.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "mat_mul_subgroup_matrix",
     bindings: ROUNDED_BINDINGS,
@@ -20,7 +20,7 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["COLS", "ROWS", "Y_STRIDE", "BIAS", "RESIDUAL", "SUBGROUP_SIZE"],
 };
 
-/// The contract with `shaders/model/round_f16.wgsl`.
+/// The contract with `shaders/device/model/round_f16.wgsl`.
 pub static ROUND: KernelSpec = KernelSpec {
     kernel_name: "round_f16",
     bindings: &[PARAMS, read("x"), write("y"), write("scales")],

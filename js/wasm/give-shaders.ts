@@ -1,0 +1,46 @@
+/**
+ * What the WebAssembly lacks for models of few families, for formats of few files, for adapters and for few devices:
+ * shaders and tables, which a page fetches when it first needs them.
+ */
+import { WebggufError } from '../errors.js';
+import { wasmClasses } from './instance.js';
+
+/** What `rare.js` exports. @internal */
+export type RareFiles = Pick<typeof import('./rare.js'), 'rareShaders' | 'grids'>;
+/** What `device.js` exports. @internal */
+export type DeviceFiles = Pick<typeof import('./device.js'), 'deviceShaders'>;
+/** The files that WebAssembly may ask for, by name, and what imports them. @internal */
+export interface ShaderFiles {
+  readonly rare: () => Promise<RareFiles>;
+  readonly device: () => Promise<DeviceFiles>;
+}
+
+const given: Partial<Record<keyof ShaderFiles, Promise<void>>> = {};
+
+/** Whether the WebAssembly has those of `rare.js`. @internal */
+export const hasRare = (): boolean => given.rare !== undefined;
+
+/**
+ * Gives the files of one name to the WebAssembly, once.
+ *
+ * @throws {WebggufError} `download_failed`
+ * @internal
+ */
+export function giveShaders<Name extends keyof ShaderFiles>(name: Name, files: Pick<ShaderFiles, Name>): Promise<void> {
+  given[name] ??= give(files[name]).catch((cause: unknown) => {
+    delete given[name]; // the next load may reach the file
+    if (cause instanceof WebggufError) throw cause;
+    const message = `wasm/${name}.js, which has shaders that this model needs, could not be imported (${String(cause)})`;
+    throw new WebggufError('download_failed', message, { cause });
+  });
+  return given[name];
+}
+
+async function give(fetch: () => Promise<RareFiles | DeviceFiles>): Promise<void> {
+  const [{ giveRare, giveDevice }, found] = await Promise.all([wasmClasses(), fetch()]);
+  if ('deviceShaders' in found) return giveDevice(found.deviceShaders);
+  giveRare(
+    found.rareShaders,
+    Uint8Array.from(atob(found.grids), (byte) => byte.charCodeAt(0)),
+  );
+}
