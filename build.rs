@@ -3,9 +3,9 @@
 //! A kernel's name is that of its file, `compute/name` in the folder `compute`. What kernels import is `shared/name`,
 //! whatever folder it lies in. Names are unique.
 //!
-//! The WebAssembly of pages lacks `compute/` and `tensor/`, which `Gpu` fetches, and `rare/` and `device/`, which `load`
-//! fetches for the models and the devices that need them. It lacks the grids of `src/formats/grids/` as well, which
-//! come with `rare/`.
+//! The WebAssembly of pages lacks `compute/` and `tensor/`, which `Gpu` fetches, and `rare/` and `device/`, which
+//! `load` fetches for the models and the devices that need them. It lacks the grids of `src/formats/grids/` as well,
+//! which come with `rare/`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

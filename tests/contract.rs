@@ -79,8 +79,8 @@ fn kernels_by_text() -> BTreeMap<String, &'static Kernel> {
     pipelines().into_values().map(|kernel| (kernel.wgsl(), kernel)).collect()
 }
 
-/// Stands in for `shared/product/subgroup_matrix.wgsl`, whose extension naga does not know: the same functions on
-/// numbers.
+/// Stands in for `shaders/device/shared/subgroup_matrix.wgsl`, whose extension naga does not know: the same functions
+/// on numbers.
 const MATRIX_FUNCTIONS: &str = "
 alias XMatrix = f32;
 alias WMatrix = f32;

@@ -7,7 +7,7 @@
 //   dist/training/ ──esbuild──► dist/training/language/training-worker.js
 //   dist/index.js, dist/worker.js ──esbuild──► dist/webgguf.min.js, dist/webgguf-worker.min.js
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/tensor/ ──the same──► dist/tensor/shaders.js
-//   shaders/rare/, src/formats/grids/ ──the same──► dist/wasm/rare.js; shaders/device/ ──the same──► dist/wasm/device.js
+//   shaders/rare/, src/formats/grids/ ──the same──► dist/wasm/rare.js; shaders/device/ ──same──► dist/wasm/device.js
 //   the crates' licences ──licences.mjs──► THIRD-PARTY.txt
 //
 // A stage whose inputs have not changed is skipped, and the three modules are compiled beside each other. `--quiet`

@@ -1,7 +1,7 @@
 // The shaders that are not in the WebAssembly, as modules, without comments. Those of `webgguf/compute`:
 // shaders/compute/*.wgsl with their imports, and the types of their `params` (js/compute/shaders.d.ts says what is in
 // it). Those of operations that no model uses, which the WebAssembly asks for by name (js/tensor/shaders.d.ts). And
-// those of shaders/rare/ with the grids of src/formats/grids/, which few models need (js/wasm/rare.d.ts), and those of
+// those of shaders/rare/ with the grids of src/formats/grids/, which few models need (js/wasm/rare.d.ts), and
 // shaders/device/, which few devices need (js/wasm/device.d.ts).
 
 import fs from 'node:fs';

@@ -17,7 +17,7 @@ export interface ShaderFiles {
 
 const given: Partial<Record<keyof ShaderFiles, Promise<void>>> = {};
 
-/** Whether the WebAssembly has those of `rare.js`. @internal */
+/** Whether the WebAssembly has `rare.js`. @internal */
 export const hasRare = (): boolean => given.rare !== undefined;
 
 /**
@@ -26,11 +26,12 @@ export const hasRare = (): boolean => given.rare !== undefined;
  * @throws {WebggufError} `download_failed`
  * @internal
  */
-export function giveShaders<Name extends keyof ShaderFiles>(name: Name, files: Pick<ShaderFiles, Name>): Promise<void> {
+export function giveShaders<N extends keyof ShaderFiles>(name: N, files: Pick<ShaderFiles, N>): Promise<void> {
   given[name] ??= give(files[name]).catch((cause: unknown) => {
     delete given[name]; // the next load may reach the file
     if (cause instanceof WebggufError) throw cause;
-    const message = `wasm/${name}.js, which has shaders that this model needs, could not be imported (${String(cause)})`;
+    const why = `which has shaders that this model needs, could not be imported (${String(cause)})`;
+    const message = `wasm/${name}.js, ${why}`;
     throw new WebggufError('download_failed', message, { cause });
   });
   return given[name];

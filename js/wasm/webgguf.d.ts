@@ -124,8 +124,7 @@ export default init;
 
 /** Takes the shaders and grids of `rare.js`: all shader files in one text, and the codes of all grids. */
 export function giveRare(shaders: string, grids: Uint8Array): void;
-
-/** Takes the shaders of `device.js`: all files in one text. */
+/** Takes `device.js`. */
 export function giveDevice(shaders: string): void;
 
 /** Reads the headers of these parts, and finds out whether a GPU here can hold the model. */

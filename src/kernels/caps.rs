@@ -136,7 +136,7 @@ impl Caps {
         self
     }
 
-    /// Whether prefill rounds activations: its products are those of `shaders/device/` then.
+    /// Whether prefill rounds activations, and takes its products from `shaders/device/`.
     pub fn rounds_activations(&self) -> bool {
         self.activation_format != ActivationFormat::F32
     }

@@ -1,9 +1,9 @@
 //! The texts of `shaders/`, without comments, by name: see `build.rs`.
 //!
-//! The WebAssembly of pages lacks three folders. Pages fetch `tensor/`, which models do not use, with their first `Gpu`,
-//! `rare/` with the first model that [`needs_rare`](crate::model::needs_rare), and `device/` with the first model on a
-//! device that [`rounds_activations`](super::caps::Caps::rounds_activations). Builds for the host and with the features
-//! `harness` and `tensors` have all.
+//! The WebAssembly of pages lacks three folders. Pages fetch `tensor/`, which models do not use, with their first
+//! `Gpu`, `rare/` with the first model that [`needs_rare`](crate::model::needs_rare), and `device/` with the first
+//! model on a device that [`rounds_activations`](super::caps::Caps::rounds_activations). Builds for the host and with
+//! the features `harness` and `tensors` have all.
 
 use std::sync::OnceLock;
 

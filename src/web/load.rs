@@ -5,29 +5,27 @@ use std::borrow::Cow;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use js_sys::{Function, Promise};
+use js_sys::Function;
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
 use super::errors::to_js;
 use super::progress::Progress;
+use super::shaders::{fetch_shaders, needs_rare_of};
 use super::source::{ByteSource, PartReader};
 use super::tensor::DeviceHandle;
 use super::threads;
 use super::tuning::tune;
 use super::upload::Upload;
 use crate::cpu::{CacheFormat, CpuModel};
-use crate::formats::give_grids;
 use crate::forward::Room;
 use crate::gguf::{Gguf, HeaderReader, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
-use crate::kernels::shaders::{self, Given};
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{Pooling, WeightSpec, needs_rare, rounded_kernel};
+use crate::model::{Pooling, WeightSpec, rounded_kernel};
 use crate::runtime::{
     AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun, LoadRequest,
     Loaded, Matched,
@@ -77,8 +75,7 @@ pub struct LoadOptions {
     /// A function that tunes kernels, if they are to be tuned: see [`tune()`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     tune: JsValue,
-    /// A function of `"rare"` or `"device"` that calls [`give_rare`] or [`give_device`] and returns a promise: it is
-    /// called for models and devices that need what pages fetch for such alone.
+    /// A function that fetches shaders: see [`fetch_shaders`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     fetch: JsValue,
     /// A function that starts the threads of the CPU path, where it is to have several: see [`threads::open`].
@@ -269,36 +266,6 @@ fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error
         }
         None => Ok(()),
     }
-}
-
-/// Whether a model needs the rare shaders and grids.
-fn needs_rare_of(tensors: &[TensorInfo], matched: &Matched) -> bool {
-    let types = matched.tensors.iter().map(|(index, _)| tensors[*index].ty);
-    needs_rare(&crate::model::program(&matched.config), types)
-}
-
-/// Lets the page give the shaders and grids that few models and few devices need, where this is such a one.
-async fn fetch_shaders(fetch: &JsValue, is_rare: bool, caps: Option<&Caps>) -> Result<(), JsValue> {
-    let Some(fetch) = fetch.dyn_ref::<Function>() else { return Ok(()) };
-    let of_device = caps.is_some_and(Caps::rounds_activations);
-    for (_, name) in [(is_rare, "rare"), (of_device, "device")].into_iter().filter(|(needs, _)| *needs) {
-        JsFuture::from(Promise::resolve(&fetch.call1(&JsValue::NULL, &name.into())?)).await?;
-    }
-    Ok(())
-}
-
-/// Takes what pages fetch for few models: the files of `shaders/rare/`, each behind a line `#file NAME`, and the codes
-/// of all grids.
-#[wasm_bindgen(js_name = giveRare)]
-pub fn give_rare(shaders: String, grids: Vec<u8>) {
-    shaders::give(Given::Rare, shaders);
-    give_grids(grids);
-}
-
-/// Takes what pages fetch for few devices: the files of `shaders/device/`, each behind a line `#file NAME`.
-#[wasm_bindgen(js_name = giveDevice)]
-pub fn give_device(shaders: String) {
-    shaders::give(Given::Device, shaders);
 }
 
 /// Where a model is to run.

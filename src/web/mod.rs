@@ -17,6 +17,7 @@ mod reading;
 mod results;
 mod rows;
 mod session;
+mod shaders;
 mod source;
 mod table;
 mod tensor;
@@ -32,7 +33,7 @@ pub use engine::WasmModel;
 #[cfg(feature = "harness")]
 pub use harness::Harness;
 pub use inspect::inspect;
-pub use load::{give_device, give_rare};
+pub use shaders::{give_device, give_rare};
 pub use tensor::{DeviceHandle, TensorEngine};
 pub use vocabulary::VocabularyHandle;
 

@@ -40,7 +40,7 @@ test('they are given once, whole', async () => {
   assert.equal(Buffer.from(grids, 'base64').length, 9216);
 });
 
-test('those of devices are fetched where WebAssembly asks for them, and apart from the others', async () => {
+test('shaders of devices are fetched where WebAssembly asks for them, and apart from the others', async () => {
   plan.isOfDevice = true;
   files.device = () => Promise.reject(new TypeError('Failed to fetch'));
   await assert.rejects(load(), withCode('download_failed', /wasm\/device\.js.*Failed to fetch/));

@@ -350,14 +350,16 @@ test('inspect reads only the header, and says what the model takes', async () =>
     const blocks = await WasmModel.inspect(bytes, { backend: 'webgpu', contextLength: 128, kvType: 'q8_0' });
     const { advice, gpu: advised } = await WasmModel.inspect(source, { backend: 'webgpu', memoryBytes: 1e9 });
     const { advice: tight } = await WasmModel.inspect(bytes, { backend: 'webgpu', memoryBytes: 50e6 });
-    const quantised = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128, kvType: 'q8_0' });
+    const rounded = { kvType: 'q8_0', precision: 'fast' };
+    const quantised = await WasmModel.load(bytes, { backend: 'webgpu', contextLength: 128, ...rounded });
     const { kvType, gpuBytes } = quantised.info;
-    const { ids } = await quantised.generate('Once', { maxTokens: 8 }).result;
+    const { ids } = await quantised.generate('Once upon a time '.repeat(8), { maxTokens: 8 }).result;
+    const fetched = performance.getEntriesByType('resource').map(({ name }) => name.split('/').pop());
     await quantised.free();
     const advices = { advice, advised, tight };
     return {
       ...{ small, large, read, size: source.size, info, blocks, advices },
-      quantised: { kvType, gpuBytes, ids: ids.length },
+      quantised: { kvType, gpuBytes, ids: ids.length, fetched },
     };
   }, STORYTELLER);
   const { small, large, info, blocks, quantised, advices } = found;
@@ -377,6 +379,8 @@ test('inspect reads only the header, and says what the model takes', async () =>
     ['f16', 'f16', 'q8_0', 'q8_0'],
   );
   assert.equal(quantised.ids, 8);
+  const fetched = ['rare.js', 'device.js'].filter((file) => quantised.fetched.includes(file));
+  assert.deepEqual(fetched, ['rare.js', 'device.js'], 'shaders of caches of blocks, and of products of bytes');
   const saved = large.gpu.sessionBytes - blocks.gpu.sessionBytes;
   assert.ok(saved > 0, `${saved} bytes less with q8_0`);
   assert.equal(info.gpuBytes - quantised.gpuBytes, saved);
