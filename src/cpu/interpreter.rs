@@ -265,7 +265,10 @@ impl Interpreter<'_> {
         };
         let bias = conv.bias.and_then(|bias| self.weights.vector(bias.key)).unwrap_or_default();
         let channels = weight.len() / conv.kernel;
+        // The results of the tokens `ahead` later.
+        input.resize(input.len() + conv.ahead * channels, 0.0);
         let mut out = conv_causal(&input, weight, bias, &mut self.states[state], channels);
+        out.drain(..conv.ahead * channels);
         if conv.silu {
             out.iter_mut().for_each(|y| *y = silu(*y));
         }

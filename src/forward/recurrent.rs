@@ -99,6 +99,7 @@ impl Lowering<'_> {
         let problem = ConvCausal {
             channels,
             kernel: conv.kernel as u32,
+            ahead: conv.ahead as u32,
             x: rows,
             gates: gates.map(|gates| gates.map(gate)),
             weight: conv.weight.map(|weight| self.forward.vector(weight)),

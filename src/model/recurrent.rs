@@ -16,6 +16,8 @@ pub struct ConvSpec {
     pub bias: Option<Weight>,
     /// Kernel size in tokens.
     pub kernel: usize,
+    /// Tokens after a token that its result depends on; encoders may have some.
+    pub ahead: usize,
     /// Whether SiLU is applied to the result.
     pub silu: bool,
 }

@@ -1,5 +1,6 @@
-// y[t] = conv(x)[t] = sum_j weight[j] * x[t - KERNEL + 1 + j], for each channel by itself: a causal depthwise
-// convolution along the tokens of a sequence, as in Mamba (Gu & Dao 2023, arXiv 2312.00752). Options: bias and SiLU on
+// y[t] = conv(x)[t] = sum_j weight[j] * x[t - KERNEL + 1 + AHEAD + j], for each channel by itself: a depthwise
+// convolution along the tokens of a sequence, causal (AHEAD = 0) as in Mamba (Gu & Dao 2023, arXiv 2312.00752), or in a
+// pass with all rows of a sequence with AHEAD rows behind each one and zeros behind the last. Options: bias and SiLU on
 // the result;
 // gates, y = c * conv(b * x), as in LFM2 (arXiv 2511.23404).
 // What lies before the rows of the pass is in the state, and zero before the first token of a sequence.
@@ -10,6 +11,7 @@
 
 override WG_SIZE: u32 = 64;
 override KERNEL: u32;
+override AHEAD: u32;    // less than KERNEL
 override CHANNELS: u32;
 override ROWS: u32;     // rows of a workgroup; KEEP reads this many of the last rows
 override X_STRIDE: u32; // values from one row of x to the next
@@ -66,6 +68,20 @@ fn input_before(row: u32, back: u32, channel: u32) -> f32 {
     return state[(here.sequence * (KERNEL - 1u) + KERNEL - 1u - left) * CHANNELS + channel];
 }
 
+// The input that the kernel's value j is for.
+fn tap(row: u32, j: u32, channel: u32) -> f32 {
+    let at = j + AHEAD + 1u;
+    if at <= KERNEL {
+        return input_before(row, KERNEL - at, channel);
+    }
+    // mutant: at - KERNEL => at + 1u - KERNEL
+    let behind = row + at - KERNEL;
+    if behind < this_pass.rows {
+        return input(behind, channel);
+    }
+    return 0.0;
+}
+
 fn store(row: u32, channel: u32) {
     var sum = 0.0;
     if BIAS {
@@ -76,7 +92,7 @@ fn store(row: u32, channel: u32) {
         sum += input_before(row, KERNEL - 1u, channel);
     }
     for (var j = 0u; WEIGHTED && j < KERNEL; j++) {
-        sum += weight[channel * KERNEL + j] * input_before(row, KERNEL - 1u - j, channel);
+        sum += weight[channel * KERNEL + j] * tap(row, j, channel);
     }
     if SILU {
         sum = silu(sum);

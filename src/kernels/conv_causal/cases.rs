@@ -14,6 +14,7 @@ const SEQUENCES: usize = 3;
 struct Shape {
     channels: usize,
     kernel: usize,
+    ahead: usize,
     gated: bool,
     weighted: bool,
     bias: bool,
@@ -22,13 +23,21 @@ struct Shape {
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("conv_causal");
-    let lfm2 = Shape { channels: 65, kernel: 3, gated: true, weighted: true, bias: false, silu: false };
-    let mamba = Shape { channels: 130, kernel: 4, gated: false, weighted: true, bias: true, silu: true };
-    let shortest = Shape { channels: 1, kernel: 2, gated: false, weighted: true, bias: false, silu: true };
-    let longest = Shape { channels: 31, kernel: 8, gated: true, weighted: true, bias: true, silu: true };
-    let before = Shape { channels: 67, kernel: 2, gated: false, weighted: false, bias: false, silu: false };
-    let row = |sequence, position| Row { sequence, position, ..Row::default() };
+    let lfm2 = Shape { channels: 65, kernel: 3, ahead: 0, gated: true, weighted: true, bias: false, silu: false };
+    let mamba = Shape { channels: 130, kernel: 4, ahead: 0, gated: false, weighted: true, bias: true, silu: true };
+    let shortest = Shape { channels: 1, kernel: 2, ahead: 0, gated: false, weighted: true, bias: false, silu: true };
+    let longest = Shape { channels: 31, kernel: 8, ahead: 0, gated: true, weighted: true, bias: true, silu: true };
+    let before = Shape { channels: 67, kernel: 2, ahead: 0, gated: false, weighted: false, bias: false, silu: false };
+    // Whole sequences: Vocos, and a kernel that looks further ahead than back.
     let mut cases = Vec::new();
+    for (kernel, ahead) in [(3, 1), (7, 3), (5, 4)] {
+        let vocos = Shape { channels: 66, kernel, ahead, gated: false, weighted: true, bias: true, silu: false };
+        for rows in [1, 2, 3, 17] {
+            let pass = Pass::chunk(0, 0, &vec![0; rows]);
+            cases.extend([true, false].map(|few| case(random, &vocos, &pass, [few, false])));
+        }
+    }
+    let row = |sequence, position| Row { sequence, position, ..Row::default() };
     for shape in [lfm2, mamba, shortest, longest, before] {
         for (position, rows) in [(0, 21), (1, 1), (5, 2), (9, 17)] {
             cases.extend(both(random, &shape, &Pass::chunk(1, position, &vec![0; rows]), false));
@@ -60,7 +69,7 @@ struct Data {
 }
 
 fn case(random: &mut Random, shape: &Shape, pass: &Pass, [few, see_state]: [bool; 2]) -> Case {
-    let &Shape { channels, kernel, gated, weighted, bias, silu } = shape;
+    let &Shape { channels, kernel, ahead, gated, weighted, bias, silu } = shape;
     let (rows, stride) = (pass.rows.len(), 1 + 3 * channels);
     let mut floats = |count| random.floats(count);
     let first_tap = || (0..channels * kernel).map(|i| f32::from(i % kernel == 0)).collect();
@@ -79,6 +88,7 @@ fn case(random: &mut Random, shape: &Shape, pass: &Pass, [few, see_state]: [bool
     let problem = ConvCausal {
         channels: channels_u32,
         kernel: kernel as u32,
+        ahead: ahead as u32,
         x: Rows { slice: x, offset: 1 + 2 * channels_u32, stride: stride as u32 },
         gates: gated.then_some([1, 1 + channels_u32]),
         weight: weighted.then_some(weight),
@@ -96,12 +106,26 @@ fn case(random: &mut Random, shape: &Shape, pass: &Pass, [few, see_state]: [bool
     let [gated, weighted] = [(gated, ", gated"), (!weighted, ", the first input")];
     let parts = [gated, weighted, (bias, ", bias"), (silu, ", SiLU"), (see_state, ", the state")];
     let used: String = parts.iter().filter(|(used, _)| *used).map(|(_, part)| *part).collect();
-    let name = format!("{rows}x{channels}, kernel {kernel}{used}, {}", places(&pass.rows));
+    let behind = if ahead > 0 { format!(", {ahead} behind") } else { String::new() };
+    let name = format!("{rows}x{channels}, kernel {kernel}{behind}{used}, {}", places(&pass.rows));
     bench.case(name, dispatches, output, Expected::Close(expected, Tolerance::PLAIN))
+}
+
+/// Results of a whole sequence: what a causal convolution gives `ahead` rows later.
+fn expected_behind(shape: &Shape, data: &Data) -> Vec<f32> {
+    let &Shape { channels, kernel, ahead, .. } = shape;
+    let rows = data.x.chunks_exact(1 + 3 * channels).flat_map(|row| &row[1 + 2 * channels..]);
+    let mut input: Vec<f32> = rows.copied().collect();
+    input.resize(input.len() + ahead * channels, 0.0);
+    let mut state = vec![0.0; (kernel - 1) * channels];
+    reference::conv_causal(&input, &data.weight, &data.bias, &mut state, channels).split_off(ahead * channels)
 }
 
 /// Results `[rows, channels]` and states, row by row.
 fn expected(shape: &Shape, data: &Data, pass: &Pass) -> (Vec<f32>, Vec<f32>) {
+    if shape.ahead > 0 {
+        return (expected_behind(shape, data), Vec::new());
+    }
     let &Shape { channels, kernel, gated, silu, .. } = shape;
     let (mut states, stride, size) = (data.state.clone(), 1 + 3 * channels, (kernel - 1) * channels);
     let mut results = Vec::new();

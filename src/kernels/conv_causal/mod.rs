@@ -15,8 +15,8 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: &[PARAMS, read("this_pass"), read("x"), read("weight"), read("bias"), write("state"), write("y")],
     params: NoParams::LAYOUT,
     overrides: &[
-        "WG_SIZE", "KERNEL", "CHANNELS", "ROWS", "X_STRIDE", "X_AT", "B_AT", "C_AT", "GATED", "WEIGHTED", "BIAS",
-        "SILU", "STORE", "KEEP",
+        "WG_SIZE", "KERNEL", "AHEAD", "CHANNELS", "ROWS", "X_STRIDE", "X_AT", "B_AT", "C_AT", "GATED", "WEIGHTED",
+        "BIAS", "SILU", "STORE", "KEEP",
     ],
 };
 
@@ -32,6 +32,8 @@ pub struct ConvCausal {
     pub channels: u32,
     /// Tokens that a result depends on, its own included: 2 to [`MAX_KERNEL`].
     pub kernel: u32,
+    /// How many of these come after the row, in a pass with a whole sequence.
+    pub ahead: u32,
     /// The inputs.
     pub x: Rows,
     /// `y = c · conv(b · x)`: where b and c start in a row of the buffer of x.
@@ -69,11 +71,12 @@ struct Part {
 }
 
 fn dispatch(pass: Slice, dummy: Slice, problem: &ConvCausal, part: &Part) -> Dispatch {
-    let &ConvCausal { channels, kernel, x, gates, weight, bias, silu, state, y } = problem;
+    let &ConvCausal { channels, kernel, ahead, x, gates, weight, bias, silu, state, y } = problem;
     let [b_at, c_at] = gates.unwrap_or([0, 0]);
     let constants = [
         ("WG_SIZE", WG_SIZE.into()),
         ("KERNEL", kernel.into()),
+        ("AHEAD", ahead.into()),
         ("CHANNELS", channels.into()),
         ("ROWS", part.rows.into()),
         ("X_STRIDE", x.stride.into()),

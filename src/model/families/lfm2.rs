@@ -55,7 +55,7 @@ fn short_conv(b: &mut Builder, input: Activation) -> Activation {
     b.fused(Role::ShortConvIn, 1, &roles.map(|(role, _)| (role, hidden)));
     let [gate_b, gate_c, x] = roles.map(|(role, name)| b.linear(input, role, None, (name, hidden)));
     let kernel = b.config.short_conv_kernel.unwrap_or(0);
-    let conv = ConvSpec { weight: Some(b.weight(Role::ShortConv)), bias: None, kernel, silu: false };
+    let conv = ConvSpec { weight: Some(b.weight(Role::ShortConv)), bias: None, kernel, ahead: 0, silu: false };
     let y = b.conv(x, Some([gate_b, gate_c]), conv, "conv out");
     b.linear(y, Role::ShortConvOut, None, ("update", hidden))
 }

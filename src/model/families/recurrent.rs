@@ -28,7 +28,7 @@ impl Builder<'_> {
     pub fn ssm_conv(&mut self, x: Activation, bias: Bias, y: &'static str) -> Activation {
         let (weight, bias) = (Some(self.weight(Role::SsmConv)), self.bias(bias, Role::SsmConvBias));
         let kernel = self.config.ssm.unwrap_or_default().kernel;
-        self.conv(x, None, ConvSpec { weight, bias, kernel, silu: true }, y)
+        self.conv(x, None, ConvSpec { weight, bias, kernel, ahead: 0, silu: true }, y)
     }
 
     /// Mamba-2's scan.

@@ -221,7 +221,7 @@ impl Builder<'_> {
 
     /// x of the token before, zeros before the first.
     fn token_before(&mut self, x: Activation) -> Activation {
-        self.conv(x, None, ConvSpec { weight: None, bias: None, kernel: 2, silu: false }, "token before")
+        self.conv(x, None, ConvSpec { weight: None, bias: None, kernel: 2, ahead: 0, silu: false }, "token before")
     }
 
     /// x on its way to the token before, by the shares of this name (token shift).

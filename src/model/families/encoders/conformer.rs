@@ -139,7 +139,8 @@ fn convolution(vit: &mut Vit, layer: usize) {
     let gated = vit.activation("gated", hidden);
     vit.push(Op::GateHeads { x: value, gate, norm: None, width: hidden, y: gated });
     let bias = Some(Weight { key: vit.of_layer(layer, "conv_dw.bias"), optional: true });
-    let conv = ConvSpec { weight: Some(vit.of_layer(layer, "conv_dw.weight")), bias, kernel: DEPTH, silu: false };
+    let conv =
+        ConvSpec { weight: Some(vit.of_layer(layer, "conv_dw.weight")), bias, kernel: DEPTH, ahead: 0, silu: false };
     let y = vit.activation("convolved", hidden);
     vit.push(Op::Conv { x: gated, gates: None, conv, state: layer, y });
     norm_in_place(vit, layer, y, "norm_conv.weight");
