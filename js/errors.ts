@@ -124,3 +124,12 @@ export function guarded<T>(call: () => T, name?: string): T {
     throw new WebggufError(code, message.replace(/^(\w+: )?/, `${name}: `), { cause: error });
   }
 }
+
+/** As {@link guarded}, for what is awaited. @internal */
+export async function translated<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw fromWasm(error);
+  }
+}

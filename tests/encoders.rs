@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -28,6 +28,7 @@ const NAMES: [&str; 20] = [
     "gemma4uv",
     "gemma4ua",
     "glm4v",
+    "soprano",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -97,6 +98,26 @@ fn hostile_numbers_are_refused() {
     let other = Some(Value::String("adaptor".into()));
     refused(with("gemma3", "clip.projector_type", other), UnsupportedArchitecture, "adaptor");
     refused(with("gemma3", "clip.has_vision_encoder", None), UnsupportedArchitecture, "without images");
+}
+
+#[test]
+fn hostile_numbers_of_a_vocoder_are_refused() {
+    let key = |key: &str| format!("clip.gen.audio.{key}");
+    for (name, wrong, part) in [
+        ("projection_dim", Some(Value::U32(31)), "a.gen.wav.input.weight: expected a kernel of 1, 3, 5 or 7"),
+        ("projection_dim", Some(Value::U32(u32::MAX)), "projection_dim"),
+        ("embedding_length", Some(Value::U32(16)), "found 6"),
+        ("embedding_length", None, "embedding_length"),
+        ("block_count", Some(Value::U32(4_000_000)), "block_count"),
+    ] {
+        refused(with("soprano", &key(name), wrong), BadFile, part);
+    }
+    // Blocks have no attention, whatever a file says of heads.
+    let config = with("soprano", &key("attention.head_count"), None).expect("no heads");
+    assert_eq!(config.encoder.map(|encoder| (encoder.kernels, encoder.merge, encoder.width)), Some(([3, 3], 3, 1026)));
+    let blocks = with("soprano", &key("block_count"), Some(Value::U32(3))).expect("a number of blocks");
+    refused(match_tensors(&blocks, &open("soprano").tensors), BadFile, "a.gen.wav.");
+    refused(with("soprano", "clip.has_gen_audio_encoder", None), UnsupportedArchitecture, "without images");
 }
 
 #[test]

@@ -81,9 +81,11 @@ export class WorkerEngine implements Engine {
     const { signal, onProgress, onWarning, download, gpu: _, worker: _worker, ...rest } = options;
     return cancellable(signal, async (scope) => {
       const host = new SourceHost(scope);
-      const { mmproj, draft, ...others } = rest;
+      const { mmproj, vocoder, draft, ...others } = rest;
       const { source: sent, transfer } = await host.send(source);
-      const encoder = mmproj === undefined || mmproj === true ? mmproj : (await host.send(mmproj)).source;
+      const sendFile = async (file: Source | true | undefined) =>
+        file === undefined || file === true ? file : (await host.send(file)).source;
+      const [encoder, voice] = [await sendFile(mmproj), await sendFile(vocoder)];
       const sentDraft = draft && (await host.send(draft)).source;
       const failure = new AbortController();
       const progress = ([progress]: Progress[]): void => {
@@ -103,6 +105,7 @@ export class WorkerEngine implements Engine {
         const options = {
           ...others,
           ...(encoder && { mmproj: encoder }),
+          ...(voice && { vocoder: voice }),
           ...(draft !== undefined && { draft: sentDraft }),
         };
         const settings = await initForWorker();
@@ -207,6 +210,10 @@ export class WorkerEngine implements Engine {
 
   async hiddenStates(): Promise<TensorHandle> {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
+  }
+
+  voice(ids: Uint32Array, first: number, signal?: AbortSignal): Promise<Float32Array> {
+    return this.#connection.channel.call('voice', [this.#number, ids, first], { signal });
   }
 
   count(prompt: Prompt, signal?: AbortSignal): Promise<number> {

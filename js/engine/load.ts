@@ -146,6 +146,8 @@ function opener(
     ...(passed(options, PASSED) as Wanted['options']),
     ...(mmproj !== undefined && { hasImages: true }),
     ...(draft !== undefined && { mtp: false }),
+    // A vocoder hears what rounding does to the states.
+    ...(options.vocoder !== undefined && { precision: 'exact' as const }),
   };
   const wanted: Wanted = { source, from, options: ofModel, selfCheck, tune, threads, device };
   if (!draft) return (...attempt) => openModel(wanted, ...attempt);
@@ -221,22 +223,19 @@ async function kernelsOf({ selfCheck, tune }: Wanted, report: Report, backend: B
   return { verdicts, tuning, hooks };
 }
 
-/** The encoders of images and sounds beside a model, where the options name their file. */
+/** The encoders and the vocoder beside a model, where the options name their files. */
 async function openEncoders(
   source: Source,
   from: SourceOptions,
   options: LoadOptions,
   { handle, ...scope }: Omit<EncoderScope, 'width'> & { readonly handle: Handle },
 ): Promise<Encoders | undefined> {
-  const { backend = 'auto', selfCheck = true, precision, mmproj, keepEncoder, maxImageTokens, resize } = options;
-  if (mmproj === undefined) return undefined;
+  if (options.mmproj === undefined && options.vocoder === undefined) return undefined;
   const width = guarded(() => handle.rowWidth());
-  const { Encoders: Kind, beside } = await later.encoder();
+  const { Encoders: Kind } = await later.encoder();
   // Key and digests are the model's.
   const { sha256: _, cacheKey: _key, ...others } = from;
-  const found = mmproj === true ? await beside(await source, others, scope.scope) : mmproj;
-  const ofEncoder = { backend, precision, keepEncoder, maxImageTokens, resize, selfCheck };
-  return Kind.load(found, ofEncoder, others, { ...scope, width });
+  return Kind.open(source, others, options, { ...scope, width });
 }
 
 /** What is known of a model. A page that left the backend to `auto` is told why the model runs on the CPU. */

@@ -2,9 +2,10 @@
  * The engine in this thread: the WebAssembly handle behind asynchronous calls.
  */
 import { stoppable } from '../cancel.js';
-import { fromWasm, guarded, invalidArgument } from '../errors.js';
+import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
+import type { Vocoder } from '../media/vocoder.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
@@ -279,6 +280,13 @@ export class LocalEngine implements Engine {
     return translated(stoppable(this.#handle, signal, () => this.#handle.hiddenStates(ids, tensors), drop));
   }
 
+  async voice(ids: Uint32Array, first: number, signal?: AbortSignal): Promise<Float32Array> {
+    const read = (): Promise<Float32Array | undefined> => this.#handle.normedStates(ids);
+    const states = await this.#kept(() => stoppable(this.#handle, signal, read), signal);
+    const vocoder = this.#loaded.encoders?.vocoder as Vocoder;
+    return vocoder.samples(states.subarray((states.length / ids.length) * first), signal);
+  }
+
   /** See `exportProgram` of the WebAssembly. */
   exportProgram(shaders: string): ReturnType<WasmHandle['exportProgram']> {
     return guarded(() => this.#handle.exportProgram(shaders));
@@ -390,11 +398,3 @@ export class LocalEngine implements Engine {
 }
 
 const isConversation = (prompt: Prompt): prompt is Conversation => typeof prompt === 'object' && 'messages' in prompt;
-
-async function translated<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw fromWasm(error);
-  }
-}

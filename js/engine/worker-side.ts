@@ -27,6 +27,7 @@ export function serve(port: Port): void {
       {
         ...options,
         ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
+        ...(typeof options.vocoder === 'object' && { vocoder: receivedSource(options.vocoder, channel) }),
         ...(options.draft && { draft: receivedSource(options.draft, channel) }),
         ...(callbacks.onProgress && { onProgress: tell('progress') }),
         ...(callbacks.paused !== undefined && { download }),

@@ -18,7 +18,8 @@ import { FAMILIES, type LayoutItem, layoutOf, layoutOfSound } from './layout.js'
 import { mediaModule } from './module.js';
 import type { Pixels } from './header.js';
 import { RATE, type Samples } from './samples.js';
-import { inParts, inSteps, pause } from './steps.js';
+import { named, oneByOne } from './one-by-one.js';
+import { inParts, inSteps } from './steps.js';
 import type { Picture, Sound } from './webgguf_media.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
@@ -148,7 +149,7 @@ export class Encoder {
     const handle = await open(scope, report);
     const encoder = new Encoder(handle, { recovery: recoveryOf(why ?? again, from), again }, options);
     const found = encoder.#info.width;
-    if (found === width) {
+    if (width === undefined || found === width) {
       encoder.rest();
       return encoder;
     }
@@ -162,14 +163,45 @@ export class Encoder {
     return { projector, selfCheck };
   }
 
+  /** Values of a row that it gives. */
+  get width(): number {
+    return this.#info.width;
+  }
+
+  /** Rows of a pass, at most. */
+  get mostRows(): number {
+    return this.#info.mostRows;
+  }
+
+  /** What {@link EncoderInfo.numbers} has. */
+  get numbers(): readonly number[] {
+    return this.#info.numbers;
+  }
+
+  /** What a vocoder makes of rows. */
+  spectra(rows: number, values: Float32Array, signal?: AbortSignal): Promise<Float32Array> {
+    const [words, none] = [new Uint32Array(), new Float32Array()];
+    const encode = (handle: WasmEncoder, into: Float32Array): Promise<boolean> =>
+      handle.encode(Uint32Array.of(rows, rows), values, words, none, words, none, none, words, none, words, into);
+    return this.#inTurn(async () => {
+      await this.#wake(signal);
+      return (await this.#filled({ columns: 0, rows }, '', signal, encode)).values;
+    });
+  }
+
+  /** Loads the weights again where they were freed. */
+  async #wake(signal: AbortSignal | undefined): Promise<void> {
+    this.#check();
+    this.#handle ??= await this.#again(signal);
+    if (this.#isFreed) this.#drop();
+  }
+
   /** What an image or a sound becomes; one that was met before is not encoded again. */
   async encode(content: Content, asked: Asked): Promise<Encoded> {
     asked.signal?.throwIfAborted();
     const digest = await digestOf(content, this.#numbers);
     const encode = async (): Promise<Encoded> => {
-      this.#check();
-      this.#handle ??= await this.#again(asked.signal);
-      if (this.#isFreed) this.#drop();
+      await this.#wake(asked.signal);
       if ('image' in content) return this.#picture(content.image, digest, asked);
       return this.#sound(content.audio, digest, asked);
     };
@@ -270,7 +302,7 @@ export class Encoder {
       );
       await inSteps(() => named('image', () => picture.step()), asked.signal);
       const [columns = 0, rows = 0, overview = 0, count = 0] = picture.grid();
-      const tiles = await parts(count, asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
+      const tiles = await oneByOne(count, asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
       return { layout: layoutOf(projector, [columns, rows, overview]), tiles };
     } finally {
       picture.free();
@@ -299,7 +331,7 @@ export class Encoder {
       checkRows(`audio: ${Math.ceil(samples.length / RATE)} seconds`, sound.outputs(), asked);
       await inParts(samples.length, PIECE, (from, to) => sound.push(samples.subarray(from, to)), asked.signal);
       await inSteps(() => named('audio', () => sound.step()), asked.signal);
-      const tiles = await parts(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
+      const tiles = await oneByOne(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
       return { layout: layoutOfSound(projector, tiles.length), tiles, isSound: true };
     } finally {
       sound.free();
@@ -338,24 +370,6 @@ function checkRows(what: string, rows: number, { most }: Asked): void {
   throw new WebggufError('context_full', `${what} take ${rows} tokens, the context has room for ${most}`);
 }
 
-/** Encodes the tiles of an image or the pieces of a sound one after the other. */
-async function parts(
-  count: number,
-  { signal, report }: Asked,
-  encode: (part: number) => Promise<TileRows>,
-): Promise<TileRows[]> {
-  const found: TileRows[] = [];
-  for (let part = 0; part < count; part++) {
-    // On the CPU a part is encoded without a pause: a message that cancels the request is read in between.
-    await pause();
-    signal?.throwIfAborted();
-    report?.(part / count);
-    found.push(await encode(part));
-  }
-  report?.(1);
-  return found;
-}
-
 /** How an encoder is loaded again. */
 interface Reloading {
   readonly recovery: Recovery;
@@ -371,16 +385,7 @@ function recoveryOf(reload: string | ((signal?: AbortSignal) => Promise<WasmEnco
 export interface EncoderScope {
   readonly scope: AbortSignal;
   readonly report: (stage: string, loaded: number, total: number) => void;
-  readonly width: number;
+  /** Values of a row of the model's prompts; `undefined` for a vocoder, which makes none. */
+  readonly width?: number | undefined;
   readonly device?: (() => DeviceHandle) | undefined;
-}
-
-/** The module throws strings. */
-function named<T>(what: 'image' | 'audio', work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    if (typeof cause === 'string') throw invalidArgument(`${what}: ${cause}`);
-    throw new WebggufError('internal', `${what}: ${String(cause)}`, { cause });
-  }
 }

@@ -5,10 +5,12 @@ import { WebggufError, invalidArgument } from '../errors.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
+import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, RowsOfPrompt, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';
+import { Vocoder } from './vocoder.js';
 
 /** Rows that are sounds: the ids from `first` to the one before `end`. */
 interface SoundIds {
@@ -19,34 +21,37 @@ interface SoundIds {
 /** @internal */
 export class Encoders {
   /** What they take, and what they are. */
-  readonly info: Required<Pick<ModelInfo, 'media' | 'encoders'>>;
+  readonly info: Pick<ModelInfo, 'media' | 'encoders' | 'vocoder'>;
+  readonly vocoder: Vocoder | undefined;
   readonly #all: readonly Encoder[];
   readonly #sounds: SoundIds[] = [];
 
-  private constructor(all: readonly Encoder[]) {
+  private constructor(all: readonly Encoder[], vocoder: Vocoder | undefined) {
     this.#all = all;
+    this.vocoder = vocoder;
     const media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
-    this.info = { media, encoders: all.map(({ about }) => about) };
+    this.info = {
+      ...(all.length > 0 && { media, encoders: all.map(({ about }) => about) }),
+      ...(vocoder && { vocoder: { ...vocoder.about, sampleRate: vocoder.sampleRate } }),
+    };
   }
 
-  /** `width`: values of a row of the model's prompts. Rejects with `invalid_argument` for an encoder of another. */
-  static async load(
-    source: Source,
-    options: EncoderOptions,
-    from: SourceOptions,
-    scope: EncoderScope,
-  ): Promise<Encoders> {
-    const first = await Encoder.load(source, options, from, scope);
-    if (!first.hearsToo) return new Encoders([first]);
+  /** Loads the files beside the model `source` that the options name. */
+  static async open(source: Source, from: SourceOptions, options: LoadOptions, scope: EncoderScope): Promise<Encoders> {
+    const { backend = 'auto', selfCheck = true, precision, mmproj, keepEncoder, maxImageTokens, resize } = options;
+    const ofEncoder = { backend, precision, keepEncoder, maxImageTokens, resize, selfCheck };
+    const place = async (of: 'mmproj' | 'vocoder', file: Source | true): Promise<Source> =>
+      file === true ? await beside(await source, from, scope.scope, of) : file;
+    const all = mmproj === undefined ? [] : await encodersOf(await place('mmproj', mmproj), ofEncoder, from, scope);
     try {
-      const second = await Encoder.load(source, { ...options, ofSounds: true }, from, scope);
-      return new Encoders([first, second]);
+      const voice = options.vocoder === undefined ? undefined : await place('vocoder', options.vocoder);
+      const vocoder =
+        voice === undefined
+          ? undefined
+          : await Vocoder.load(voice, { backend, keepEncoder, selfCheck, precision: 'exact' }, from, scope);
+      return new Encoders(all, vocoder);
     } catch (error) {
-      // A page that shows images only needs no other.
-      if (error instanceof WebggufError && error.code === 'unsupported_architecture') {
-        return new Encoders([first]);
-      }
-      first.free();
+      for (const encoder of all) encoder.free();
       throw error;
     }
   }
@@ -75,7 +80,7 @@ export class Encoders {
   /** How many of the ids of a prompt are rows. */
   rowsIn(ids: Uint32Array): { imageTokens: number; audioTokens: number } {
     const rows = ids.filter((id) => id >= FIRST_ROW);
-    const audioTokens = this.info.media.image ? rows.filter((id) => this.#isSound(id)).length : rows.length;
+    const audioTokens = this.info.media?.image ? rows.filter((id) => this.#isSound(id)).length : rows.length;
     return { imageTokens: rows.length - audioTokens, audioTokens };
   }
 
@@ -95,19 +100,45 @@ export class Encoders {
   /** The images and sounds of a prompt are encoded: frees the weights, unless they are kept, or with `all`. */
   rest(all = false): void {
     for (const encoder of this.#all) encoder.rest(all);
+    this.vocoder?.rest(all);
   }
 
   free(): void {
     for (const encoder of this.#all) encoder.free();
+    this.vocoder?.free();
+  }
+}
+
+/** The encoders of a file: one, or one of images and one of sounds. */
+async function encodersOf(
+  source: Source,
+  options: EncoderOptions,
+  from: SourceOptions,
+  scope: EncoderScope,
+): Promise<Encoder[]> {
+  const first = await Encoder.load(source, options, from, scope);
+  if (!first.hearsToo) return [first];
+  try {
+    return [first, await Encoder.load(source, { ...options, ofSounds: true }, from, scope)];
+  } catch (error) {
+    // A page that shows images only needs no other.
+    if (error instanceof WebggufError && error.code === 'unsupported_architecture') return [first];
+    first.free();
+    throw error;
   }
 }
 
 /** The encoder beside a model in its repository on the hub. @internal */
-export async function beside(model: unknown, from: SourceOptions, signal: AbortSignal): Promise<Source> {
+export async function beside(
+  model: unknown,
+  from: SourceOptions,
+  signal: AbortSignal,
+  option = 'mmproj',
+): Promise<Source> {
   const name = typeof model === 'string' ? hubName(model) : undefined;
   if (!name) {
     const where = "beside a model that is named by its repository on the hub, such as 'owner/name:Q4_K_M'";
-    throw invalidArgument(`option 'mmproj': true finds the file ${where}; else give its URL, File or Blob`);
+    throw invalidArgument(`option '${option}': true finds the file ${where}; else give its URL, File or Blob`);
   }
   return fileRequest(name, await chooseEncoder(name, from, signal), from);
 }

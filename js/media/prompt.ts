@@ -90,7 +90,7 @@ export async function idsOfConversation(
 /** The encoders, if they take such a medium. @internal */
 export function given(encoders: Encoders | undefined, medium: Medium): Encoders {
   const kind = 'image' in medium ? 'image' : 'audio';
-  if (encoders?.info.media[kind]) return encoders;
+  if (encoders?.info.media?.[kind]) return encoders;
   const what = kind === 'image' ? 'images' : 'sounds';
   throw invalidArgument(`generate: the model was loaded without an encoder of ${what}: load it with option 'mmproj'`);
 }

@@ -157,6 +157,10 @@ export class SharedEngine implements Engine {
     return refused('training');
   }
 
+  voice(...call: Parameters<Engine['voice']>): Promise<Float32Array> {
+    return this.#call((engine) => engine.voice(...call), call[2]);
+  }
+
   count(prompt: Prompt, signal?: AbortSignal): Promise<number> {
     return this.#call((engine) => engine.count(prompt, signal), signal);
   }

@@ -11,7 +11,7 @@ import { Everyone, held, names, onceFree, portOf, type Said } from './messages.j
 import { Text } from './text.js';
 
 /** Calls during which no other request may run. */
-const ALONE = ['evaluate', 'embed', 'rank', 'another', 'save', 'restore', 'reset'] as const;
+const ALONE = ['evaluate', 'embed', 'rank', 'voice', 'another', 'save', 'restore', 'reset'] as const;
 /** Calls that would change the engine of all tabs. */
 const REFUSED = ['addAdapter', 'removeAdapter', 'train'] as const;
 

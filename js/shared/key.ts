@@ -23,10 +23,10 @@ const OPTIONS = [
  * @internal
  */
 export async function sharedName(source: Source, options: LoadOptions): Promise<string> {
-  const { adapters, gpu, mmproj, draft } = options;
+  const { adapters, gpu, mmproj, vocoder, draft } = options;
   if (gpu) throw invalidArgument("load: option 'gpu' does not go with 'shared': a device belongs to one thread");
   if (adapters) throw missing("load: option 'adapters'", 'they would change the model of all tabs');
-  const files = { model: source, ...(mmproj && { mmproj }), ...(draft && { draft }) };
+  const files = { model: source, ...(mmproj && { mmproj }), ...(vocoder && { vocoder }), ...(draft && { draft }) };
   const named = Object.entries(files).map(async ([role, file]) => [role, await placeOf(file as Source | true)]);
   const chosen = OPTIONS.map((name) => [name, (options as Record<string, unknown>)[name]]);
   return `webgguf ${VERSION} ${JSON.stringify([await Promise.all(named), draft === false, chosen])}`;

@@ -196,6 +196,8 @@ export class WasmModel {
   removeAdapter(id: number): boolean;
   /** The last layer's hidden states as a tensor of `tensors`, on the device of both; `undefined` if cancelled. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle | undefined>;
+  /** The last layer's hidden states behind the output norm, `[ids, hidden]`; `undefined` if cancelled. */
+  normedStates(ids: Uint32Array): Promise<Float32Array | undefined>;
   /**
    * For training: a tensor engine on the model's device, the model's program as `js/training/language/program.ts` reads
    * it, and its weights as tensors. `shaders`: as for `TensorEngine.open`.
@@ -208,12 +210,7 @@ export class WasmModel {
   /** Token ids of a query and a document for `rank`. */
   encodePair(query: string, document: string, truncate: boolean): Uint32Array;
   /** The vectors of inputs, which follow each other in `ids` with these `lengths`; `undefined` if cancelled. */
-  embed(
-    ids: Uint32Array,
-    lengths: Uint32Array,
-    normalize: boolean,
-    dimensions?: number,
-  ): Promise<Float32Array | undefined>;
+  embed(ids: Uint32Array, lengths: Uint32Array, normalize: boolean, kept?: number): Promise<Float32Array | undefined>;
   /** The scores of inputs, which are given as for `embed`. */
   rank(ids: Uint32Array, lengths: Uint32Array): Promise<Float32Array | undefined>;
   /**

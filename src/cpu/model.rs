@@ -12,7 +12,7 @@ use crate::kernels::kv_type::cache::{CacheFormat, LayerCache};
 use crate::kernels::reference::{YarnScaling, frequencies, yarn};
 use crate::model::program::{Op, Output, Program, RopeTable};
 use crate::model::{
-    InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WholeImages, end_with_images, whole_images,
+    InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WeightKey, WholeImages, end_with_images, whole_images,
 };
 use crate::yielding::{at_once, none};
 
@@ -133,6 +133,11 @@ impl CpuModel {
     /// The program of the model.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The weight of a norm of the program.
+    pub fn norm_weight(&self, key: WeightKey) -> &[f32] {
+        self.weights.norm(key)
     }
 
     /// The rows that its prompts may hold, those of all its clones.

@@ -107,6 +107,21 @@ impl CpuSession {
         Ok(Some(pass.into_logits()))
     }
 
+    /// Runs `ids` from position 0 on. Gives their hidden states before the output norm, `[ids, hidden]`; fewer rows
+    /// where `stop` was set meanwhile.
+    pub(super) async fn hidden_states(&mut self, ids: &[u32], stop: &Cell<bool>) -> Result<Vec<f32>> {
+        let mut pass = self.model.begin(ids, 0, Logits::None)?;
+        let (mut found, mut read) = (Vec::new(), 0);
+        while read < ids.len() && !stop.get() {
+            pass.step_yielding(self.time_slice.turns()).await?;
+            if pass.read() > read {
+                read = pass.read();
+                found.extend_from_slice(pass.residual());
+            }
+        }
+        Ok(found)
+    }
+
     /// Copies the recurrent states into a slot, if there is no such copy yet.
     fn keep_states(&mut self) {
         let Some((checkpoints, copies)) = &mut self.checkpoints else { return };

@@ -70,7 +70,8 @@ impl Info {
         let numbers = sizes.iter().map(|&n| n as f64);
         let hears = encoder.bins > 0;
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
-        let of_sounds = [encoder.bins, encoder.merge, config.hidden];
+        let last = if encoder.kernels[0] > 0 { encoder.kernels[0] } else { config.hidden };
+        let of_sounds = [encoder.bins, encoder.merge, last];
         let images = numbers.chain(channels);
         let (adapter, self_check) = match model {
             AnyEmbedder::Gpu(encoder) => {

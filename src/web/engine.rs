@@ -253,6 +253,19 @@ impl WasmModel {
         promise(async move { hidden_states(&mut *borrow(&engine)?, &ids, &tensors).await })
     }
 
+    /// Reads `ids` and gives the hidden states behind the output norm, `[ids, hidden]`; `undefined` where the call was
+    /// cancelled.
+    #[wasm_bindgen(js_name = normedStates)]
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn normed_states(&self, ids: Vec<u32>) -> Promise {
+        let engine = self.engine.clone();
+        self.stop.set(false);
+        promise(async move {
+            let found = borrow(&engine)?.normed_states(&ids).await.map_err(to_js)?;
+            Ok(found.map(|values| Float32Array::from(values.as_slice())))
+        })
+    }
+
     /// The vectors of inputs, `[inputs, dimensions]`; `undefined` where the call was cancelled. `ids` has the inputs
     /// one after the other, `lengths` the number of ids of each.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]

@@ -13,9 +13,11 @@ pub(in crate::model) const CLIP: &str = "clip";
 pub(in crate::model) const VISION: &str = "clip.vision";
 /// The prefix of keys of an encoder of sounds.
 pub(in crate::model) const AUDIO: &str = "clip.audio";
+/// The prefix of keys of a vocoder.
+pub(in crate::model) const VOICE: &str = "clip.gen.audio";
 
 /// Prefixes of the names of convolution kernels.
-const KERNELS: [&str; 3] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d."];
+const KERNELS: [&str; 4] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d.", "a.gen.wav."];
 
 /// The matrix that merges patches into one row; in some files a convolution kernel.
 const MERGER: &str = "mm.patch_merger.weight";
@@ -107,8 +109,10 @@ pub struct EncoderConfig {
     pub deep_layers: Vec<usize>,
     /// Width of the feed-forward.
     pub ffn: usize,
-    /// Values of a spectrogram frame; 0 for encoders of images.
+    /// Values of a spectrogram frame, for vocoders of a feature; 0 for encoders of images.
     pub bins: usize,
+    /// Vocoders: rows that the first product reads, and the convolutions of the blocks.
+    pub kernels: [usize; 2],
     /// Output widths of the projector's matrices, by tensor name, since the metadata lacks them.
     pub widths: Vec<(String, usize)>,
 }
@@ -118,6 +122,7 @@ impl EncoderConfig {
     pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
         match keys.architecture {
             AUDIO => Self::of_sounds(keys, gguf, projector),
+            VOICE => Self::of_voice(keys, gguf, projector, layers),
             _ => Self::of_images(keys, gguf, projector, layers),
         }
     }
@@ -128,26 +133,74 @@ impl EncoderConfig {
             let found = dims(name).and_then(|dims| dims.get(1)).copied();
             found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
         };
+        // Without layers there is no spectrogram, whatever a file says.
+        let bins = if projector.is_bare { projector.merge } else { keys.required("num_mel_bins", MAX_BINS)? };
         Ok(Self {
-            projector,
             width: keys.required("projection_dim", MAX_HIDDEN)?,
+            merge: projector.merge(keys)?,
+            places: rows("a.position_embd.weight", MAX_PLACES as usize),
+            ffn: rows("a.blk.0.ffn_up.weight", MAX_FFN),
+            bins,
+            widths: projector_widths(&gguf.tensors),
+            ..Self::nothing(projector)
+        })
+    }
+
+    /// A vocoder, whose rows come in as features: kernels are as long as their tensors say.
+    fn of_voice(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
+        let dims = |name: &str| gguf.tensors.iter().find(|tensor| tensor.name == name).map(|tensor| &tensor.dims);
+        let last = |name: &str, most: usize| {
+            let found = dims(name).and_then(|dims| dims.last()).copied();
+            found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
+        };
+        let bins = keys.required("projection_dim", MAX_HIDDEN)?;
+        let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
+        let kernel = |name: &str, channels: u64| {
+            let values = dims(name).map_or(0, |dims| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n)));
+            match values / channels {
+                length @ (1 | 3 | 5 | 7) if length * channels == values => Ok(length as usize),
+                length => {
+                    Err(Error::bad_file(format!("tensor {name}: expected a kernel of 1, 3, 5 or 7, found {length}")))
+                }
+            }
+        };
+        let kernels = [
+            kernel("a.gen.wav.input.weight", (bins * hidden) as u64)?,
+            kernel("a.gen.wav.up.blk.0.dwconv.weight", hidden as u64)?,
+        ];
+        Ok(Self {
+            width: last("a.gen.wav.output.weight", MAX_FFN),
+            // Rows before and after a row on which it depends.
+            merge: kernels[0] / 2 + layers * (kernels[1] / 2),
+            ffn: last("a.gen.wav.up.blk.0.pw1.weight", MAX_FFN),
+            bins,
+            kernels,
+            ..Self::nothing(projector)
+        })
+    }
+
+    /// No numbers.
+    fn nothing(projector: Projector) -> Self {
+        Self {
+            projector,
+            width: 0,
             image_size: 0,
             patch_size: 0,
-            merge: projector.merge(keys)?,
+            merge: 0,
             activation: ActivationKind::GeluErf,
             mean: [0.0; 3],
             deviation: [1.0; 3],
             longest_edge: None,
             tiles: [None; 2],
             window_pattern: None,
-            places: rows("a.position_embd.weight", MAX_PLACES as usize),
+            places: 0,
             is_swapped: false,
             deep_layers: Vec::new(),
-            ffn: rows("a.blk.0.ffn_up.weight", MAX_FFN),
-            // Without layers there is no spectrogram, whatever a file says.
-            bins: if projector.is_bare { projector.merge } else { keys.required("num_mel_bins", MAX_BINS)? },
-            widths: projector_widths(&gguf.tensors),
-        })
+            ffn: 0,
+            bins: 0,
+            kernels: [0; 2],
+            widths: Vec::new(),
+        }
     }
 
     fn of_images(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
@@ -190,6 +243,7 @@ impl EncoderConfig {
             deep_layers: (0..layers).filter(is_deep).take(MAX_DEEP_ROWS).collect(),
             ffn,
             bins: 0,
+            kernels: [0; 2],
             widths: projector_widths(&gguf.tensors),
         };
         config.check(keys)?;
@@ -214,7 +268,7 @@ impl EncoderConfig {
     /// of each.
     pub(super) fn check_heads(&self, keys: &Keys, heads: usize, head_dim: usize) -> Result<()> {
         let name = keys.name("attention.head_count");
-        if heads == 0 && !self.projector.is_bare {
+        if heads == 0 && !self.projector.is_bare && keys.architecture != VOICE {
             return Err(Error::bad_file(format!("metadata `{name}`: expected at least 1 head, found 0")));
         }
         if !self.projector.is_rotated || head_dim.is_multiple_of(4) {
@@ -247,7 +301,7 @@ impl EncoderConfig {
 impl ModelConfig {
     /// Whether convolution kernels are rounded to f16; see [`rounded_kernel`].
     pub fn rounds_kernels(&self) -> bool {
-        self.encoder.as_ref().is_some_and(|encoder| !encoder.projector.is_bare)
+        self.encoder.as_ref().is_some_and(|encoder| !encoder.projector.is_bare && self.architecture != VOICE)
     }
 
     /// Whether a tensor belongs to the other encoder of the file, which reads sounds where this one reads images.

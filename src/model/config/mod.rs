@@ -24,7 +24,7 @@ pub use layered::{Loops, Stacks};
 pub use wkv::Wkv;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
-pub(super) use encoder::{AUDIO, CLIP, VISION};
+pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
 pub use encoder::{EncoderConfig, MostRows, Projector, flatten, rounded_kernel};
 
 pub use hadamard::Rotations;
@@ -279,9 +279,9 @@ impl ModelConfig {
         let original_context = rope::original_context(&keys, context_length)?;
         let layers = trunk_layers(&keys, blocks)?;
         let wkv = Wkv::from_keys(&keys)?;
-        let (heads, kv_heads) = match wkv {
-            Some(_) => (PerLayer::All(0), PerLayer::All(0)),
-            None => heads(&keys, blocks)?,
+        let (heads, kv_heads) = match wkv.is_some() || keys.architecture == VOICE {
+            true => (PerLayer::All(0), PerLayer::All(0)),
+            false => heads(&keys, blocks)?,
         };
         let latent = Latent::from_keys(&keys, hidden / heads.max().max(1))?;
         let (head_dim, kv_heads) = match &latent {

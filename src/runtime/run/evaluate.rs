@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use super::engine::Engine;
 use crate::gpu::{Buffer, Device};
+use crate::kernels::reference::rms_norm;
+use crate::model::program::Op;
 use crate::runtime::any::AnySession;
 use crate::runtime::session::Session;
 use crate::{Error, ErrorCode, Result};
@@ -45,6 +47,45 @@ impl<S: Session> Engine<S> {
 }
 
 impl Engine {
+    /// Reads `ids` from an empty cache, and gives what the head reads of each: the hidden states behind the output
+    /// norm, `[ids, hidden]`. `None` where `stop` was set meanwhile; it is not reset here.
+    ///
+    /// # Errors
+    /// `invalid_argument` while a run is on, for no or unknown ids, and where the output norm is no RMS norm;
+    /// `context_full` where the ids do not fit; errors of the device.
+    pub async fn normed_states(&mut self, ids: &[u32]) -> Result<Option<Vec<f32>>> {
+        self.check_idle()?;
+        self.check_ids(ids)?;
+        let config = self.session.config();
+        let (hidden, program) = (config.hidden, crate::model::program(config));
+        let norm =
+            program.head.iter().find_map(|op| if let Op::Norm { norm, .. } = op { norm.plain_rms() } else { None });
+        let (key, eps) = norm.ok_or_else(|| Error::invalid_argument("the output norm of the model is no RMS norm"))?;
+        self.empty();
+        self.read_with(Vec::new());
+        let (mut states, weight) = match &mut self.session {
+            AnySession::Gpu(lane) => {
+                let model = lane.model();
+                let (device, slice) = (model.device().clone(), model.weights.vectors[&key]);
+                let bytes = hidden as u64 * 4;
+                let weight = device.read(model.buffer(slice.buffer), slice.offset, bytes).await?;
+                let target = device.storage_buffer("hidden states", ids.len() as u64 * bytes)?;
+                let read = lane.hidden_states(ids, &target, &self.stop).await? as u64;
+                let states = if read > 0 { device.read(&target, 0, read * bytes).await? } else { Vec::new() };
+                let [states, weight] = [states, weight].map(|bytes| bytemuck::pod_collect_to_vec::<u8, f32>(&bytes));
+                (states, weight)
+            }
+            AnySession::Cpu(session) => {
+                let states = session.hidden_states(ids, &self.stop).await?;
+                (states, session.model().norm_weight(key).to_vec())
+            }
+        };
+        let read = states.len() / hidden;
+        self.cached.extend_from_slice(&ids[..read]);
+        rms_norm(&mut states, &weight, eps);
+        Ok((read == ids.len()).then_some(states))
+    }
+
     /// Reads `ids` from an empty cache, and leaves the hidden states of the last layer in `target`, a buffer of
     /// `device`: see [`crate::runtime::GpuLane::hidden_states`]. False where `stop` was set meanwhile; it is not reset
     /// here.

@@ -1,5 +1,5 @@
 //! Encoders of images and sounds: files of their own, whose programs read patches or frames and give rows for the
-//! prompts of a model.
+//! prompts of a model. Vocoders, which make spectra of what a model writes, are programs of the same kind.
 //!
 //! The caller has the patches in an order in which those that become one row follow each other, and gives tables: taps
 //! into the table of positions, angles of rotations, and taps that make one row of several.
@@ -14,10 +14,11 @@ mod qwen;
 mod qwen_audio;
 mod siglip;
 mod vit;
+mod vocos;
 mod whisper;
 
 use super::super::config::{
-    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Projector, VISION,
+    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Projector, VISION, VOICE,
 };
 use super::super::program::Program;
 use crate::gguf::Metadata;
@@ -92,6 +93,7 @@ static ENCODERS: &[Encoder] = &[
     of_sounds("gemma4a", conformer::gemma4a, (None, 1), conformer::ROWS),
     of_sounds("gemma4ua", gemma_unified::gemma4ua, (None, gemma_unified::SAMPLES), conformer::ROWS).bare(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
+    Encoder { prefix: VOICE, ..of_sounds("soprano", vocos::soprano, (None, 1), vocos::ROWS) },
 ];
 
 /// The encoder of a file: that of images, where it has both.
@@ -100,6 +102,7 @@ pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
     let prefix = match (has("vision")?, has("audio")?) {
         (true, _) => VISION,
         (_, true) => AUDIO,
+        _ if has("gen_audio")? => VOICE,
         _ => return Err(unsupported("an encoder without images and sounds".to_owned())),
     };
     let own = metadata.str(&format!("{prefix}.projector_type"))?;

@@ -1,0 +1,122 @@
+/**
+ * The vocoder of a model that speaks: hidden states become the spectra of a sound, and those its samples.
+ */
+import { WebggufError, invalidArgument } from '../errors.js';
+import type { SourceOptions, Source } from '../types/source.js';
+import { Encoder, type EncoderOptions, type EncoderScope } from './encoder.js';
+import { InverseStft } from './istft.js';
+import { pause } from './steps.js';
+
+/** Samples per second of Soprano's sounds, and from one spectrum to the next. */
+const [RATE, HOP] = [32_000, 512];
+/** Spectra of a hidden state. */
+const STRETCH = 4;
+/** The largest transform. */
+const MOST_SIZE = 1 << 13;
+
+/** @internal */
+export class Vocoder {
+  readonly sampleRate = RATE;
+  readonly #encoder: Encoder;
+  /** Values of a hidden state. */
+  readonly #width: number;
+  /** Rows that the first product reads. */
+  readonly #kernel: number;
+  /** Rows before and after a row on which its spectrum depends. */
+  readonly #reach: number;
+
+  private constructor(encoder: Encoder) {
+    this.#encoder = encoder;
+    [this.#width, this.#reach, this.#kernel] = encoder.numbers as unknown as [number, number, number];
+  }
+
+  /** `width`: values of a hidden state of the model. Rejects with `invalid_argument` for a vocoder of another. */
+  static async load(
+    source: Source,
+    options: EncoderOptions,
+    from: SourceOptions,
+    { width: expected = 0, ...scope }: EncoderScope,
+  ): Promise<Vocoder> {
+    const encoder = await Encoder.load(source, options, from, scope);
+    const vocoder = new Vocoder(encoder);
+    const why = vocoder.#unfit(expected);
+    if (!why) return vocoder;
+    encoder.free();
+    throw invalidArgument(`option 'vocoder': ${why}`);
+  }
+
+  #unfit(expected: number): string | undefined {
+    const { projector } = this.#encoder.about;
+    if (projector !== 'soprano') return `expected a vocoder, found an encoder of kind ${projector}`;
+    if (this.#width !== expected) {
+      return `it reads states of ${this.#width} values, the model has ${expected}: it is of another model`;
+    }
+    const size = this.#encoder.width - 2;
+    const isPower = size >= HOP && size <= MOST_SIZE && (size & (size - 1)) === 0;
+    return isPower ? undefined : `spectra of ${size} samples, expected a power of two from ${HOP} to ${MOST_SIZE}`;
+  }
+
+  /** What `info` says of it. */
+  get about(): Encoder['about'] {
+    return this.#encoder.about;
+  }
+
+  /** The samples of the hidden states `[states, width]`. */
+  async samples(states: Float32Array, signal?: AbortSignal): Promise<Float32Array> {
+    const count = states.length / this.#width;
+    if (count < 2) return new Float32Array(0);
+    const frames = STRETCH * (count - 1) + 1;
+    const width = this.#encoder.width;
+    const stft = new InverseStft(width / 2, HOP);
+    const found = new Float32Array((frames - 1) * HOP);
+    let filled = 0;
+    const take = (samples: Float32Array): void => {
+      const fitting = samples.subarray(0, found.length - filled);
+      found.set(fitting, filled);
+      filled += fitting.length;
+    };
+    const most = this.#encoder.mostRows - 2 * this.#reach;
+    if (most < 1) throw new WebggufError('limit_exceeded', `vocoder: a row depends on ${2 * this.#reach + 1} rows`);
+    for (let from = 0; from < frames; from += most) {
+      const to = Math.min(from + most, frames);
+      const first = Math.max(0, from - this.#reach);
+      const end = Math.min(frames, to + this.#reach);
+      const spectra = await this.#encoder.spectra(end - first, this.#rows(states, [first, end], frames), signal);
+      for (let frame = from; frame < to; frame++) {
+        take(stft.frame(spectra.subarray((frame - first) * width, (frame - first + 1) * width)));
+      }
+      await pause();
+    }
+    take(stft.rest(found.length - filled));
+    this.#encoder.rest();
+    return found;
+  }
+
+  /** Rows `first` to `end` of what the vocoder reads: states with others between them, each with its neighbours. */
+  #rows(states: Float32Array, [first, end]: [number, number], frames: number): Float32Array {
+    const [width, kernel] = [this.#width, this.#kernel];
+    const rows = new Float32Array((end - first) * width * kernel);
+    for (let row = first; row < end; row++) {
+      for (let tap = 0; tap < kernel; tap++) {
+        const at = row + tap - (kernel - 1) / 2;
+        if (at < 0 || at >= frames) continue;
+        const state = Math.floor(at / STRETCH) * width;
+        const share = (at % STRETCH) / STRETCH;
+        for (let value = 0; value < width; value++) {
+          const here = states[state + value] as number;
+          const next = share > 0 ? (states[state + width + value] as number) : here;
+          rows[((row - first) * width + value) * kernel + tap] = here + share * (next - here);
+        }
+      }
+    }
+    return rows;
+  }
+
+  rest(all = false): void {
+    this.#encoder.rest(all);
+  }
+
+  free(): void {
+    this.#encoder.free();
+  }
+}

@@ -1,0 +1,12 @@
+// What tests of speech share.
+
+/** How far samples may be off, in parts of the peak. */
+export const SAMPLES = 1e-3;
+
+/** The largest difference of the samples that are expected, one of `every`, divided by the peak. */
+export function sampledApart(found, { count, peak, samples }, every) {
+  if (found.length !== count) return Number.POSITIVE_INFINITY;
+  const apart = samples.map((sample, at) => Math.abs(sample - found[every * at]));
+  // What is missing is no number.
+  return apart.reduce((worst, value) => (value <= worst ? worst : value), 0) / peak;
+}
