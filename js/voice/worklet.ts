@@ -3,10 +3,11 @@
  */
 import { WebggufError } from '../errors.js';
 
-/** A worklet's module: where its file is, and its function. @internal */
+/** A worklet's module: where its file is, its function, and what the function is given. @internal */
 export interface Worklet {
   readonly url: string | URL;
-  readonly code: () => void;
+  readonly code: (...parts: never[]) => void;
+  readonly parts?: readonly (new (...args: never[]) => object)[];
 }
 
 /**
@@ -16,13 +17,13 @@ export interface Worklet {
  * @throws {WebggufError} `feature_missing`
  * @internal
  */
-export async function addWorklet(context: BaseAudioContext, { url, code }: Worklet): Promise<void> {
+export async function addWorklet(context: BaseAudioContext, { url, code, parts = [] }: Worklet): Promise<void> {
   if (!context.audioWorklet)
     throw new WebggufError('feature_missing', 'this page has no AudioWorklet: it needs https:');
   try {
     await context.audioWorklet.addModule(String(url));
   } catch (first) {
-    const blob = URL.createObjectURL(new Blob([`(${code})()`], { type: 'text/javascript' }));
+    const blob = URL.createObjectURL(new Blob([`(${code})(${parts.join()})`], { type: 'text/javascript' }));
     try {
       await context.audioWorklet.addModule(blob);
     } catch (cause) {

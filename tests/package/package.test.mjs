@@ -41,6 +41,7 @@ test('the package holds what it should and nothing else', () => {
     'dist/voice/index.js',
     'dist/voice/index.d.ts',
     'dist/voice/capture-worklet.js',
+    'dist/voice/player-worklet.js',
     'dist/models/index.js',
     'dist/models/index.d.ts',
     'dist/compute/index.js',
