@@ -1,5 +1,6 @@
 // Combines the splits of attention_decode: y[h] = Σ_s exp(m_s - m)·partial_s / Σ_s exp(m_s - m)·l_s with m = max m_s.
-// One workgroup computes COLUMNS columns of one head. PARTS threads share a column, each with every PARTS-th split.
+// One workgroup computes COLUMNS columns of one head. PARTS threads share a column: each joins every PARTS-th split
+// with a running maximum, and the first of them joins what they found.
 
 override WG_SIZE: u32 = 256;
 override HEAD_DIM: u32;
@@ -22,18 +23,42 @@ override PARTS: u32 = WG_SIZE / COLUMNS;
 const HELD = 8u;      // splits that a thread loads together
 #import lowest
 
-// For every split: its maximum, then its factor; and its sum, which is zero without keys.
-var<workgroup> shares: array<vec2<f32>, SPLITS>;
-var<workgroup> sums: array<vec2<f32>, WG_SIZE>; // [PARTS, COLUMNS]: of partial, of exp
-var<workgroup> seen: atomic<u32>;               // splits up to the last that has keys
+// What a thread joined: the maximum, and relative to it the sums of partial and of exp. A sum of 0 is of no split.
+var<workgroup> joined: array<vec3<f32>, WG_SIZE>; // [PARTS, COLUMNS]
 
-// Column `column` of HELD splits from `first` on; past the last split that one again.
-fn hold(head: u32, first: u32, column: u32) -> array<f32, HELD> {
-    var held: array<f32, HELD>;
+// Joins two such triples.
+fn join(one: vec3<f32>, other: vec3<f32>) -> vec3<f32> {
+    let high = max(one.x, other.x);
+    return vec3<f32>(high, exp(one.x - high) * one.yz + exp(other.x - high) * other.yz);
+}
+
+// Joins HELD splits from `first` on to `sum`. Most of the time is spent waiting for memory: all are loaded together,
+// though a split without keys has no sums at all.
+fn join_splits(sum: vec3<f32>, head: u32, first: u32, column: u32) -> vec3<f32> {
+    var partials: array<f32, HELD>;
+    var shares: array<vec2<f32>, HELD>;
+    var high = sum.x;
     for (var i = 0u; i < HELD; i++) {
-        held[i] = partial[(head * SPLITS + min(first + i * PARTS, SPLITS - 1u)) * HEAD_DIM + column];
+        // Past the last split that one again.
+        let s = head * SPLITS + min(first + i * PARTS, SPLITS - 1u);
+        partials[i] = partial[s * HEAD_DIM + column];
+        shares[i] = stats[s];
     }
-    return held;
+    for (var i = 0u; i < HELD; i++) {
+        // mutant: if first + i * PARTS >= SPLITS { => if first + i * PARTS > SPLITS {
+        if first + i * PARTS >= SPLITS {
+            shares[i].y = 0.0;
+        }
+        high = max(high, shares[i].x);
+    }
+    // mutant: exp(sum.x - high) => 1.0
+    var more = exp(sum.x - high) * sum.yz;
+    for (var i = 0u; i < HELD; i++) {
+        if shares[i].y > 0.0 {
+            more += exp(shares[i].x - high) * vec2<f32>(partials[i], shares[i].y);
+        }
+    }
+    return vec3<f32>(high, more);
 }
 
 @compute @workgroup_size(WG_SIZE)
@@ -42,56 +67,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // Past the last column it repeats.
     // mutant: group.y * COLUMNS + lane % COLUMNS => lane % COLUMNS
     let column = min(group.y * COLUMNS + lane % COLUMNS, HEAD_DIM - 1u);
-    let part = lane / COLUMNS;
-    // Most of the time is spent waiting for memory: the first sums are loaded together with the shares.
-    var held = hold(head, part, column);
-    for (var s = lane; s < SPLITS; s += WG_SIZE) {
-        let share = stats[head * SPLITS + s];
-        shares[s] = share;
-        if share.y > 0.0 {
-            // mutant: atomicMax(&seen, s + 1u) => atomicMax(&seen, s)
-            atomicMax(&seen, s + 1u);
-        }
+    var sum = vec3<f32>(LOWEST, 0.0, 0.0);
+    // mutant: first += HELD * PARTS => first += 2u * HELD * PARTS
+    for (var first = lane / COLUMNS; first < SPLITS; first += HELD * PARTS) {
+        sum = join_splits(sum, head, first, column);
     }
-    workgroupBarrier();
-    let splits = atomicLoad(&seen);
-    // mutant: head % max(SINKS, 1u) => head % max(SINKS / 2u, 1u)
-    let sink = select(LOWEST, sinks[head % max(SINKS, 1u)], SINKS != 0u);
-    var high = sink;
-    for (var s = 0u; s < splits; s++) {
-        high = max(high, shares[s].x);
-    }
-    workgroupBarrier();
-    for (var s = lane; s < SPLITS; s += WG_SIZE) {
-        shares[s].x = exp(shares[s].x - high);
-    }
-    workgroupBarrier();
-    var sum = vec2<f32>();
-    // mutant: first += HELD * PARTS => first += HELD
-    for (var first = part; first < splits; first += HELD * PARTS) {
-        if first != part {
-            // mutant: held = hold(head, first, column); => held = hold(head, part, column);
-            held = hold(head, first, column);
-        }
-        for (var i = 0u; i < HELD; i++) {
-            let s = first + i * PARTS;
-            let share = shares[min(s, SPLITS - 1u)];
-            // A split without keys has no sums at all.
-            // mutant: s < SPLITS && share.y > 0.0 => share.y > 0.0
-            if s < SPLITS && share.y > 0.0 {
-                sum += share.x * vec2<f32>(held[i], share.y);
-            }
-        }
-    }
-    sums[lane] = sum;
+    joined[lane] = sum;
     workgroupBarrier();
     if lane < COLUMNS && group.y * COLUMNS + lane < HEAD_DIM {
         for (var i = 1u; i < PARTS; i++) {
-            // mutant: sums[i * COLUMNS + lane] => sums[lane]
-            sum += sums[i * COLUMNS + lane];
+            // mutant: joined[i * COLUMNS + lane] => joined[lane]
+            sum = join(sum, joined[i * COLUMNS + lane]);
         }
-        // mutant: exp(sink - high), SINKS != 0u => 0.0, SINKS != 0u
-        let of_sink = select(0.0, exp(sink - high), SINKS != 0u);
-        y[head * HEAD_DIM + column] = sum.x / (sum.y + of_sink);
+        if SINKS != 0u {
+            // mutant: head % max(SINKS, 1u) => head % max(SINKS / 2u, 1u)
+            sum = join(sum, vec3<f32>(sinks[head % max(SINKS, 1u)], 0.0, 1.0));
+        }
+        y[head * HEAD_DIM + column] = sum.y / sum.z;
     }
 }

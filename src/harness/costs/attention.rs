@@ -84,16 +84,14 @@ fn attention_decode(view: &View) -> Work {
 fn attention_merge(view: &View) -> Work {
     let (splits, head_dim) = (view.constant("SPLITS"), view.constant("HEAD_DIM"));
     let (heads, threads) = (view.grid(0), view.threads());
-    // Splits up to the last one with keys. A thread loads eight splits before it knows which of them have keys.
+    // A thread loads its part of all splits, eight at a time, whether they have keys or not.
     let held = 8 * (threads / view.constant("COLUMNS").max(1)).max(1);
-    let with_keys = (view.scene.position + 1).div_ceil(32).clamp(1, splits);
-    let read = with_keys.next_multiple_of(held).min(splits);
+    let rounds = splits.div_ceil(held);
     Work {
-        memory: heads * (splits * 2 + read * head_dim + head_dim) * F32,
-        flops: 4 * heads * read * head_dim,
-        // Every thread computes the maximum over all splits.
-        instructions: view.workgroups() * threads * (4 * with_keys + 12 * read.div_ceil(held) * 8),
-        trips: 2 + read.div_ceil(held),
+        memory: heads * (splits * 2 + splits * head_dim + head_dim) * F32,
+        flops: 4 * heads * splits * head_dim,
+        instructions: view.workgroups() * threads * rounds * 8 * 12,
+        trips: 1 + rounds,
         ..Work::default()
     }
 }

@@ -47,7 +47,8 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.extend(rings(random));
     cases.extend(quantised(random));
     cases.extend(
-        [(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1), (3, 5, 400)].map(|shape| merge_case(random, shape)),
+        [(3, 1, 64), (1, 7, 100), (4, 64, 256), (2, 33, 1), (3, 5, 400), (2, 150, 24)]
+            .map(|shape| merge_case(random, shape)),
     );
     cases
 }

@@ -54,8 +54,10 @@ pub const MAX_KEY_DIM: u32 = 576;
 /// Heads up to this size have their queries in workgroup memory, where a workgroup takes eight.
 const STAGED_HEAD_DIM: u32 = 256;
 
-/// Threads of a workgroup of `attention_merge`.
+/// Threads of a workgroup of `attention_merge`, and columns that it computes: for the 128 splits of a long cache, eight
+/// for each thread.
 const MERGE_THREADS: u32 = 256;
+const MERGE_COLUMNS: u32 = 16;
 
 params! {
     /// Per-dispatch numbers of `attention_decode`.
@@ -342,15 +344,14 @@ pub fn attention_decode_at(
 /// of the heads of a row, and how many these are.
 pub fn attention_merge(heads: u32, head_dim: u32, splits: &Splits, sinks: Option<(Slice, u32)>, y: Slice) -> Dispatch {
     let (sinks, of_row) = sinks.unwrap_or((splits.stats, 0));
-    let columns = head_dim.min(MERGE_THREADS);
     let constants = [
         ("WG_SIZE", MERGE_THREADS.into()),
         ("HEAD_DIM", head_dim.into()),
-        ("COLUMNS", columns.into()),
+        ("COLUMNS", MERGE_COLUMNS.into()),
         ("SPLITS", splits.count.into()),
         ("SINKS", of_row.into()),
     ];
     let buffers = [splits.partial, splits.stats, sinks, y];
-    let grid = [Extent::Fixed(heads), Extent::Fixed(head_dim.div_ceil(columns)), Extent::Fixed(1)];
+    let grid = [Extent::Fixed(heads), Extent::Fixed(head_dim.div_ceil(MERGE_COLUMNS)), Extent::Fixed(1)];
     Dispatch::new(Kernel::new(&MERGE, &constants), &NoParams::default(), &buffers, grid)
 }
