@@ -89,7 +89,7 @@ export function engineHandlers(
     removeAdapter: on((engine, [id]) => engine.removeAdapter(id)),
     embed: on((engine, [inputs, options], signal) => engine.embed(inputs, options, signal)),
     rank: on((engine, [query, documents, options], signal) => engine.rank(query, documents, options, signal)),
-    voice: on((engine, [ids, first], signal) => engine.voice(ids, first, signal)),
+    voice: on((engine, [ids, first, part], signal) => engine.voice(ids, first, part, signal)),
     reset: on((engine) => engine.reset()),
     wasmMemoryBytes: on((engine) => engine.wasmMemoryBytes()),
   };

@@ -4,6 +4,7 @@
  * another thread.
  */
 import type { Input } from '../model/embedding.js';
+import type { SoundPart } from '../media/vocoder.js';
 import type { GrammarText } from './grammar.js';
 import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
 import type { ModelInfo, ModelState } from '../types/info.js';
@@ -112,8 +113,8 @@ export interface Engine extends TextEngine {
   ): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
-  /** The sound that a vocoder makes of the hidden states of `ids` from the one at `first` on. */
-  voice(ids: Uint32Array, first: number, signal?: AbortSignal): Promise<Float32Array>;
+  /** Part of the sound that a vocoder makes of the hidden states of `ids` from the one at `first` on. */
+  voice(ids: Uint32Array, first: number, part: SoundPart, signal?: AbortSignal): Promise<Float32Array>;
   /** The ids of texts, images and sounds in this order, the rows of the media, and the number of positions. */
   encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts>;
   /** How many tokens a prompt has; `signal` ends downloads of its images and sounds. */

@@ -19,6 +19,7 @@ import {
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
+import type { SoundPart } from '../media/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
 import type { ModelInfo, ModelState } from '../types/info.js';
@@ -212,8 +213,8 @@ export class WorkerEngine implements Engine {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
   }
 
-  voice(ids: Uint32Array, first: number, signal?: AbortSignal): Promise<Float32Array> {
-    return this.#connection.channel.call('voice', [this.#number, ids, first], { signal });
+  voice(ids: Uint32Array, first: number, part: SoundPart, signal?: AbortSignal): Promise<Float32Array> {
+    return this.#connection.channel.call('voice', [this.#number, ids, first, part], { signal });
   }
 
   count(prompt: Prompt, signal?: AbortSignal): Promise<number> {

@@ -5,7 +5,7 @@ import { stoppable } from '../cancel.js';
 import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
-import type { Vocoder } from '../media/vocoder.js';
+import type { SoundPart, Vocoder } from '../media/vocoder.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
@@ -280,11 +280,11 @@ export class LocalEngine implements Engine {
     return translated(stoppable(this.#handle, signal, () => this.#handle.hiddenStates(ids, tensors), drop));
   }
 
-  async voice(ids: Uint32Array, first: number, signal?: AbortSignal): Promise<Float32Array> {
+  async voice(ids: Uint32Array, first: number, part: SoundPart, signal?: AbortSignal): Promise<Float32Array> {
     const read = (): Promise<Float32Array | undefined> => this.#handle.normedStates(ids);
     const states = await this.#kept(() => stoppable(this.#handle, signal, read), signal);
     const vocoder = this.#loaded.encoders?.vocoder as Vocoder;
-    return vocoder.samples(states.subarray((states.length / ids.length) * first), signal);
+    return vocoder.samples(states.subarray((states.length / ids.length) * first), part, signal);
   }
 
   /** See `exportProgram` of the WebAssembly. */

@@ -18,11 +18,14 @@ export class InverseStft {
   /** What the frames so far add to the samples from the next one on, and the squares of their windows. */
   readonly #sum: Float64Array;
   readonly #weight: Float64Array;
-  /** Samples before the middle of the first window, which are none of the sound. */
+  /** Samples to come that are not wanted: by default those before the middle of the first window. */
   #before: number;
 
-  /** @param bins of a spectrum: one more than a power of two */
-  constructor(bins: number, hop: number) {
+  /**
+   * @param bins of a spectrum: one more than a power of two
+   * @param before samples from the start of the first window on that are not wanted
+   */
+  constructor(bins: number, hop: number, before = bins - 1) {
     const size = 2 * (bins - 1);
     this.#size = size;
     this.#hop = hop;
@@ -32,7 +35,7 @@ export class InverseStft {
     [this.#real, this.#imaginary, this.#sum, this.#weight] = [size, size, size, size].map(
       (length) => new Float64Array(length),
     ) as [Float64Array, Float64Array, Float64Array, Float64Array];
-    this.#before = size / 2;
+    this.#before = before;
   }
 
   /** Adds a frame, logarithms of magnitudes and then phases. Gives the samples that no later frame changes. */

@@ -14,6 +14,16 @@ const STRETCH = 4;
 /** The largest transform. */
 const MOST_SIZE = 1 << 13;
 
+/** Which samples of a sound are wanted. @internal */
+export interface SoundPart {
+  /** Samples that are there already. */
+  readonly after: number;
+  /** Whether no more states follow. */
+  readonly isLast: boolean;
+}
+
+const WHOLE: SoundPart = { after: 0, isLast: true };
+
 /** @internal */
 export class Vocoder {
   readonly sampleRate = RATE;
@@ -61,35 +71,55 @@ export class Vocoder {
     return this.#encoder.about;
   }
 
-  /** The samples of the hidden states `[states, width]`. */
-  async samples(states: Float32Array, signal?: AbortSignal): Promise<Float32Array> {
-    const count = states.length / this.#width;
-    if (count < 2) return new Float32Array(0);
-    const frames = STRETCH * (count - 1) + 1;
-    const width = this.#encoder.width;
-    const stft = new InverseStft(width / 2, HOP);
-    const found = new Float32Array((frames - 1) * HOP);
+  /**
+   * The samples of the hidden states `[states, width]` of a sound from its sample `after` on. While more states follow,
+   * these are the samples that they do not change.
+   */
+  async samples(
+    states: Float32Array,
+    { after, isLast }: SoundPart = WHOLE,
+    signal?: AbortSignal,
+  ): Promise<Float32Array> {
+    const rows = STRETCH * (states.length / this.#width - 1) + 1;
+    const frames = isLast ? rows : rows - this.#reach;
+    const half = this.#encoder.width / 2 - 1;
+    const found = new Float32Array(Math.max(0, (isLast ? (rows - 1) * HOP : frames * HOP - half) - after));
+    if (rows < 2 || found.length === 0) return found.subarray(0, 0);
+    // The frames whose windows have none of these samples are not needed.
+    const first = Math.max(0, Math.floor((after - half) / HOP) + 1);
+    const stft = new InverseStft(half + 1, HOP, after + half - first * HOP);
     let filled = 0;
     const take = (samples: Float32Array): void => {
       const fitting = samples.subarray(0, found.length - filled);
       found.set(fitting, filled);
       filled += fitting.length;
     };
+    for await (const spectrum of this.#spectra(states, [first, frames], rows, signal)) take(stft.frame(spectrum));
+    if (isLast) take(stft.rest(found.length - filled));
+    this.#encoder.rest();
+    return found;
+  }
+
+  /** The spectra of frames, in passes that overlap. */
+  async *#spectra(
+    states: Float32Array,
+    [first, frames]: [number, number],
+    rows: number,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Float32Array> {
+    const width = this.#encoder.width;
     const most = this.#encoder.mostRows - 2 * this.#reach;
     if (most < 1) throw new WebggufError('limit_exceeded', `vocoder: a row depends on ${2 * this.#reach + 1} rows`);
-    for (let from = 0; from < frames; from += most) {
+    for (let from = first; from < frames; from += most) {
       const to = Math.min(from + most, frames);
-      const first = Math.max(0, from - this.#reach);
-      const end = Math.min(frames, to + this.#reach);
-      const spectra = await this.#encoder.spectra(end - first, this.#rows(states, [first, end], frames), signal);
+      const start = Math.max(0, from - this.#reach);
+      const end = Math.min(rows, to + this.#reach);
+      const spectra = await this.#encoder.spectra(end - start, this.#rows(states, [start, end], rows), signal);
       for (let frame = from; frame < to; frame++) {
-        take(stft.frame(spectra.subarray((frame - first) * width, (frame - first + 1) * width)));
+        yield spectra.subarray((frame - start) * width, (frame - start + 1) * width);
       }
       await pause();
     }
-    take(stft.rest(found.length - filled));
-    this.#encoder.rest();
-    return found;
   }
 
   /** Rows `first` to `end` of what the vocoder reads: states with others between them, each with its neighbours. */

@@ -158,7 +158,7 @@ export class SharedEngine implements Engine {
   }
 
   voice(...call: Parameters<Engine['voice']>): Promise<Float32Array> {
-    return this.#call((engine) => engine.voice(...call), call[2]);
+    return this.#call((engine) => engine.voice(...call), call[3]);
   }
 
   count(prompt: Prompt, signal?: AbortSignal): Promise<number> {

@@ -11,6 +11,8 @@ import type { ModelInfo } from '../types/info.js';
 import type { TokenizeOptions } from '../types/read.js';
 import type { SpeakOptions, SpeechOptions, SpeechPiece } from '../types/speech.js';
 import { joined } from './resample.js';
+import { sentences } from './spoken/spoken-text.js';
+import { pcm16, wav } from './wav.js';
 
 /** What speech needs of a `WasmModel`. @internal */
 export interface SpeakingModel {
@@ -22,6 +24,14 @@ export interface SpeakingModel {
 
 /** How Soprano's tokens are chosen where a page does not say: as its own code does. */
 const SAMPLING = { temperature: 0.3, topP: 0.95, repetitionPenalty: 1.2 };
+
+/** What Soprano speaks. */
+const LANGUAGE = 'en';
+/** Tokens before the first piece of a sentence, and before further ones: 1.5 and 6 seconds of sound. */
+const [FIRST, NEXT] = [24, 96];
+/** Seeds of pieces are this far apart. */
+const APART = 0x9e3779b1;
+const MOST_SEED = 2 ** 32;
 
 const OPTIONS = ['temperature', 'topK', 'topP', 'repetitionPenalty', 'seed', 'signal'];
 
@@ -35,11 +45,13 @@ export async function* speak(
   const { sampleRate } = vocoderOf(call, model);
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown) throw invalidArgument(`${call}: unknown option '${unknown}', expected ${OPTIONS.join(', ')}`);
-  const sentences = sentencesOf(call, text);
-  for (const sentence of sentences) {
+  for (const sentence of sentencesOf(call, text)) {
     options.signal?.throwIfAborted();
-    const samples = await spoken(model, sentence, { ...SAMPLING, ...options }, call);
-    yield { samples, sampleRate, text: sentence };
+    let isFirst = true;
+    for await (const samples of spoken(model, sentence, { ...SAMPLING, ...options }, call)) {
+      yield { samples, sampleRate, ...(isFirst && { text: sentence }) };
+      isFirst = false;
+    }
   }
 }
 
@@ -52,7 +64,8 @@ export async function speech(model: SpeakingModel, text: string, options: Speech
   const { sampleRate } = vocoderOf('speech', model);
   const pieces: Float32Array[] = [];
   for await (const { samples } of speak(model, text, others, 'speech')) pieces.push(samples);
-  return fileOf(format, joined(pieces), sampleRate);
+  const samples = joined(pieces);
+  return format === 'pcm' ? new Blob([pcm16(samples)], { type: 'audio/pcm' }) : wav({ samples, sampleRate });
 }
 
 function vocoderOf(call: string, { info }: SpeakingModel): NonNullable<ModelInfo['vocoder']> {
@@ -63,30 +76,42 @@ function vocoderOf(call: string, { info }: SpeakingModel): NonNullable<ModelInfo
 /** The sentences of a text that have a letter or a digit. */
 function sentencesOf(call: string, text: string): string[] {
   checkText(call, text);
-  const parts = [...new Intl.Segmenter(undefined, { granularity: 'sentence' }).segment(text)];
-  const sentences = parts.map(({ segment }) => segment.trim()).filter((part) => /[\p{L}\p{N}]/u.test(part));
-  if (sentences.length > 0) return sentences;
+  const found = sentences(text, LANGUAGE).filter((part) => /[\p{L}\p{N}]/u.test(part));
+  if (found.length > 0) return found;
   throw invalidArgument(`${call}: the text of ${text.length} characters has no letter and no digit to speak`);
 }
 
-async function spoken(
+/** The sound of a sentence, piece by piece. */
+async function* spoken(
   model: SpeakingModel,
   sentence: string,
-  options: GenerateOptions,
+  { seed, ...options }: SpeakOptions,
   call: string,
-): Promise<Float32Array> {
+): AsyncGenerator<Float32Array> {
   const prompt = await promptOf(model, sentence, call);
   const room = model.info.contextLength - prompt.length;
   if (room < 2) {
     const found = `a sentence takes ${prompt.length} tokens, the context holds ${model.info.contextLength}`;
     throw new WebggufError('context_full', `${call}: ${found}`);
   }
-  const { ids } = await model.generate(prompt, { ...options, maxTokens: room });
-  // The first token was chosen from the state of the prompt's last one; from the state of the last token none was.
-  const read = Uint32Array.of(...prompt, ...ids.subarray(0, ids.length - 1));
-  const { signal } = options;
-  if (ids.length < 2) return new Float32Array(0);
-  return model.withEngine(call, (engine) => engine.voice(read, prompt.length - 1, signal));
+  let ids = prompt;
+  let after = 0;
+  for (let part = 0, isLast = false; !isLast; part++) {
+    const maxTokens = Math.min(room + prompt.length - ids.length, part === 0 ? FIRST : NEXT);
+    const drawn = seed === undefined ? {} : { seed: part === 0 ? seed : (seed + part * APART) % MOST_SEED };
+    const { ids: more, finishReason } = await model.generate(ids, { ...options, ...drawn, maxTokens });
+    ids = Uint32Array.of(...ids, ...more);
+    isLast = finishReason !== 'length' || ids.length === room + prompt.length;
+    if (ids.length === prompt.length) return;
+    // The first token was chosen from the state of the prompt's last one; from the state of the last token none was.
+    const read = ids.subarray(0, ids.length - 1);
+    const wanted = { after, isLast };
+    const samples = await model.withEngine(call, (engine) =>
+      engine.voice(read, prompt.length - 1, wanted, options.signal),
+    );
+    after += samples.length;
+    if (samples.length > 0) yield samples;
+  }
 }
 
 /** `[STOP][TEXT]`, the sentence, `[START]`. */
@@ -99,30 +124,4 @@ async function promptOf(model: SpeakingModel, sentence: string, call: string): P
   if (before.length === 2 && behind.length === 1) return Uint32Array.of(...before, ...text, ...behind);
   const found = `[STOP][TEXT][START] are ${before.length + behind.length} tokens, expected 3`;
   throw invalidArgument(`${call}: the model does not write Soprano's tokens: ${found}`);
-}
-
-/** The samples as 16 bits, behind a header of WAV or alone. */
-function fileOf(format: 'wav' | 'pcm', samples: Float32Array, sampleRate: number): Blob {
-  const bytes = new DataView(new ArrayBuffer(2 * samples.length));
-  samples.forEach((sample, at) => {
-    bytes.setInt16(2 * at, Math.round(32767 * Math.max(-1, Math.min(1, sample))), true);
-  });
-  if (format === 'pcm') return new Blob([bytes], { type: 'audio/pcm' });
-  const head = new DataView(new ArrayBuffer(44));
-  [...'RIFF    WAVEfmt '].forEach((sign, at) => {
-    head.setUint8(at, sign.charCodeAt(0));
-  });
-  const halves = (at: number, value: number): void => head.setUint16(at, value, true);
-  const words = (at: number, value: number): void => head.setUint32(at, value, true);
-  words(4, 36 + bytes.byteLength);
-  words(16, 16);
-  halves(20, 1); // integers
-  halves(22, 1); // one channel
-  words(24, sampleRate);
-  words(28, 2 * sampleRate);
-  halves(32, 2);
-  halves(34, 16);
-  words(36, 0x61746164); // "data"
-  words(40, bytes.byteLength);
-  return new Blob([head, bytes], { type: 'audio/wav' });
 }

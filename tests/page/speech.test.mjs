@@ -26,8 +26,9 @@ for (const [backend, worker] of [
         const model = await WasmModel.load(`${files}/soprano-text.gguf`, options);
         const found = [];
         for (const text of texts) {
+          found.push([]);
           for await (const { samples } of model.speak(text, { temperature: 0, repetitionPenalty: 1 })) {
-            found.push([...samples]);
+            found.at(-1).push(...samples);
           }
         }
         const { vocoder } = model.info;

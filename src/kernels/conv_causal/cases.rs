@@ -34,7 +34,10 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         let vocos = Shape { channels: 66, kernel, ahead, gated: false, weighted: true, bias: true, silu: false };
         for rows in [1, 2, 3, 17] {
             let pass = Pass::chunk(0, 0, &vec![0; rows]);
-            cases.extend([true, false].map(|few| case(random, &vocos, &pass, [few, false])));
+            cases.push(case(random, &vocos, &pass, [false; 2]));
+            if rows <= 3 {
+                cases.push(case(random, &vocos, &pass, [true, false]));
+            }
         }
     }
     let row = |sequence, position| Row { sequence, position, ..Row::default() };
