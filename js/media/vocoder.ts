@@ -110,11 +110,17 @@ export class Vocoder {
     const width = this.#encoder.width;
     const most = this.#encoder.mostRows - 2 * this.#reach;
     if (most < 1) throw new WebggufError('limit_exceeded', `vocoder: a row depends on ${2 * this.#reach + 1} rows`);
+    const unlessAborted = (error: unknown): never => {
+      signal?.throwIfAborted();
+      throw error;
+    };
     for (let from = first; from < frames; from += most) {
+      signal?.throwIfAborted();
       const to = Math.min(from + most, frames);
       const start = Math.max(0, from - this.#reach);
       const end = Math.min(rows, to + this.#reach);
-      const spectra = await this.#encoder.spectra(end - start, this.#rows(states, [start, end], rows), signal);
+      const values = this.#rows(states, [start, end], rows);
+      const spectra = await this.#encoder.spectra(end - start, values, signal).catch(unlessAborted);
       for (let frame = from; frame < to; frame++) {
         yield spectra.subarray((frame - start) * width, (frame - start + 1) * width);
       }

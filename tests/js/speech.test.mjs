@@ -90,6 +90,11 @@ test('a long sound takes several passes, which overlap by the rows that a row de
   assert.equal(joined(pieces).length, whole.length);
   assert.ok(joined(pieces).every((sample, at) => Math.abs(sample - whole[at]) < 1e-4));
   assert.equal((await vocoder.samples(states.subarray(0, 32))).length, 0);
+  const abort = new AbortController();
+  const ended = vocoder.samples(states, { after: 0, isLast: true }, abort.signal);
+  abort.abort(new Error('enough'));
+  await assert.rejects(ended, /enough/);
+  assert.equal((await vocoder.samples(states.subarray(0, 64))).length, 4 * 512, 'it goes on');
   vocoder.free();
 });
 
