@@ -50,6 +50,7 @@ import * as responsesHttp from './openai/responses/http.js';
 import * as responses from './openai/responses/responses.js';
 import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
+import * as speech from './openai/speech.js';
 import * as textCompletions from './openai/text-completions.js';
 import * as timed from './openai/timed.js';
 import * as transcriptions from './openai/transcriptions.js';
@@ -107,7 +108,7 @@ const ofPage: typeof onDemand = having({
   ...{ templates, transcriptions, voice, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
-const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, textCompletions, timed });
+const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, speech, textCompletions, timed });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);

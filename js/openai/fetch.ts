@@ -52,6 +52,10 @@ const ROUTES: readonly (readonly ['GET' | 'POST' | 'DELETE', string, Route])[] =
     async ({ embeddings }, call) =>
       json(await embeddings.create(bodyOf<EmbeddingRequest>(await call.text()), { signal: call.signal })),
   ],
+  [
+    ...(['POST', '/audio/speech'] as const),
+    async ({ audio }, call) => audio.speech.create(bodyOf(await call.text()), { signal: call.signal }),
+  ],
   ['POST', '/audio/transcriptions', async (client, call) => transcribed(client, await call.form(), call.signal)],
   ['GET', '/models', async ({ models }) => json(await models.list())],
   ['GET', '/models/{id}', modelOf],

@@ -8,6 +8,7 @@ export const openaiFiles = allFetched({
   decide: () => import('../decide/index.js'),
   responses: () => import('./responses/responses.js'),
   responsesHttp: () => import('./responses/http.js'),
+  speech: () => import('./speech.js'),
   timed: () => import('./timed.js'),
   textCompletions: () => import('./text-completions.js'),
 });

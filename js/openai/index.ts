@@ -17,6 +17,7 @@ import { fetchOf } from './fetch.js';
 import { openaiFiles } from './files.js';
 import type { Responses } from './responses/responses.js';
 import { type Fallback, Server } from './server.js';
+import type { Speech } from './speech-types.js';
 import type { TextCompletions } from './text-completions.js';
 import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
 import type { ChatRequest, Origin } from './types.js';
@@ -29,6 +30,7 @@ export type * from './transcription-types.js';
 export type { ResponseEvents, Responses } from './responses/responses.js';
 export type * from './responses/event-types.js';
 export type * from './responses/types.js';
+export type * from './speech-types.js';
 export type { TextCompletions } from './text-completions.js';
 export type * from './text-types.js';
 export type * from './types.js';
@@ -52,8 +54,8 @@ export interface OpenAIClient {
   readonly chat: { readonly completions: Completions };
   /** As of {@link WasmModel.embeddings}. */
   readonly embeddings: Embeddings;
-  /** As of {@link WasmModel.audio}. */
-  readonly audio: { readonly transcriptions: Transcriptions };
+  /** As of {@link WasmModel.audio}; and texts that are spoken. */
+  readonly audio: { readonly transcriptions: Transcriptions; readonly speech: Speech };
   /** Answers as OpenAI's Responses API has them. */
   readonly responses: Responses;
   /** Texts that go on, and gaps in texts that are filled. */
@@ -80,6 +82,7 @@ interface Answerer {
   readonly texts: () => Promise<TextCompletions>;
   readonly embeddings: Embeddings;
   readonly transcriptions: Transcriptions;
+  readonly speech: () => Promise<Speech>;
   readonly name: string;
   readonly origin: Origin;
   /** The model, where it is here. */
@@ -117,6 +120,10 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
         create: (async (request, options) =>
           (await answerer).transcriptions.create(request, options)) as Transcriptions['create'],
       },
+      speech: {
+        create: (async (request, options) =>
+          (await (await answerer).speech()).create(request, options)) as Speech['create'],
+      },
     },
     responses: responsesOf(() => answerer),
     completions: {
@@ -135,7 +142,7 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
 
 /**
  * A `fetch` that answers what the official `openai` package asks: responses, chat completions, completions, embeddings,
- * transcriptions and the list of models.
+ * transcriptions, speech and the list of models.
  *
  * @example
  * import OpenAI from 'openai';
@@ -171,6 +178,7 @@ function localAnswerer(model: WasmModel): Answerer {
     texts: async () => new (await openaiFiles.textCompletions()).LocalTextCompletions(model),
     embeddings: new LocalEmbeddings(model),
     transcriptions: new LocalTranscriptions(model),
+    speech: async () => new (await openaiFiles.speech()).LocalSpeech(model),
     name: nameOf(model.info),
     origin: { backend: model.info.backend },
     model,
@@ -181,6 +189,7 @@ function localAnswerer(model: WasmModel): Answerer {
 function serverAnswerer(fallback: Fallback | undefined, error: unknown): Answerer {
   if (!fallback || !(error instanceof WebggufError) || !CANNOT_HOLD.includes(error.code)) throw error;
   const server = new Server(fallback, error);
-  const { completions, embeddings, transcriptions, texts, model, origin } = server;
-  return { completions, embeddings, transcriptions, texts: async () => texts, name: model, origin };
+  const { completions, embeddings, transcriptions, texts, speech, model, origin } = server;
+  const later = { texts: async () => texts, speech: async () => speech };
+  return { completions, embeddings, transcriptions, ...later, name: model, origin };
 }

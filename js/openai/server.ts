@@ -8,6 +8,7 @@ import type { Completions } from './completions.js';
 import { openaiFiles } from './files.js';
 import type { Embeddings } from './embeddings.js';
 import { checkChat, checkEmbedding } from './request.js';
+import type { Speech } from './speech-types.js';
 import { AnswerStream, ChatStream } from './stream.js';
 import type { TextCompletions } from './text-completions.js';
 import type { TextCompletion, TextRequest } from './text-types.js';
@@ -106,6 +107,10 @@ export class Server {
       if (format === 'text') return answer.text;
       return this.#marked(format === 'verbose_json' ? answer : { text: answer.text });
     }) as Transcriptions['create'],
+  };
+
+  readonly speech: Speech = {
+    create: async (body, options = {}) => this.#post('/audio/speech', body, options?.signal ?? undefined),
   };
 
   readonly texts: TextCompletions = {

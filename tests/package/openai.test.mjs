@@ -155,6 +155,21 @@ test('transcriptions: with times, as subtitles, and as they are written', async 
   });
 });
 
+test('speech: a file, and events', async () => {
+  const speak = async function* () {
+    yield { samples: new Float32Array(480), sampleRate: 24_000 };
+  };
+  const model = { info: { backend: 'cpu', architecture: 'llama' }, speak };
+  const ai = new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch: webggufFetch({ model }) });
+  const request = { model: 'any', voice: 'alloy', input: 'Hi.', response_format: 'wav' };
+  assert.equal((await (await ai.audio.speech.create(request)).arrayBuffer()).byteLength, 44 + 960);
+  await assert.rejects(ai.audio.speech.create({ ...request, response_format: 'mp3' }), (error) => {
+    assert.ok(error instanceof BadRequestError);
+    assert.equal(error.param, 'response_format');
+    return true;
+  });
+});
+
 /** Runs in the page. */
 async function chat() {
   const { default: OpenAI } = await import('/openai/index.mjs');
