@@ -39,6 +39,7 @@ const COSTS = {
   camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',
   offline: 'Runs with the storyteller (6.8 MB)',
   dictate: 'Downloads Ultravox 1B with its encoder (2.2 GB) once you speak',
+  talk: 'Downloads Qwen3 0.6B and Qwen3-ASR 0.6B with its encoder (1.6 GB) once you talk',
   train: 'Runs with the storyteller (6.8 MB), or SmolLM2 135M (145 MB); trains on your GPU',
   digits: 'Downloads no model; trains on your GPU',
   spectrum: 'Downloads no model; takes a recording of yours or one that it made',
