@@ -111,7 +111,7 @@ export interface LoadOptions extends SourceOptions {
   mmproj?: Source | true | undefined;
   /**
    * The file with the vocoder of a model that speaks: where it comes from as the model itself does, or `true` for the
-   * `mmproj-….gguf` beside the model in its repository on the hub. Then {@link WasmModel.speak} speaks.
+   * `mmproj-….gguf` beside the model in its repository on the hub. Then `speak` speaks.
    */
   vocoder?: Source | true | undefined;
   /**
