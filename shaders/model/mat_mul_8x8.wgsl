@@ -9,12 +9,8 @@ override X_STRIDE: u32; // elements from one row of x to the next
 
 #import product
 
-const TILE = 64u;   // rows, and tokens
-const SIDE = 8u;    // threads along either
-const LINE = 16u;   // vec4 of a column
 const PART = 66u;   // of four columns, and two so that neighbouring parts start in different banks
 const PARTS = 4u;   // of a step
-const HALF = TILE / 2u;
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
@@ -26,27 +22,12 @@ const HALF = TILE / 2u;
 
 #import columns
 #import weights
+#import tile_8x8
 
 var<workgroup> w_tile: array<vec4<f32>, PARTS * PART>; // [PARTS, 4 columns, rows / 4]
 var<workgroup> x_tile: array<vec4<f32>, PARTS * PART>; // [PARTS, 4 columns, tokens / 4]
 
-// Sums of four tokens: [2t + h] those of token t with half h of the thread's rows. A half is four neighbours; the
-// second comes half a tile after the first, so that neighbouring threads read neighbouring vec4. Tokens likewise.
-alias Sums = array<vec4<f32>, 8>;
-
-// Columns 4k … of block b of four rows; rows past the end repeat the last: their sums are never written.
-fn fetch_weights(b: u32, k: u32, row: u32) -> mat4x4<f32> {
-    // mutant: let last = ROWS - 1u; => let last = ROWS - 2u;
-    let last = ROWS - 1u;
-    return transpose(mat4x4<f32>(
-        load_quad(min(row, last) * BLOCKS + b, k),
-        load_quad(min(row + 1u, last) * BLOCKS + b, k),
-        load_quad(min(row + 2u, last) * BLOCKS + b, k),
-        load_quad(min(row + 3u, last) * BLOCKS + b, k),
-    ));
-}
-
-// The same of four tokens.
+// Columns 4k … of block b of four tokens; tokens past the end repeat the last.
 fn fetch_x(b: u32, k: u32, token: u32) -> mat4x4<f32> {
     // mutant: let last = x_rows() - 1u; => let last = x_rows() - 2u;
     let last = x_rows() - 1u;
@@ -89,24 +70,6 @@ fn multiply_part(first: ptr<function, Sums>, second: ptr<function, Sums>, w: u32
     multiply(first, second, w + 2u * LINE, x + 2u * LINE);
     // mutant: multiply(first, second, w + 3u * LINE, => multiply(first, second, w + 2u * LINE,
     multiply(first, second, w + 3u * LINE, x + 3u * LINE);
-}
-
-fn write_four(t: u32, r: u32, sum: vec4<f32>) {
-    for (var i = 0u; i < 4u; i += 1u) {
-        write(t, r + i, sum[i]);
-    }
-}
-
-// Writes the sums of four tokens, from row `r` on.
-fn write_sums(t: u32, r: u32, sums: ptr<function, Sums>) {
-    write_four(t, r, (*sums)[0]);
-    write_four(t, r + HALF, (*sums)[1]);
-    write_four(t + 1u, r, (*sums)[2]);
-    write_four(t + 1u, r + HALF, (*sums)[3]);
-    write_four(t + 2u, r, (*sums)[4]);
-    write_four(t + 2u, r + HALF, (*sums)[5]);
-    write_four(t + 3u, r, (*sums)[6]);
-    write_four(t + 3u, r + HALF, (*sums)[7]);
 }
 
 @compute @workgroup_size(64)
