@@ -12,6 +12,7 @@ import { changeOf, comparison, curves, curveTable, spreadOf } from '../../www/be
 import { lengthsThatFit, sumWhileAll } from '../../www/bench/curves.js';
 import { browserOf, readResults, summaryOf, writeResults } from '../../www/bench/results.js';
 import { parametersOf, settingsOf } from '../../www/bench/settings.js';
+import { hide } from '../../www/shared/hide.js';
 
 const FOLDER = path.join(CACHE, 'bench-compare');
 fs.rmSync(FOLDER, { recursive: true, force: true });
@@ -202,13 +203,38 @@ test('settings are the same once they were written as parameters', () => {
   );
   assert.deepEqual([settings.lengths, settings.draftModel, settings.draft], [[16, 64], 'b.gguf', 'model']);
   assert.deepEqual(settingsOf(new URLSearchParams(parametersOf(settings))), settings);
+  const hidden = settingsOf(new URLSearchParams('hide=shader-f16, subgroups'));
+  assert.equal(hidden.hide, 'shader-f16,subgroups');
+  assert.deepEqual(settingsOf(new URLSearchParams(parametersOf(hidden))), hidden);
   for (const [text, message] of [
+    ['hide=f16', /'hide' has 'f16', not one of/],
+    ['hide=subgroups&worker=1', /'hide' does not reach a 'worker'/],
     ['lengths=0', /'lengths' is '0'/],
     ['lengths=a', /'lengths' is 'a'/],
     ['parallel=9', /'parallel' is '9', not a number from 1 to 8/],
   ]) {
     assert.throws(() => settingsOf(new URLSearchParams(text)), { code: 'invalid_argument', message });
   }
+});
+
+test('what a page hides is hidden, and nothing else', () => {
+  class Names {
+    has(name) {
+      return ['shader-f16', 'subgroups'].includes(name);
+    }
+  }
+  class Words {
+    has(name) {
+      return name === 'packed_4x8_integer_dot_product';
+    }
+  }
+  hide(['shader-f16', 'packed_4x8_integer_dot_product'], { GPUSupportedFeatures: Names, WGSLLanguageFeatures: Words });
+  const [names, words] = [new Names(), new Words()];
+  assert.deepEqual(
+    ['shader-f16', 'subgroups', 'other'].map((name) => names.has(name)),
+    [false, true, false],
+  );
+  assert.equal(words.has('packed_4x8_integer_dot_product'), false);
 });
 
 test('a change has a direction, and none where nothing is known', () => {

@@ -3,12 +3,13 @@
 
 import { WasmModel } from '../../dist/index.js';
 import { checkNames, wrong } from '../shared/address.js';
+import { hiddenNames, hide } from '../shared/hide.js';
 import { compareForced, compareGreedy, nearTieWhereRounded } from './compare.js';
 import { element } from '../kernels/table.js';
 import { checkOwn } from '../shared/elsewhere.js';
 import { errorReport, postReport } from '../shared/post-report.js';
 
-const KNOWN = ['only', 'backend', 'precision', 'fixtures', 'report'];
+const KNOWN = ['only', 'backend', 'precision', 'hide', 'fixtures', 'report'];
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 const query = new URLSearchParams(location.search);
@@ -154,6 +155,7 @@ async function expectations(only) {
 
 async function start() {
   checkNames(query, KNOWN);
+  hide(hiddenNames(query));
   checkOwn({ fixtures: folder });
   const only = (query.get('only') ?? '')
     .split(',')

@@ -2,6 +2,7 @@
 // is `ready`, `working`, `done` or `error`.
 
 import { isElsewhere } from '../shared/elsewhere.js';
+import { hide } from '../shared/hide.js';
 import { errorReport, postReport } from '../shared/post-report.js';
 import { barChart } from './chart.js';
 import { copy, showBeside, startComparing } from './compared.js';
@@ -81,6 +82,7 @@ function say(text, fraction) {
 async function measured(query) {
   try {
     const settings = settingsOf(query);
+    hide(settings.hide?.split(',') ?? []);
     const webgguf = await import('../../dist/index.js').catch((error) => {
       throw Object.assign(new Error(`the package did not load: ${error.message}`), { code: 'download_failed' });
     });

@@ -72,7 +72,8 @@ export function changeOf(before, now) {
 }
 
 function askedOf({ info, settings }) {
-  const { prompt, predict, runs, temperature, texts, precision, kvType, schema, worker, repeat, draft } = settings;
+  const { prompt, predict, runs, temperature, texts, precision, kvType, schema, worker, repeat, draft, hide } =
+    settings;
   const what = info.pooling ? `${figure(texts)} texts of ${figure(prompt)}` : `${figure(prompt)} + ${figure(predict)}`;
   const others = [
     temperature > 0 && `temperature ${temperature}`,
@@ -80,6 +81,7 @@ function askedOf({ info, settings }) {
     kvType && kvType !== 'f16' && kvType,
     schema && 'schema',
     worker && 'worker',
+    hide && `without ${hide}`,
     repeat && 'repeat',
     draft && draft !== '0' && `drafts ${draft}`,
   ];

@@ -32,7 +32,7 @@ const pointsOf = (value, over) =>
 
 const CALLS = ['dispatches', 'passes', 'submits', 'write_buffers', 'maps', 'read_back_bytes', 'most_in_flight'];
 const ASKED = ['prompt', 'predict', 'runs', 'temperature', 'texts', 'context', 'weight_bytes', 'parallel'];
-const WORDS = ['backend', 'precision', 'kvType', 'draft'];
+const WORDS = ['backend', 'precision', 'kvType', 'draft', 'hide'];
 const SWITCHES = ['kernels', 'worker', 'tune', 'repeat'];
 
 /** An address without what is nobody's business: user, query and fragment. */

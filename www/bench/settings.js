@@ -1,6 +1,7 @@
 // What bench.html is asked: parameters of its address, read into settings and written back. Needs no browser.
 
 import { checkNames, wrong } from '../shared/address.js';
+import { hiddenNames } from '../shared/hide.js';
 
 export const BUILT_IN = 'models/storyteller.gguf';
 const BACKENDS = ['auto', 'webgpu', 'cpu'];
@@ -27,6 +28,7 @@ const KNOWN = [
   'draft_model',
   'repeat',
   'worker',
+  'hide',
   'tune',
   'lengths',
   'report',
@@ -72,6 +74,9 @@ export function settingsOf(query) {
     name,
     numberOf(query, name, limits, Number.isSafeInteger) ?? limits.otherwise,
   ]);
+  const hide = hiddenNames(query);
+  const worker = query.get('worker') === '1';
+  if (worker && hide.length > 0) throw wrong("'hide' does not reach a 'worker'");
   const temperature = numberOf(query, 'temperature', { least: 0 }, Number.isFinite) ?? 0;
   return {
     model: query.get('model') || BUILT_IN,
@@ -85,7 +90,8 @@ export function settingsOf(query) {
     draft: draftOf(query),
     draftModel: query.get('draft_model') || undefined,
     kernels: query.get('kernels') === '1',
-    worker: query.get('worker') === '1',
+    worker,
+    hide: hide.join() || undefined,
     tune: query.get('tune') === '1',
     lengths: lengthsOf(query),
     ...Object.fromEntries(numbers),

@@ -7,8 +7,9 @@ import { ReadingCard } from './reading.js';
 import { adapterName, count, markdown, report } from './report.js';
 import { CaseTable, element } from './table.js';
 import { errorReport, postReport } from '../shared/post-report.js';
+import { hiddenNames, hide } from '../shared/hide.js';
 
-const KNOWN = ['only', 'variant', 'each', 'seed', 'reading', 'report'];
+const KNOWN = ['only', 'variant', 'each', 'seed', 'reading', 'hide', 'report'];
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 
@@ -25,6 +26,7 @@ let reading;
 
 function settingsOf(query) {
   checkNames(query, KNOWN);
+  hide(hiddenNames(query));
   const seed = query.has('seed') ? Number(query.get('seed')) : Math.floor(Math.random() * 2 ** 32);
   if (!Number.isSafeInteger(seed) || seed < 0) throw wrong(`'seed' is '${query.get('seed')}', not an integer`);
   const each = Number(query.get('each') ?? Infinity);
