@@ -8,6 +8,7 @@ use crate::kernels::attention::{attention, attention_few};
 use crate::kernels::caps::ActivationFormat;
 use crate::kernels::lora::OfRows;
 use crate::kernels::mat_mul::{MatMul, mat_mul};
+use crate::kernels::mat_mul_f16::{self, mat_mul_f16, round_f16_blocks};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
 use crate::kernels::mat_vec::Epilogue;
@@ -170,13 +171,19 @@ impl Lowering<'_> {
     fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
         let Forward { buffers, caps, .. } = self.forward;
         let (pass, dummy, scratch) = (buffers.pass, buffers.dummy, &buffers.scratch);
+        let groups = |problem: &MatMul| match format {
+            ActivationFormat::F16Blocks => mat_mul_f16::choose(caps, problem),
+            _ => None,
+        };
         let takes = |problem: &&MatMul| match format {
             ActivationFormat::F32 => false,
             ActivationFormat::Int8 => mat_mul_int8::supports(problem.weights),
             ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights),
+            ActivationFormat::F16Blocks => groups(problem).is_some(),
         };
         let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match format {
             ActivationFormat::Int8 => quantise(pass, (weights.cols, x_stride), x, &scratch.quants),
+            ActivationFormat::F16Blocks => round_f16_blocks(pass, (weights.cols, x_stride), x, &scratch.halves),
             _ => round_f16((weights.cols, x_stride), x, &scratch.halves),
         };
         let product = |problem: &MatMul| match format {
@@ -185,7 +192,10 @@ impl Lowering<'_> {
                 let subgroups = Subgroups { size: caps.subgroup_size.0, shape };
                 mat_mul_subgroup_matrix(caps, subgroups, (pass, dummy), problem, &scratch.halves)
             }
-            _ => mat_mul(caps, pass, dummy, problem),
+            _ => match groups(problem) {
+                Some(groups) => mat_mul_f16(groups, (pass, dummy), problem, &scratch.halves),
+                None => mat_mul(caps, pass, dummy, problem),
+            },
         };
         let rounded = problems.iter().find(takes).map(round);
         rounded.into_iter().chain(problems.iter().flat_map(product)).collect()

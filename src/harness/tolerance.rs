@@ -27,6 +27,10 @@ impl Tolerance {
     /// For dot products of weights that are rounded to f16, where the result is of the order of 1.
     pub const HALF_WEIGHTS: Self = Self { abs: 1e-3, rel: 1e-3 };
 
+    /// For dot products in f16 whose sums of 16 are rounded to f16 at every product, where the result is of the order
+    /// of 1.
+    pub const HALF_SUMS: Self = Self { abs: 3e-3, rel: 1e-3 };
+
     /// For attention over f16 keys and values whose scores reach some tens.
     pub const ATTENTION: Self = Self { abs: 1e-4, rel: 1e-4 };
 

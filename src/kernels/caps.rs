@@ -71,6 +71,8 @@ pub enum ActivationFormat {
     Int8,
     /// f16, for subgroup matrices of this shape.
     F16(MatrixShape),
+    /// f16 in blocks of 32, for products whose short sums are f16, too.
+    F16Blocks,
 }
 
 /// A subgroup multiplies matrices of M × K by K × N.
@@ -109,8 +111,8 @@ impl MatrixShape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// Activations of prefill: to f16 where there are subgroup matrices, or to 8 bits on the GPUs where that was
-    /// measured to be faster (`INT8_VENDORS`).
+    /// Activations of prefill: to f16 where there are subgroup matrices, to 8 bits on the GPUs where that was measured
+    /// to be faster (`INT8_VENDORS`), or to f16 in blocks on other GPUs that compute in f16.
     #[default]
     Auto,
     /// Nothing: matrix products of prefill take activations in f32.
@@ -131,6 +133,7 @@ impl Caps {
             (Precision::Exact, _) => ActivationFormat::F32,
             (_, Some(shape)) => ActivationFormat::F16(shape),
             _ if packed => ActivationFormat::Int8,
+            _ if self.f16 => ActivationFormat::F16Blocks,
             _ => ActivationFormat::F32,
         };
         self
@@ -217,5 +220,22 @@ mod tests {
         }
         let emulated = Caps { vendor: "nvidia".into(), ..Caps::baseline() }.with_precision(Precision::Fast);
         assert_eq!(emulated.activation_format, ActivationFormat::F32, "WGSL without packed dot products");
+    }
+
+    #[test]
+    fn prefill_is_in_f16_where_matrix_units_and_fast_8_bits_are_missing() {
+        let half = Caps { f16: true, dot4: true, vendor: "apple".into(), ..Caps::baseline() };
+        let chosen = |caps: &Caps, precision| caps.clone().with_precision(precision).activation_format;
+        assert_eq!(chosen(&half, Precision::Auto), ActivationFormat::F16Blocks);
+        assert_eq!(chosen(&half, Precision::Fast), ActivationFormat::Int8, "asked for");
+        assert_eq!(chosen(&half, Precision::Exact), ActivationFormat::F32);
+        let none = Caps { f16: false, ..half.clone() };
+        assert_eq!(chosen(&none, Precision::Auto), ActivationFormat::F32);
+        let nvidia = Caps { vendor: "nvidia".into(), ..half.clone() };
+        assert_eq!(chosen(&nvidia, Precision::Auto), ActivationFormat::Int8, "faster there");
+        let shape = MatrixShape::ALL[0];
+        let matrices = Caps { subgroup_matrix: Some(shape), ..half.clone() };
+        assert_eq!(chosen(&matrices, Precision::Auto), ActivationFormat::F16(shape));
+        assert!(half.with_precision(Precision::Auto).rounds_activations(), "pages fetch its shaders");
     }
 }

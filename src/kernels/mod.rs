@@ -54,6 +54,7 @@ macro_rules! for_each_kernel {
             mat_mul [EIGHT, SPEC] (reference) (cases);
             mat_mul_dense [FEW_SPEC, SPEC] (reference) (cases, cases_blocks);
             mat_mul_experts [ADD, SPEC, TILES] () ();
+            mat_mul_f16 [ROUND, SPEC] (reference) (cases);
             mat_mul_grouped [EACH, ROWS, SPEC, SUM] (reference) (cases);
             mat_mul_int8 [QUANTISE, SPEC] (reference) (cases);
             mat_mul_subgroup_matrix [ROUND, SPEC] (reference) (cases);

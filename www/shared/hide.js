@@ -1,5 +1,5 @@
 // `?hide=NAME,…` of the test pages: what a page keeps from the engine of what its browser has, so that one device can
-// be measured as others are. Names are those of WebGPU features and of WGSL language features:
+// be measured as others are. Names of WebGPU features and of WGSL language features that it takes:
 // `chromium-experimental-subgroup-matrix`, `shader-f16`, `subgroups`, `packed_4x8_integer_dot_product`.
 
 import { wrong } from './address.js';

@@ -10,7 +10,7 @@ alias Sums = array<vec4<f32>, 8>;
 
 // Columns 4k … of block b of four rows; rows past the end repeat the last: their sums are never written.
 fn fetch_weights(b: u32, k: u32, row: u32) -> mat4x4<f32> {
-    // mutant (mat_mul, mat_mul_f16): let last = ROWS - 1u; => let last = ROWS - 2u;
+    // mutant (mat_mul_8x8, mat_mul_f16): let last = ROWS - 1u; => let last = ROWS - 2u;
     let last = ROWS - 1u;
     return transpose(mat4x4<f32>(
         load_quad(min(row, last) * BLOCKS + b, k),

@@ -11,6 +11,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("norm", norm),
     ("swiglu", |view| per_value(3 * view.rows() * view.param("width"), 4)),
     ("quantise", quantise),
+    ("round_f16_blocks", |view| per_value(view.rows() * view.constant("COLS") * 3 / 2, 4)),
     ("round_f16", |view| per_value(view.rows() * view.constant("COLS") * 3 / 2, 4)),
     ("elementwise_in_place", elementwise_in_place),
     ("head_values", head_values),

@@ -33,7 +33,8 @@ pub static ROUND: KernelSpec = KernelSpec {
 pub struct Halves {
     /// `[tokens, cols]` f16
     pub x: Slice,
-    /// `[tokens]` f32: the scale of each row.
+    /// `[tokens]` f32: the scale of each row; of [`mat_mul_f16`](super::mat_mul_f16) `[tokens, cols / 32]`, of each
+    /// block.
     pub scales: Slice,
 }
 

@@ -2,10 +2,10 @@
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
 
-/// A row as f16 numbers: value ≈ `scale` · half.
+/// A row, or a block of one, as f16 numbers: value ≈ `scale` · half.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HalfRow {
-    /// The power of two that brings the largest magnitude to between 2¹⁴ and 2¹⁵.
+    /// The power of two that brings the largest magnitude to between 2¹⁴ and 2¹⁵; of a block, to between 2 and 4.
     pub scale: f32,
     /// Bits of f16.
     pub halves: Vec<u16>,
