@@ -84,11 +84,11 @@ export interface LoadOptions extends SourceOptions {
   shared?: boolean | undefined;
   /**
    * How prompts are read. `auto` (default) rounds activations to 8 bits in blocks of 32, as llama.cpp does on a CPU, on
-   * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 on other GPUs with `shader-f16`, and
-   * where Chromium's experimental subgroup matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser
-   * has packed dot products. `exact` keeps activations in f32 (the KV cache is what `kvType` says all the same). Tokens
-   * are generated without such rounding in any case on the GPU; on the CPU, `auto` and `fast` round the activations of
-   * a token to 16 bits, which is three times as fast.
+   * the GPUs where that was measured: NVIDIA's, about twice as fast; and to f16 where Chromium's experimental subgroup
+   * matrices are switched on. `fast` rounds to 8 bits on every GPU whose browser has packed dot products, else to f16
+   * where it has `shader-f16`. `exact` keeps activations in f32 (the KV cache is what `kvType` says all the same).
+   * Tokens are generated without such rounding in any case on the GPU; on the CPU, `auto` and `fast` round the
+   * activations of a token to 16 bits, which is three times as fast.
    */
   precision?: 'auto' | 'exact' | 'fast' | undefined;
   /**

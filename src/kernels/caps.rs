@@ -111,13 +111,14 @@ impl MatrixShape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// Activations of prefill: to f16 where there are subgroup matrices, to 8 bits on the GPUs where that was measured
-    /// to be faster (`INT8_VENDORS`), or to f16 in blocks on other GPUs that compute in f16.
+    /// Activations of prefill: to f16 where there are subgroup matrices, or to 8 bits on the GPUs where that was
+    /// measured to be faster (`INT8_VENDORS`).
     #[default]
     Auto,
     /// Nothing: matrix products of prefill take activations in f32.
     Exact,
-    /// As `Auto`, and to 8 bits on every GPU whose browser has packed dot products.
+    /// As `Auto`, and to 8 bits on every GPU whose browser has packed dot products, or to f16 in blocks on other GPUs
+    /// that compute in f16.
     Fast,
 }
 
@@ -133,7 +134,7 @@ impl Caps {
             (Precision::Exact, _) => ActivationFormat::F32,
             (_, Some(shape)) => ActivationFormat::F16(shape),
             _ if packed => ActivationFormat::Int8,
-            _ if self.f16 => ActivationFormat::F16Blocks,
+            (Precision::Fast, None) if self.f16 => ActivationFormat::F16Blocks,
             _ => ActivationFormat::F32,
         };
         self
@@ -223,19 +224,19 @@ mod tests {
     }
 
     #[test]
-    fn prefill_is_in_f16_where_matrix_units_and_fast_8_bits_are_missing() {
-        let half = Caps { f16: true, dot4: true, vendor: "apple".into(), ..Caps::baseline() };
+    fn prefill_in_f16_without_matrix_units_is_for_those_who_ask_where_8_bits_are_missing() {
+        let half = Caps { f16: true, vendor: "apple".into(), ..Caps::baseline() };
         let chosen = |caps: &Caps, precision| caps.clone().with_precision(precision).activation_format;
-        assert_eq!(chosen(&half, Precision::Auto), ActivationFormat::F16Blocks);
-        assert_eq!(chosen(&half, Precision::Fast), ActivationFormat::Int8, "asked for");
+        assert_eq!(chosen(&half, Precision::Auto), ActivationFormat::F32, "not measured to be faster");
+        assert_eq!(chosen(&half, Precision::Fast), ActivationFormat::F16Blocks);
         assert_eq!(chosen(&half, Precision::Exact), ActivationFormat::F32);
         let none = Caps { f16: false, ..half.clone() };
-        assert_eq!(chosen(&none, Precision::Auto), ActivationFormat::F32);
-        let nvidia = Caps { vendor: "nvidia".into(), ..half.clone() };
-        assert_eq!(chosen(&nvidia, Precision::Auto), ActivationFormat::Int8, "faster there");
+        assert_eq!(chosen(&none, Precision::Fast), ActivationFormat::F32);
+        let packed = Caps { dot4: true, ..half.clone() };
+        assert_eq!(chosen(&packed, Precision::Fast), ActivationFormat::Int8, "faster where both were measured");
         let shape = MatrixShape::ALL[0];
         let matrices = Caps { subgroup_matrix: Some(shape), ..half.clone() };
-        assert_eq!(chosen(&matrices, Precision::Auto), ActivationFormat::F16(shape));
-        assert!(half.with_precision(Precision::Auto).rounds_activations(), "pages fetch its shaders");
+        assert_eq!(chosen(&matrices, Precision::Fast), ActivationFormat::F16(shape));
+        assert!(half.with_precision(Precision::Fast).rounds_activations(), "pages fetch its shaders");
     }
 }
