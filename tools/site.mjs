@@ -132,8 +132,11 @@ function copyPages(out) {
     ...filesUnder('dist')
       .filter((file) => file.endsWith('.wasm'))
       .map((file) => [file, file]),
-    // Beside the scripts that look for it.
+    // Beside the scripts that look for them.
     ['dist/training/language/training-worker.js', 'dist/training-worker.js'],
+    ...filesUnder('dist/voice')
+      .filter((file) => file.endsWith('-worklet.js'))
+      .map((file) => [file, file]),
     ...filesUnder('tests/fixtures/models')
       .filter((file) => /\.(gguf|json|txt)$/.test(file))
       .map((file) => [file, path.posix.relative('tests', file)]),
