@@ -41,6 +41,11 @@ const ERRORS = {
     advice: 'Another tab has it now. Ask again; what was written so far stays.',
     offer: ['again'],
   },
+  microphone_unavailable: {
+    title: 'The microphone cannot be used',
+    advice: 'Allow it in the settings of the browser for this page, and look whether another program has it.',
+    offer: ['again'],
+  },
   download_failed: {
     title: 'The model could not be downloaded',
     advice:
