@@ -48,12 +48,7 @@ fn values(random: &mut Random, count: u32, size: [f32; 2]) -> Vec<f32> {
     random.floats(count as usize).into_iter().enumerate().map(sized).collect()
 }
 
-fn multiply(
-    random: &mut Random,
-    groups: Groups,
-    (ty, cols, kind): (GgmlType, u32, Kind),
-    size: [f32; 2],
-) -> Case {
+fn multiply(random: &mut Random, groups: Groups, (ty, cols, kind): (GgmlType, u32, Kind), size: [f32; 2]) -> Case {
     let mut bench = Bench::new(kind.tokens);
     let blocks = reference::round_f16_blocks(&values(random, kind.tokens * cols, size));
     let halves: Vec<u16> = blocks.iter().flat_map(|block| block.halves.clone()).collect();
