@@ -1,6 +1,7 @@
 /**
  * What tells speech from other sounds in a short frame: the energy of bands, and how flat the spectrum is.
  */
+import { transform } from '../fourier-transform.js';
 
 /** Samples of a frame, at 16 kHz 32 ms; a power of two. @internal */
 export const FRAME = 512;
@@ -24,32 +25,6 @@ export interface Features {
 }
 
 const WINDOW = Float32Array.from({ length: FRAME }, (_, at) => 0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FRAME));
-const COSINES = Float32Array.from({ length: FRAME / 2 }, (_, at) => Math.cos((2 * Math.PI * at) / FRAME));
-const SINES = Float32Array.from({ length: FRAME / 2 }, (_, at) => -Math.sin((2 * Math.PI * at) / FRAME));
-const REVERSED = Uint16Array.from({ length: FRAME }, (_, at) => {
-  let [left, turned] = [at, 0];
-  for (let bit = 1; bit < FRAME; bit *= 2, left >>= 1) turned = turned * 2 + (left & 1);
-  return turned;
-});
-
-/** The Fourier transform in place: radix 2, after the order of the samples was reversed by bits. */
-function transform(real: Float64Array, imaginary: Float64Array): void {
-  for (let half = 1; half < FRAME; half *= 2) {
-    const step = FRAME / (2 * half);
-    for (let at = 0; at < FRAME; at += 1) {
-      if (at & half) continue;
-      const turn = (at % half) * step;
-      const [c, s] = [COSINES[turn] as number, SINES[turn] as number];
-      const other = at + half;
-      const [x, y] = [real[other] as number, imaginary[other] as number];
-      const [re, im] = [x * c - y * s, x * s + y * c];
-      real[other] = (real[at] as number) - re;
-      imaginary[other] = (imaginary[at] as number) - im;
-      real[at] = (real[at] as number) + re;
-      imaginary[at] = (imaginary[at] as number) + im;
-    }
-  }
-}
 
 /** The features of a frame of {@link FRAME} samples. @internal */
 export function featuresOf(frame: Float32Array): Features {
@@ -57,7 +32,7 @@ export function featuresOf(frame: Float32Array): Features {
   for (let at = 0; at < FRAME; at += 1) {
     const sample = frame[at] as number;
     // What is no number is silence.
-    real[REVERSED[at] as number] = Number.isFinite(sample) ? sample * (WINDOW[at] as number) : 0;
+    real[at] = Number.isFinite(sample) ? sample * (WINDOW[at] as number) : 0;
   }
   transform(real, imaginary);
   const [first = 0] = EDGES;

@@ -387,7 +387,7 @@ function long(length) {
   return [
     'fft',
     async (gpu) => {
-      const { transform } = await import('/dist/compute/fourier-tables.js');
+      const { transform } = await import('/dist/fourier-transform.js');
       const pairs = numbers([length, 2]);
       const [re, im] = [0, 1].map((part) => Float64Array.from(pairs.values.filter((_, i) => i % 2 === part)));
       transform(re, im);
