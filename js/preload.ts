@@ -59,6 +59,7 @@ import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
 import * as voice from './voice/speak.js';
+import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
 import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
@@ -89,6 +90,7 @@ const ofEngine: typeof later = having({
   saved,
   threads,
   tuning,
+  vocoder,
 });
 const ofPage: typeof onDemand = having({
   ...{

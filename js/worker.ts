@@ -22,6 +22,7 @@ import * as transparent from './load/transparent.js';
 import * as verified from './load/verified.js';
 import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
+import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
@@ -51,6 +52,7 @@ Object.assign(later, {
   saved: async () => saved,
   threads: async () => threads,
   tuning: async () => tuning,
+  vocoder: async () => vocoder,
 } satisfies typeof later);
 serve(globalThis as unknown as DedicatedWorker);
 

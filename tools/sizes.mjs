@@ -15,8 +15,8 @@ export const SIZE_BUDGET = 800_000;
  * The zlib of Node.js makes 3.7 % more of this file.
  */
 export const GRAMMAR_BUDGET = 466_600;
-/** The same of what a page with images, sounds or a vocoder loads more: WebAssembly and JavaScript. */
-export const MEDIA_BUDGET = 62_500;
+/** The same of what a page with images loads more: WebAssembly and JavaScript. */
+export const MEDIA_BUDGET = 60_000;
 /** The same of what the entries `webgguf/compute` and `webgguf/training` add, without the training of models. */
 export const ARITHMETIC_BUDGET = 80_000;
 /** The same of what trains models, in the page and in a worker, which has shaders and tensors of its own. */

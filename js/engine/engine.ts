@@ -4,7 +4,7 @@
  * another thread.
  */
 import type { Input } from '../model/embedding.js';
-import type { SoundPart } from '../media/vocoder.js';
+import type { SoundPart } from '../voice/vocoder.js';
 import type { GrammarText } from './grammar.js';
 import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
 import type { ModelInfo, ModelState } from '../types/info.js';

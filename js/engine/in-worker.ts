@@ -19,7 +19,7 @@ import {
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
-import type { SoundPart } from '../media/vocoder.js';
+import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
 import type { ModelInfo, ModelState } from '../types/info.js';

@@ -16,4 +16,5 @@ export const later = allFetched({
   saved: () => import('./saved.js'),
   threads: () => import('./threads.js'),
   tuning: () => import('../tuning/index.js'),
+  vocoder: () => import('../voice/vocoder.js'),
 });

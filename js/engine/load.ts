@@ -235,7 +235,7 @@ async function openEncoders(
   const { Encoders: Kind } = await later.encoder();
   // Key and digests are the model's.
   const { sha256: _, cacheKey: _key, ...others } = from;
-  return Kind.open(source, others, options, { ...scope, width });
+  return Kind.open(source, others, options, { ...scope, width, vocoder: later.vocoder });
 }
 
 /** What is known of a model. A page that left the backend to `auto` is told why the model runs on the CPU. */

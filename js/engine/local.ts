@@ -5,7 +5,7 @@ import { stoppable } from '../cancel.js';
 import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
-import type { SoundPart, Vocoder } from '../media/vocoder.js';
+import type { SoundPart, Vocoder } from '../voice/vocoder.js';
 import { type Group, type Input, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';

@@ -15,11 +15,10 @@ import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } fr
 import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
 import { FAMILIES, type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
-import { mediaModule } from './module.js';
+import { mediaModule, named } from './module.js';
 import type { Pixels } from './header.js';
 import { RATE, type Samples } from './samples.js';
-import { named, oneByOne } from './one-by-one.js';
-import { inParts, inSteps } from './steps.js';
+import { inParts, inSteps, oneByOne } from './steps.js';
 import type { Picture, Sound } from './webgguf_media.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
@@ -163,19 +162,9 @@ export class Encoder {
     return { projector, selfCheck };
   }
 
-  /** Values of a row that it gives. */
-  get width(): number {
-    return this.#info.width;
-  }
-
-  /** Rows of a pass, at most. */
-  get mostRows(): number {
-    return this.#info.mostRows;
-  }
-
-  /** What {@link EncoderInfo.numbers} has. */
-  get numbers(): readonly number[] {
-    return this.#info.numbers;
+  /** The sizes of its rows and passes. */
+  get info(): EncoderInfo {
+    return this.#info;
   }
 
   /** What a vocoder makes of rows. */

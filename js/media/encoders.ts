@@ -7,10 +7,15 @@ import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
+import type { Vocoder } from '../voice/vocoder.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, RowsOfPrompt, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';
-import { Vocoder } from './vocoder.js';
+
+/** What loading takes besides options: with what fetches the code of vocoders. */
+interface Scope extends EncoderScope {
+  readonly vocoder: () => Promise<{ readonly Vocoder: typeof Vocoder }>;
+}
 
 /** Rows that are sounds: the ids from `first` to the one before `end`. */
 interface SoundIds {
@@ -37,18 +42,17 @@ export class Encoders {
   }
 
   /** Loads the files beside the model `source` that the options name. */
-  static async open(source: Source, from: SourceOptions, options: LoadOptions, scope: EncoderScope): Promise<Encoders> {
+  static async open(source: Source, from: SourceOptions, options: LoadOptions, scope: Scope): Promise<Encoders> {
     const { backend = 'auto', selfCheck = true, precision, mmproj, keepEncoder, maxImageTokens, resize } = options;
+    const { vocoder: voice } = options;
     const ofEncoder = { backend, precision, keepEncoder, maxImageTokens, resize, selfCheck };
     const place = async (of: 'mmproj' | 'vocoder', file: Source | true): Promise<Source> =>
       file === true ? await beside(await source, from, scope.scope, of) : file;
     const all = mmproj === undefined ? [] : await encodersOf(await place('mmproj', mmproj), ofEncoder, from, scope);
     try {
-      const voice = options.vocoder === undefined ? undefined : await place('vocoder', options.vocoder);
+      const ofVoice = { backend, keepEncoder, selfCheck, precision: 'exact' } as const;
       const vocoder =
-        voice === undefined
-          ? undefined
-          : await Vocoder.load(voice, { backend, keepEncoder, selfCheck, precision: 'exact' }, from, scope);
+        voice === undefined ? undefined : await vocoderOf(await place('vocoder', voice), ofVoice, from, scope);
       return new Encoders(all, vocoder);
     } catch (error) {
       for (const encoder of all) encoder.free();
@@ -126,6 +130,12 @@ async function encodersOf(
     first.free();
     throw error;
   }
+}
+
+/** The vocoder of a file, whose code is fetched for it. */
+async function vocoderOf(source: Source, options: EncoderOptions, from: SourceOptions, scope: Scope): Promise<Vocoder> {
+  const { Vocoder } = await scope.vocoder();
+  return Vocoder.load(source, options, from, scope);
 }
 
 /** The encoder beside a model in its repository on the hub. @internal */

@@ -1,7 +1,7 @@
 /**
  * The WebAssembly for images and sounds: a third module, which is fetched with the first of them or an encoder.
  */
-import { WebggufError } from '../errors.js';
+import { WebggufError, invalidArgument } from '../errors.js';
 import { mediaFile } from '../wasm-file.js';
 import glue, { Picture, Samples, Sound } from './webgguf_media.js';
 
@@ -20,4 +20,14 @@ export async function mediaModule(): Promise<typeof exported> {
     throw new WebggufError('download_failed', `the module for images and sounds: ${String(cause)}`, { cause });
   }
   return exported;
+}
+
+/** The module throws strings. @internal */
+export function named<T>(what: 'image' | 'audio', work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (typeof cause === 'string') throw invalidArgument(`${what}: ${cause}`);
+    throw new WebggufError('internal', `${what}: ${String(cause)}`, { cause });
+  }
 }

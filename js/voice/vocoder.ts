@@ -3,9 +3,9 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { SourceOptions, Source } from '../types/source.js';
-import { Encoder, type EncoderOptions, type EncoderScope } from './encoder.js';
-import { InverseStft } from './istft.js';
-import { pause } from './steps.js';
+import { Encoder, type EncoderOptions, type EncoderScope } from '../media/encoder.js';
+import { InverseStft } from './inverse-stft.js';
+import { pause } from '../media/steps.js';
 
 /** Samples per second of Soprano's sounds, and from one spectrum to the next. */
 const [RATE, HOP] = [32_000, 512];
@@ -37,7 +37,7 @@ export class Vocoder {
 
   private constructor(encoder: Encoder) {
     this.#encoder = encoder;
-    [this.#width, this.#reach, this.#kernel] = encoder.numbers as unknown as [number, number, number];
+    [this.#width, this.#reach, this.#kernel] = encoder.info.numbers as unknown as [number, number, number];
   }
 
   /** `width`: values of a hidden state of the model. Rejects with `invalid_argument` for a vocoder of another. */
@@ -61,7 +61,7 @@ export class Vocoder {
     if (this.#width !== expected) {
       return `it reads states of ${this.#width} values, the model has ${expected}: it is of another model`;
     }
-    const size = this.#encoder.width - 2;
+    const size = this.#encoder.info.width - 2;
     const isPower = size >= HOP && size <= MOST_SIZE && (size & (size - 1)) === 0;
     return isPower ? undefined : `spectra of ${size} samples, expected a power of two from ${HOP} to ${MOST_SIZE}`;
   }
@@ -82,7 +82,7 @@ export class Vocoder {
   ): Promise<Float32Array> {
     const rows = STRETCH * (states.length / this.#width - 1) + 1;
     const frames = isLast ? rows : rows - this.#reach;
-    const half = this.#encoder.width / 2 - 1;
+    const half = this.#encoder.info.width / 2 - 1;
     const found = new Float32Array(Math.max(0, (isLast ? (rows - 1) * HOP : frames * HOP - half) - after));
     if (rows < 2 || found.length === 0) return found.subarray(0, 0);
     // The frames whose windows have none of these samples are not needed.
@@ -107,8 +107,8 @@ export class Vocoder {
     rows: number,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Float32Array> {
-    const width = this.#encoder.width;
-    const most = this.#encoder.mostRows - 2 * this.#reach;
+    const width = this.#encoder.info.width;
+    const most = this.#encoder.info.mostRows - 2 * this.#reach;
     if (most < 1) throw new WebggufError('limit_exceeded', `vocoder: a row depends on ${2 * this.#reach + 1} rows`);
     const unlessAborted = (error: unknown): never => {
       signal?.throwIfAborted();

@@ -1,6 +1,7 @@
 /**
  * The inverse of a short-time Fourier transform with Hann windows, frame by frame.
  */
+import { transform } from '../fourier-transform.js';
 
 /** Logarithms of magnitudes are cut here, as Vocos does. */
 const LOUDEST = Math.log(100);
@@ -10,9 +11,6 @@ export class InverseStft {
   readonly #size: number;
   readonly #hop: number;
   readonly #window: Float64Array;
-  /** Cosines and sines of the turns of a transform. */
-  readonly #cos: Float64Array;
-  readonly #sin: Float64Array;
   readonly #real: Float64Array;
   readonly #imaginary: Float64Array;
   /** What the frames so far add to the samples from the next one on, and the squares of their windows. */
@@ -30,8 +28,6 @@ export class InverseStft {
     this.#size = size;
     this.#hop = hop;
     this.#window = Float64Array.from({ length: size }, (_, at) => 0.5 - 0.5 * Math.cos((2 * Math.PI * at) / size));
-    this.#cos = Float64Array.from({ length: size / 2 }, (_, at) => Math.cos((2 * Math.PI * at) / size));
-    this.#sin = Float64Array.from({ length: size / 2 }, (_, at) => Math.sin((2 * Math.PI * at) / size));
     [this.#real, this.#imaginary, this.#sum, this.#weight] = [size, size, size, size].map(
       (length) => new Float64Array(length),
     ) as [Float64Array, Float64Array, Float64Array, Float64Array];
@@ -53,7 +49,7 @@ export class InverseStft {
       this.#real[mirrored] = this.#real[bin] as number;
       this.#imaginary[mirrored] = -(this.#imaginary[bin] as number);
     }
-    this.#transform();
+    transform(this.#imaginary, this.#real); // the inverse
     for (let at = 0; at < this.#size; at++) {
       const window = this.#window[at] as number;
       this.#sum[at] = (this.#sum[at] as number) + ((this.#real[at] as number) / this.#size) * window;
@@ -80,42 +76,5 @@ export class InverseStft {
     const dropped = Math.min(this.#before, count);
     this.#before -= dropped;
     return found.subarray(dropped);
-  }
-
-  /** The inverse transform in place, without the division by its size (Cooley and Tukey 1965). */
-  #transform(): void {
-    const size = this.#size;
-    for (let at = 1, other = 0; at < size; at++) {
-      let bit = size >> 1;
-      for (; other & bit; bit >>= 1) other ^= bit;
-      other ^= bit;
-      if (at < other) this.#swap(at, other);
-    }
-    for (let length = 2; length <= size; length *= 2) {
-      for (let start = 0; start < size; start += length) this.#join(start, length / 2, size / length);
-    }
-  }
-
-  #swap(at: number, other: number): void {
-    for (const values of [this.#real, this.#imaginary]) {
-      const kept = values[at] as number;
-      values[at] = values[other] as number;
-      values[other] = kept;
-    }
-  }
-
-  /** Joins two transforms of half the length, which follow each other. */
-  #join(start: number, half: number, step: number): void {
-    const [real, imaginary] = [this.#real, this.#imaginary];
-    for (let at = 0; at < half; at++) {
-      const [cos, sin] = [this.#cos[at * step] as number, this.#sin[at * step] as number];
-      const [even, odd] = [start + at, start + at + half];
-      const [a, b] = [real[odd] as number, imaginary[odd] as number];
-      const [turned, turnedToo] = [a * cos - b * sin, a * sin + b * cos];
-      real[odd] = (real[even] as number) - turned;
-      imaginary[odd] = (imaginary[even] as number) - turnedToo;
-      real[even] = (real[even] as number) + turned;
-      imaginary[even] = (imaginary[even] as number) + turnedToo;
-    }
   }
 }
