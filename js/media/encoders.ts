@@ -12,7 +12,7 @@ import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, RowsOfPrompt, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';
 
-/** What loading takes besides options: with what fetches the code of vocoders. */
+/** What loading takes besides options. `vocoder` fetches the code of vocoders. */
 interface Scope extends EncoderScope {
   readonly vocoder: () => Promise<{ readonly Vocoder: typeof Vocoder }>;
 }

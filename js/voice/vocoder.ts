@@ -40,7 +40,10 @@ export class Vocoder {
     [this.#width, this.#reach, this.#kernel] = encoder.info.numbers as unknown as [number, number, number];
   }
 
-  /** `width`: values of a hidden state of the model. Rejects with `invalid_argument` for a vocoder of another. */
+  /**
+   * Loads the file of a vocoder. The model's hidden states have `width` values; a vocoder that reads another number of
+   * them is refused with `invalid_argument`.
+   */
   static async load(
     source: Source,
     options: EncoderOptions,

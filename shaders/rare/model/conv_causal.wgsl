@@ -1,8 +1,8 @@
 // y[t] = conv(x)[t] = sum_j weight[j] * x[t - KERNEL + 1 + AHEAD + j], for each channel by itself: a depthwise
-// convolution along the tokens of a sequence, causal (AHEAD = 0) as in Mamba (Gu & Dao 2023, arXiv 2312.00752), or in a
-// pass with all rows of a sequence with AHEAD rows behind each one and zeros behind the last. Options: bias and SiLU on
-// the result;
-// gates, y = c * conv(b * x), as in LFM2 (arXiv 2511.23404).
+// convolution along the tokens of a sequence. With AHEAD = 0 it is causal, as in Mamba (Gu & Dao 2023, arXiv
+// 2312.00752). Otherwise y[t] depends on AHEAD later rows, too; then the pass has all rows of the sequence, and rows
+// past the last one are zero. Options: bias and SiLU on the result; gates, y = c * conv(b * x), as in LFM2 (arXiv
+// 2511.23404).
 // What lies before the rows of the pass is in the state, and zero before the first token of a sequence.
 // A workgroup computes WG_SIZE channels of ROWS rows. KEEP leaves the last inputs of each sequence in the state: the
 // workgroup must then have all rows that store, or none must store (STORE false).
