@@ -15,8 +15,8 @@ export interface SpeechRequest {
   response_format?: 'wav' | 'pcm' | null | undefined;
   /** `audio` (default): bytes; `sse`: events with parts of them in base64. */
   stream_format?: 'audio' | 'sse' | null | undefined;
-  /** 1, which is the default: the models that speak here have one speed. */
-  speed?: 1 | null | undefined;
+  /** How fast it speaks, 0.25 to 4, at the same pitch. Default 1. */
+  speed?: number | null | undefined;
 }
 
 /** Texts that are spoken. */

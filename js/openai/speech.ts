@@ -5,6 +5,7 @@ import { show, signalOption } from '../check.js';
 import { invalidArgument } from '../errors.js';
 import type { SpeechPiece } from '../types/speech.js';
 import { resampled } from '../voice/resample.js';
+import { SPEED } from '../voice/stretch.js';
 import { pcm16, wavHeader } from '../voice/wav.js';
 import { begun, CORS } from './http.js';
 import type { Speech, SpeechRequest } from './speech-types.js';
@@ -12,7 +13,10 @@ import type { RequestOptions } from './types.js';
 
 /** A model that speaks, as far as it is needed here. @internal */
 export interface SpeakingModel {
-  speak(text: string, options: { signal?: AbortSignal | undefined }): AsyncIterable<SpeechPiece>;
+  speak(
+    text: string,
+    options: { signal?: AbortSignal | undefined; speed?: number | undefined },
+  ): AsyncIterable<SpeechPiece>;
 }
 
 const FIELDS = ['input', 'model', 'voice', 'response_format', 'stream_format', 'speed'];
@@ -34,7 +38,8 @@ function checkSpeech(request: SpeechRequest): SpeechRequest {
   if (!['audio', 'sse'].includes(stream ?? 'audio')) {
     refuse(`field 'stream_format' must be 'audio' or 'sse', found ${show(stream)}`);
   }
-  if ((speed ?? 1) !== 1) refuse(`field 'speed' must be 1, found ${show(speed)}`);
+  const wrong = SPEED(speed ?? 1);
+  if (wrong) refuse(`field 'speed' must be ${wrong}, found ${show(speed)}`);
   return request;
 }
 
@@ -47,9 +52,9 @@ export class LocalSpeech implements Speech {
   }
 
   async create(body: SpeechRequest, options: RequestOptions = {}): Promise<Response> {
-    const { input, response_format: format, stream_format: stream } = checkSpeech(body);
+    const { input, response_format: format, stream_format: stream, speed } = checkSpeech(body);
     const signal = signalOption('audio.speech.create', { signal: options?.signal ?? undefined });
-    const pieces = this.#model.speak(input, { signal });
+    const pieces = this.#model.speak(input, { signal, speed: speed ?? 1 });
     // What is wrong with the request or the model is known by then.
     const sound = await begun(bytesOf(pieces, format ?? 'wav'), 0);
     const parts = stream === 'sse' ? eventsOf(sound) : sound;

@@ -7,6 +7,8 @@ import type { GenerateOptions } from './generate.js';
 export interface SpeakOptions extends Pick<GenerateOptions, 'temperature' | 'topK' | 'topP' | 'repetitionPenalty'> {
   /** The same seed gives the same sound for the same text. Default: another one each time. */
   seed?: number | undefined;
+  /** How fast it speaks, 0.25 to 4, at the same pitch. Default 1. */
+  speed?: number | undefined;
   /** Ends the speech; the iteration then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }

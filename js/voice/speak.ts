@@ -2,7 +2,7 @@
  * Speech of a text by a model with a vocoder, sentence by sentence. The model writes tokens of sound after Soprano's
  * prompt (<https://huggingface.co/ekwek/Soprano-80M>); the states from which it chose them become the sound.
  */
-import { checkText } from '../check.js';
+import { checkText, show } from '../check.js';
 import type { Engine } from '../engine/engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { Generation } from '../model/generation.js';
@@ -12,6 +12,7 @@ import type { TokenizeOptions } from '../types/read.js';
 import type { SpeakOptions, SpeechOptions, SpeechPiece } from '../types/speech.js';
 import { joined } from './resample.js';
 import { sentences } from './spoken/spoken-text.js';
+import { SPEED, TimeStretch } from './stretch.js';
 import { pcm16, wav } from './wav.js';
 
 /** What speech needs of a `WasmModel`. @internal */
@@ -33,7 +34,7 @@ const [FIRST, NEXT] = [24, 96];
 const APART = 0x9e3779b1;
 const MOST_SEED = 2 ** 32;
 
-const OPTIONS = ['temperature', 'topK', 'topP', 'repetitionPenalty', 'seed', 'signal'];
+const OPTIONS = ['temperature', 'topK', 'topP', 'repetitionPenalty', 'seed', 'speed', 'signal'];
 
 /** See {@link WasmModel.speak}. @internal */
 export async function* speak(
@@ -45,14 +46,33 @@ export async function* speak(
   const { sampleRate } = vocoderOf(call, model);
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown) throw invalidArgument(`${call}: unknown option '${unknown}', expected ${OPTIONS.join(', ')}`);
+  const { speed = 1, ...others } = options;
+  const wrong = SPEED(speed);
+  if (wrong) throw invalidArgument(`${call}: option 'speed' must be ${wrong}, found ${show(speed)}`);
   for (const sentence of sentencesOf(call, text)) {
     options.signal?.throwIfAborted();
     let isFirst = true;
-    for await (const samples of spoken(model, sentence, { ...SAMPLING, ...options }, call)) {
+    const sound = spoken(model, sentence, { ...SAMPLING, ...others }, call);
+    for await (const samples of stretched(sound, sampleRate, speed)) {
       yield { samples, sampleRate, ...(isFirst && { text: sentence }) };
       isFirst = false;
     }
   }
+}
+
+/** A sentence `speed` times as fast; it begins and ends as it did. */
+async function* stretched(
+  sound: AsyncIterable<Float32Array>,
+  sampleRate: number,
+  speed: number,
+): AsyncGenerator<Float32Array> {
+  const stretch = new TimeStretch(sampleRate, speed);
+  for await (const samples of sound) {
+    const made = stretch.push(samples);
+    if (made.length > 0) yield made;
+  }
+  const rest = stretch.end();
+  if (rest.length > 0) yield rest;
 }
 
 /** See {@link WasmModel.speech}. @internal */

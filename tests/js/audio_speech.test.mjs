@@ -8,7 +8,8 @@ import { openai, webggufFetch } from '../../dist/openai/index.js';
 /** Speaks two sentences of 1000 samples at 32 kHz; `state.left` says that it was left. */
 function speaker() {
   const state = { left: false };
-  const speak = async function* (text, { signal }) {
+  const speak = async function* (text, { signal, speed }) {
+    state.speed = speed;
     if (text === '') throw new WebggufError('invalid_argument', 'speak: nothing to speak');
     try {
       for (const value of [0.5, -0.5]) {
@@ -30,7 +31,9 @@ test('a file that is written as it is made, and samples at 24 kHz', async () => 
   assert.equal(view.byteLength, 44 + 4000);
   assert.deepEqual([view.getUint32(24, true), view.getUint32(40, true)], [32_000, 0xffffffff]);
   assert.deepEqual([view.getInt16(44, true), view.getInt16(44 + 2000, true)], [16384, -16384]);
-  const samples = await create({ response_format: 'pcm' });
+  const model = speaker();
+  const samples = await create({ response_format: 'pcm', speed: 1.5 }, model);
+  assert.equal(model.state.speed, 1.5);
   assert.equal(samples.headers.get('content-type'), 'audio/pcm');
   assert.equal((await samples.arrayBuffer()).byteLength, 2 * 2 * 750);
 });
@@ -58,7 +61,7 @@ test('what is wrong is refused by name, in place of a sound', async () => {
   await refused({ input: 7 }, /'input' must be a string, found 7/);
   await refused({ response_format: 'mp3' }, /'wav' or 'pcm', found 'mp3'/);
   await refused({ stream_format: 'x' }, /'audio' or 'sse'/);
-  await refused({ speed: 2 }, /'speed' must be 1, found 2/);
+  await refused({ speed: 5 }, /'speed' must be a number from 0.25 to 4, found 5/);
   await refused({ instructions: 'x' }, /unknown field 'instructions'/);
   const send = webggufFetch({ model: speaker() });
   const ask = (body, init) =>

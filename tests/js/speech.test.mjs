@@ -54,6 +54,10 @@ test('sentences are spoken one after the other, and a file has them all', async 
   const all = pieces.flatMap(({ samples }) => [...samples]);
   const cut = (sample) => Math.round(32767 * Math.max(-1, Math.min(1, sample)));
   assert.ok(all.every((sample, at) => Math.abs(cut(sample) - pcm[at]) <= 1));
+  for (const speed of [0.5, 2]) {
+    const found = await model.speech('Is it two? 🙂! Words, ab!', { ...options, speed, format: 'pcm' });
+    assert.ok(Math.abs((found.size * speed) / again.size - 1) < 0.02, `speed ${speed}: ${found.size} of ${again.size}`);
+  }
   const other = await model.speech('Is it two?', { seed: 4, temperature: 1, format: 'pcm' });
   assert.notDeepEqual(new Int16Array(await other.arrayBuffer()), pcm.slice(0, other.size / 2));
   const wav = await model.speech('Is it two?', options);
@@ -109,7 +113,8 @@ test('what cannot be spoken is refused', async () => {
   await refused(model.speech(' ... 🙂'), 'invalid_argument', 'the text of 7 characters has no letter');
   await refused(model.speech(12), 'invalid_argument', 'expected a string');
   await refused(model.speech('ab', { format: 'mp3' }), 'invalid_argument', "found 'mp3'");
-  await refused(model.speech('ab', { speed: 2 }), 'invalid_argument', "'speed'");
+  await refused(model.speech('ab', { speed: 0.2 }), 'invalid_argument', "'speed' must be a number from 0.25 to 4");
+  await refused(model.speech('ab', { pitch: 2 }), 'invalid_argument', "'pitch'");
   await refused(model.speech('ab', { temperature: -1 }), 'invalid_argument', 'temperature');
   await refused(model.speech('ab '.repeat(40)), 'context_full', 'the context holds 64');
   const abort = new AbortController();
