@@ -14,12 +14,14 @@ import { EmbeddingModel } from './embedding-model.js';
 import { noSuchModel } from './errors.js';
 import { LanguageModel } from './language-model.js';
 import { RerankingModel } from './reranking-model.js';
+import { SpeechModel } from './speech-model.js';
 import type {
   SpecificationVersion,
   WebggufDecisionModel,
   WebggufEmbeddingModel,
   WebggufLanguageModel,
   WebggufRerankingModel,
+  WebggufSpeechModel,
 } from './types.js';
 import { LanguageModelV2 } from './version-2.js';
 
@@ -57,6 +59,10 @@ export interface WebggufProvider<V extends SpecificationVersion = 'v4'> {
   textEmbeddingModel(model: string | ModelSource): WebggufEmbeddingModel<V>;
   /** For `rerank` of `ai` 6 and 7; rerankers as `WasmModel.rank` takes them. */
   rerankingModel(model: string | ModelSource): WebggufRerankingModel<V>;
+  /** For `generateSpeech`; models that speak, with the option `vocoder` of `load`. */
+  speechModel(model: string | ModelSource): WebggufSpeechModel<V>;
+  /** The same, by its shorter name. */
+  speech(model: string | ModelSource): WebggufSpeechModel<V>;
   /** For `experimental_decide` of `ai` 7; any model that writes text. See `webgguf/decide`. */
   decisionModel(model: string | ModelSource): WebggufDecisionModel;
   /** There are none: throws `NoSuchModelError`. */
@@ -100,6 +106,8 @@ export function createWebgguf<V extends SpecificationVersion = 'v4'>({
     specificationVersion === 'v2' ? new LanguageModelV2(newest(model)) : newest(model);
   const embeddingModel = (model: Named): EmbeddingModel =>
     new EmbeddingModel(specificationVersion, nameOf(model), lazyOf(model));
+  const speechModel = (model: Named): SpeechModel =>
+    new SpeechModel(specificationVersion, nameOf(model), lazyOf(model));
   const provider = {
     specificationVersion,
     languageModel,
@@ -107,6 +115,8 @@ export function createWebgguf<V extends SpecificationVersion = 'v4'>({
     textEmbeddingModel: embeddingModel,
     rerankingModel: (model: Named): RerankingModel =>
       new RerankingModel(specificationVersion, nameOf(model), lazyOf(model)),
+    speechModel,
+    speech: speechModel,
     decisionModel: (model: Named): DecisionModel => new DecisionModel(nameOf(model), lazyOf(model)),
     imageModel: (modelId: string): never => {
       throw noSuchModel(modelId, 'imageModel');

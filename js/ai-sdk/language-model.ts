@@ -4,6 +4,7 @@
 import type { LazyModel } from '../model/lazy-model.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import type { ChatChunk, RequestOptions } from '../openai/types.js';
+import { partStream } from './part-stream.js';
 import { failed, PartReader, wholeOf } from './parts.js';
 import { requestOf, withFollowable } from './request.js';
 import type {
@@ -45,7 +46,7 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
 
   async doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart> }> {
     const { warnings, parts } = await this.#begin(options);
-    return { stream: streamOf({ type: 'stream-start', warnings }, parts, options.abortSignal) };
+    return { stream: partStream<StreamPart>({ type: 'stream-start', warnings }, parts, failed, options.abortSignal) };
   }
 
   /** Rejects where the model cannot be loaded or the request is wrong. */
@@ -81,28 +82,3 @@ export class LanguageModel implements Omit<WebggufLanguageModel, 'specificationV
   }
 }
 throughProxies(LanguageModel);
-
-/** A failure is a part of the stream; the caller's own abort is not. */
-function streamOf(
-  start: StreamPart,
-  parts: AsyncGenerator<StreamPart>,
-  signal: AbortSignal | undefined,
-): ReadableStream<StreamPart> {
-  return new ReadableStream<StreamPart>({
-    start: (controller) => controller.enqueue(start),
-    async pull(controller) {
-      try {
-        const { done, value } = await parts.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      } catch (error) {
-        if (signal?.aborted) throw error;
-        for (const part of failed(error)) controller.enqueue(part);
-        controller.close();
-      }
-    },
-    async cancel() {
-      await parts.return(undefined);
-    },
-  });
-}

@@ -85,7 +85,8 @@ function withGuide(messages: readonly Message[], guide: string | undefined): rea
 }
 
 /** A number outside its range becomes the nearest one inside. */
-function within(
+/** A number in the range that a model takes, or a warning. @internal */
+export function within(
   feature: string,
   value: number | undefined,
   [least, most]: readonly [number, number],

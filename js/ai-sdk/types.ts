@@ -295,6 +295,58 @@ export interface WebggufRerankingModel<V extends SpecificationVersion = 'v4'> ex
   doRerank(options: RerankCall): Promise<{ ranking: { index: number; relevanceScore: number }[] }>;
 }
 
+/** How a text is to be spoken. `providerOptions.webgguf` may have further options of `WasmModel.speak`. */
+interface SpeechSettings extends CallSettings {
+  /** A warning: the models that speak here have one voice. */
+  voice?: string | undefined;
+  /** A warning: they follow none. */
+  instructions?: string | undefined;
+  /** 0.25 to 4; another number is a warning. */
+  speed?: number | undefined;
+  /** Other than `en` and `auto` it is a warning. */
+  language?: string | undefined;
+}
+
+/** Options of `doGenerate` of a model that speaks. */
+export interface SpeechCall extends SpeechSettings {
+  /** The text. */
+  text: string;
+  /** `wav` (default), or `pcm`: samples of 16 bits at 24 kHz. Another one is a warning, and `wav` is taken. */
+  outputFormat?: string | undefined;
+}
+
+/** Options of `doStream` of a model that speaks. */
+export interface SpeechStreamCall extends SpeechSettings {
+  /** The text, as it is written. */
+  text: ReadableStream<{ type: 'text'; text: string }>;
+  /** `audio/pcm`, with the samples each second, by default as many as the model makes. */
+  outputFormat?: { type: string; rate?: number } | undefined;
+  /** Taken and without effect: there are none. */
+  includeRawChunks?: boolean | undefined;
+}
+
+/** A part of speech that is streamed. */
+export type SpeechStreamPart =
+  | { type: 'stream-start'; warnings: Warning[] }
+  | { type: 'response-metadata'; timestamp?: Date; modelId?: string }
+  | { type: 'audio'; audio: Uint8Array; audioFormat: { type: string; rate?: number } }
+  | { type: 'finish'; usage?: { inputCharacters?: number } }
+  | { type: 'error'; error: unknown };
+
+/** `SpeechModelV4`, or the interface of another version. */
+export interface WebggufSpeechModel<V extends SpecificationVersion = 'v4'> extends ModelName<V> {
+  /** Speaks a text, and gives the whole sound. */
+  doGenerate(options: SpeechCall): Promise<{
+    audio: Uint8Array;
+    warnings: (V extends 'v2' ? WarningV2 : Warning)[];
+    response: { timestamp: Date; modelId: string };
+  }>;
+  /** Speaks a text while it is written, for `experimental_streamSpeech` of `ai` 7. */
+  doStream(
+    options: SpeechStreamCall,
+  ): Promise<{ stream: ReadableStream<SpeechStreamPart>; response: { modelId: string } }>;
+}
+
 /** A text of a question: JSON is read as it is written. */
 export type DecisionText = string | object | null;
 

@@ -62,6 +62,7 @@ function usageOf({ inputTokens: input, outputTokens: output }: TokenUsage): Toke
   };
 }
 
-function warningOf({ feature, details }: Warning): WarningV2 {
+/** @internal */
+export function warningOf({ feature, details }: Warning): WarningV2 {
   return { type: 'other', message: details ? `${feature}: ${details}` : feature };
 }

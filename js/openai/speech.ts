@@ -4,7 +4,7 @@
 import { show, signalOption } from '../check.js';
 import { invalidArgument } from '../errors.js';
 import type { SpeechPiece } from '../types/speech.js';
-import { resampled } from '../voice/resample.js';
+import { atRate } from '../voice/resample.js';
 import { SPEED } from '../voice/stretch.js';
 import { pcm16, wavHeader } from '../voice/wav.js';
 import { begun, CORS } from './http.js';
@@ -69,10 +69,10 @@ async function* bytesOf(
   format: 'wav' | 'pcm',
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let isFirst = true;
-  for await (const { samples, sampleRate } of pieces) {
+  for await (const { samples, sampleRate } of atRate(pieces, format === 'pcm' ? PCM_RATE : undefined)) {
     if (format === 'wav' && isFirst) yield wavHeader(sampleRate, 'pcm16');
     isFirst = false;
-    yield pcm16(format === 'pcm' ? resampled(samples, sampleRate, PCM_RATE) : samples);
+    yield pcm16(samples);
   }
 }
 

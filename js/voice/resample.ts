@@ -2,6 +2,7 @@
  * Sounds at another rate: a windowed sinc, piece by piece, with the same result wherever the pieces end.
  */
 import { invalidArgument } from '../errors.js';
+import type { SoundPiece } from './types.js';
 
 /** Samples each second of encoders of sounds. @internal */
 export const RATE = 16_000;
@@ -106,6 +107,20 @@ export function resampled(samples: Float32Array, from: number, to: number): Floa
   if (from === to) return samples;
   const resampler = new Resampler(from, to);
   return joined([resampler.push(samples), resampler.end()]);
+}
+
+/** Pieces of one sound at `rate`, and without it as they are. Where pieces meet, nothing is heard. @internal */
+export async function* atRate(pieces: AsyncIterable<SoundPiece>, rate?: number): AsyncGenerator<SoundPiece> {
+  let resampler: Resampler | undefined;
+  let last = 0;
+  for await (const { samples, sampleRate } of pieces) {
+    if (resampler && sampleRate !== last) throw invalidArgument(`pieces at ${last} and ${sampleRate} samples a second`);
+    [resampler, last] = [resampler ?? new Resampler(sampleRate, rate ?? sampleRate), sampleRate];
+    const made = resampler.push(samples);
+    if (made.length > 0) yield { samples: made, sampleRate: rate ?? sampleRate };
+  }
+  const end = resampler?.end() ?? EMPTY;
+  if (end.length > 0) yield { samples: end, sampleRate: rate ?? last };
 }
 
 /** Pieces as one. @internal */

@@ -84,7 +84,8 @@ test('each method of each class that a page gets can be called on a proxy', asyn
   await callsAll(new training.Sgd(trained, weights, { learningRate: 1 }));
   await callsAll(trained);
   const provider = createWebgguf();
-  for (const kind of ['languageModel', 'embeddingModel', 'rerankingModel']) await callsAll(provider[kind](model));
+  for (const kind of ['languageModel', 'embeddingModel', 'rerankingModel', 'speechModel'])
+    await callsAll(provider[kind](model));
   await callsAll(createWebgguf({ specificationVersion: 'v2' }).languageModel(model));
   const LanguageModel = languageModel({ model });
   const session = await LanguageModel.create();

@@ -2,6 +2,8 @@
 // model.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { test } from 'node:test';
 import { openBrowser } from '../../tools/browser.mjs';
 import { openPage } from '../../tools/demo.mjs';
@@ -254,6 +256,107 @@ const reranks = async (ai, version) => {
 };
 withEach('rerank', reranks, ['v4', 'v3']);
 
+/** A provider with a voice that speaks 1000 samples at 32 kHz for each text; `asked` has what it was asked. */
+async function speaker(version) {
+  provider('', version);
+  const model = await api.WasmModel.load(Uint8Array.of(1));
+  const asked = [];
+  model.speak = async function* (text, options) {
+    options.signal?.throwIfAborted();
+    asked.push({ text, ...options });
+    yield { samples: new Float32Array(1000).fill(0.5), sampleRate: 32_000, text };
+  };
+  model.speech = async (text, options) => {
+    asked.push({ text, ...options });
+    return new Blob(['RIFF....WAVEfmt ']);
+  };
+  return { model: createWebgguf(version).speechModel(model), asked };
+}
+
+withEach('generateSpeech: files, samples, speed, and warnings for what there is not', async (ai, version) => {
+  const generateSpeech = ai.generateSpeech ?? ai.experimental_generateSpeech;
+  const { model, asked } = await speaker(version);
+  const { audio, warnings, responses } = await generateSpeech({
+    model,
+    text: 'Hello.',
+    speed: 1.5,
+    providerOptions: { webgguf: { seed: 3 } },
+  });
+  assert.deepEqual([audio.mediaType, warnings, responses[0].modelId], ['audio/wav', [], model.modelId]);
+  const { signal: _, ...first } = asked[0];
+  assert.deepEqual(first, { text: 'Hello.', seed: 3, speed: 1.5 });
+  const told = { voice: 'alloy', instructions: 'Slowly.', language: 'de', speed: 9, outputFormat: 'mp3' };
+  const second = await generateSpeech({ model, text: 'Hello.', ...told });
+  const isOld = version.specificationVersion === 'v2';
+  assert.deepEqual(
+    second.warnings.map(({ feature, message }) => feature ?? message.split(':')[0]),
+    ['voice', 'instructions', 'language', 'speed', 'outputFormat'],
+  );
+  assert.equal(second.warnings[0].type, isOld ? 'other' : 'unsupported');
+  assert.equal(asked[1].speed, 4);
+  const pcm = await generateSpeech({ model, text: 'Hello.', outputFormat: 'pcm', language: 'en-GB' });
+  assert.deepEqual(pcm.warnings, []);
+  assert.equal(pcm.audio.uint8Array.length, 2 * 750);
+  assert.equal(new DataView(pcm.audio.uint8Array.slice().buffer).getInt16(750, true), 16384);
+  const aborted = generateSpeech({ model, text: 'x', outputFormat: 'pcm', abortSignal: AbortSignal.abort() });
+  await assert.rejects(aborted, { name: 'AbortError' });
+});
+
+test('v4: streamSpeech speaks sentences while they are written', async () => {
+  const { model, asked } = await speaker({});
+  const ai = SDKS.v4;
+  const text = ['Is it ', 'two? I th', 'ink so.'];
+  const { fullStream, usage } = ai.experimental_streamSpeech({
+    model,
+    text,
+    outputFormat: { type: 'audio/pcm', rate: 16_000 },
+  });
+  const parts = [];
+  for await (const part of fullStream) parts.push(part);
+  assert.deepEqual(
+    asked.map((call) => call.text),
+    ['Is it two? ', 'I think so.'],
+  );
+  const sounds = parts.filter(({ type }) => type === 'audio');
+  assert.equal(
+    sounds.reduce((sum, { audio }) => sum + audio.length, 0),
+    2 * 2 * 500,
+  );
+  assert.deepEqual(sounds[0].audioFormat, { type: 'audio/pcm', rate: 16_000 });
+  assert.equal((await usage).inputCharacters, text.join('').length);
+  // The SDK says of a stream that ends with an error and has no sound that nothing was spoken.
+  const broken = (await speaker({})).model;
+  const outputFormat = { type: 'audio/pcm', rate: 1 };
+  const failing = ai.experimental_streamSpeech({ model: broken, text: 'Hi.', outputFormat, onError: () => {} });
+  const read = async () => {
+    for await (const part of failing.fullStream) assert.equal(part.type, 'error');
+  };
+  await assert.rejects(read, ({ cause }) => cause.code === 'invalid_argument');
+});
+
+test('v4: generateSpeech with a model that speaks', async () => {
+  // Not over the mock, which replaces modules of this process.
+  const script = `
+    import { generateSpeech } from ${JSON.stringify(tool('ai', 'dist/index.js'))};
+    import { createWebgguf } from '${dist}ai-sdk/index.js';
+    import { blob, ENCODERS } from '${new URL('../js/encoders.mjs', import.meta.url)}';
+    const file = (name) => blob(ENCODERS + '/' + name);
+    const models = { voice: file('soprano-text.gguf') };
+    const webgguf = createWebgguf({ backend: 'cpu', vocoder: file('soprano.gguf'), models });
+    const call = { model: webgguf.speech('voice'), text: 'Is it two?', providerOptions: { webgguf: { seed: 1 } } };
+    const [whole, fast] = [await generateSpeech(call), await generateSpeech({ ...call, speed: 2 })];
+    const bytes = [whole, fast].map(({ audio }) => audio.uint8Array.length);
+    const head = new DataView(whole.audio.uint8Array.slice().buffer);
+    const [rate, size] = [head.getUint32(24, true), head.getUint32(40, true)];
+    console.log(JSON.stringify({ bytes, type: whole.audio.mediaType, rate, size }));
+    await webgguf.free();`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
+  const { bytes, type, rate, size } = JSON.parse(stdout);
+  assert.deepEqual([type, rate, size], ['audio/wav', 32_000, bytes[0] - 44]);
+  assert.ok(bytes[0] > 44 + 2048, `${bytes[0]} bytes`);
+  assert.ok(Math.abs((2 * (bytes[1] - 44)) / (bytes[0] - 44) - 1) < 0.02, `${bytes}`);
+});
+
 test('an unknown version is refused; registries find models of each', async () => {
   assert.throws(() => createWebgguf({ specificationVersion: 'v1' }), { code: 'invalid_argument' });
   for (const [specificationVersion, ai] of Object.entries(SDKS)) {
@@ -315,6 +418,16 @@ export const ranked = [
   v4.rerank({ model: seven.rerankingModel('a.gguf'), query: value, documents: [value] }),
   v3.rerank({
     model: createWebgguf({ specificationVersion: 'v3' }).rerankingModel('a.gguf'), query: value, documents: [value],
+  }),
+];
+export const spoken = [
+  v4.generateSpeech({ model: seven.speechModel('a.gguf'), text: value }),
+  v4.experimental_streamSpeech({ model: seven.speech('a.gguf'), text: value }),
+  v3.experimental_generateSpeech({
+    model: createWebgguf({ specificationVersion: 'v3' }).speechModel('a.gguf'), text: value,
+  }),
+  v2.experimental_generateSpeech({
+    model: createWebgguf({ specificationVersion: 'v2' }).speechModel('a.gguf'), text: value,
   }),
 ];
 v4.createProviderRegistry({ seven });
