@@ -4,6 +4,7 @@
 //   media/src ──the same──► pkg/media/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/;  pkg/media/ ──copy──► dist/media/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
+//   pkg/webgguf_tensors.wasm ──wasm_part.mjs──► dist/wasm/tensors.js
 //   dist/training/ ──esbuild──► dist/training/language/training-worker.js
 //   dist/index.js, dist/worker.js ──esbuild──► dist/webgguf.min.js, dist/webgguf-worker.min.js
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/tensor/ ──the same──► dist/tensor/shaders.js
@@ -18,11 +19,21 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { CACHE, filesUnder, hashOf, isMain, must, readJson, ROOT, runMain, Stop, withLock } from './common.mjs';
 import { writeLicences } from './licences.mjs';
-import { buildGrammar, buildHarnessWasm, buildMedia, buildWasm, MODULE_TOOLS, OUTPUTS, SOURCES } from './modules.mjs';
+import {
+  buildGrammar,
+  buildHarnessWasm,
+  buildMedia,
+  buildWasm,
+  MODULE_TOOLS,
+  OUTPUTS,
+  SOURCES,
+  TENSORS,
+} from './modules.mjs';
 import { writeShaders } from './shaders.mjs';
 import { describeSizes, listSizes } from './sizes.mjs';
 import { isUpToDate, openStages } from './stages.mjs';
 import { findToolchain, TARGET } from './toolchain.mjs';
+import { partScript } from './wasm_part.mjs';
 
 export const DIST = path.join(ROOT, 'dist');
 /** Libraries of the demo page, which are not in the package: name in www/vendor/, and where npm puts the file. */
@@ -115,7 +126,7 @@ async function buildScript() {
   const sources = filesUnder('js');
   if (sources.length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
   fs.rmSync(DIST, { recursive: true, force: true });
-  for (const file of OUTPUTS.engine) {
+  for (const file of OUTPUTS.engine.filter((name) => name !== TENSORS)) {
     fs.cpSync(path.join(ROOT, file), path.join(DIST, 'wasm', path.relative('pkg', file)), { recursive: true });
   }
   for (const name of ['grammar', 'media']) {
@@ -123,6 +134,10 @@ async function buildScript() {
   }
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
   await minify();
+  fs.writeFileSync(
+    path.join(DIST, 'wasm', 'tensors.js'),
+    partScript('tensors', fs.readFileSync(path.join(ROOT, TENSORS))),
+  );
   writeShaders();
   await bundleTraining();
   await bundleForPages();
@@ -159,10 +174,15 @@ async function bundleTraining() {
 
 /**
  * Makes one file of the entry `webgguf`, for pages without a bundler, and one of its worker. They lie in dist/ itself,
- * where the scripts are that look for the WebAssembly beside them.
+ * where the scripts are that look for the WebAssembly beside them. The part of it that tensors need stays a file.
  */
 async function bundleForPages() {
   const { build: bundle } = await import('esbuild');
+  const tensors = {
+    name: 'tensors',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: /\/wasm\/tensors\.js$/ }, () => ({ path: './wasm/tensors.js', external: true })),
+  };
   const worker = {
     name: 'worker',
     setup: ({ onLoad }) =>
@@ -178,7 +198,7 @@ async function bundleForPages() {
   ]) {
     const outfile = path.join(DIST, name);
     await bundle({
-      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins: [worker] },
+      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins: [worker, tensors] },
       ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning' },
     });
     fs.writeFileSync(outfile, withLeftAlone(fs.readFileSync(outfile, 'utf8')));

@@ -7,6 +7,7 @@ import { must, programIn, ROOT } from './common.mjs';
 import { remapFlags, rustEnv, TARGET } from './toolchain.mjs';
 import { withoutExports, withShortImports } from './wasm_names.mjs';
 import { namedInOrder } from './wasm_order.mjs';
+import { split } from './wasm_split.mjs';
 
 /** For Cargo: without the crate's face for Rust, which pages do not use. */
 export const BARE = ['--no-default-features'];
@@ -28,18 +29,26 @@ export const SOURCES = {
   grammar: ['grammar/src', 'grammar/Cargo.toml', 'grammar/Cargo.lock'],
   media: ['media/src', 'media/Cargo.toml', 'media/Cargo.lock'],
 };
+/** The part of the engine that tensors need. */
+export const TENSORS = 'pkg/webgguf_tensors.wasm';
 /** What the build of each module writes. */
 export const OUTPUTS = {
-  engine: ['pkg/webgguf.js', 'pkg/webgguf_bg.wasm', 'pkg/snippets'],
+  engine: ['pkg/webgguf.js', 'pkg/webgguf_bg.wasm', 'pkg/snippets', TENSORS],
   harness: ['www/harness'],
   grammar: ['pkg/grammar'],
   media: ['pkg/media'],
 };
 /** What makes a module of what the compiler gives, and with which flags. */
 export const MODULE_TOOLS = [
-  ...['modules', 'wasm_names', 'wasm_order', 'wasm_sections'].map((name) => `tools/${name}.mjs`),
+  ...['modules', 'wasm_names', 'wasm_order', 'wasm_sections', 'wasm_split'].map((name) => `tools/${name}.mjs`),
   'package-lock.json',
 ];
+
+/**
+ * What of the engine only pages with a `Gpu` or with training need, by the paths of its functions: a part of its own,
+ * which `js/wasm/instance.ts` links. What frees a tensor stays, since it also runs where there is none.
+ */
+const OF_TENSORS = /^<?webgguf::(tensor|web::tensor|web::training|gpu::tensors)::|^tensorengine_/;
 
 const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
 
@@ -102,7 +111,26 @@ export async function buildWasm(toolchain) {
   await compile(toolchain, cargoArgs, { env: rustEnv(toolchain.bin) });
   for (const file of OUTPUTS.engine) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
   await bind(toolchain, BUILT, PKG);
-  await optimise(path.join(PKG, 'webgguf_bg.wasm'));
+  const module = path.join(PKG, 'webgguf_bg.wasm');
+  const part = path.join(ROOT, TENSORS);
+  await wasmOpt(module, '-g', ...PASSES);
+  await splitOff(module, part, (name) => OF_TENSORS.test(name));
+  await Promise.all([optimise(module), optimise(part)]);
+}
+
+/** Moves functions of a module, by their names, to a part of their own. */
+async function splitOff(module, part, isOfPart) {
+  const text = `${module}.wat`;
+  await binaryen('wasm-dis', module, '-o', text);
+  const made = split(fs.readFileSync(text, 'utf8'), isOfPart);
+  for (const [file, content] of [
+    [module, made.rest],
+    [part, made.part],
+  ]) {
+    fs.writeFileSync(text, content);
+    await binaryen('wasm-as', text, '-o', file);
+  }
+  fs.rmSync(text);
 }
 
 /** Writes wasm-bindgen's JavaScript, minified, and its module, without long names. */
@@ -115,21 +143,27 @@ async function bind(toolchain, built, folder) {
   fs.writeFileSync(`${name}.js`, (await transform(script, { minify: true, format: 'esm' })).code);
 }
 
+// -O3 and -Oz make 3 % more of the engine after gzip, and the CPU path is no faster. A second time saves 0.2 %.
+const PASSES = ['-O1', '--rse', '--reorder-locals'];
+
 /** Makes a module smaller, then puts its functions in an order that compresses well (5 % of the engine). */
 async function optimise(module) {
-  // -O3 and -Oz make 3 % more of the engine after gzip, and the CPU path is no faster. A second time saves 0.2 %.
-  const passes = ['-O1', '--rse', '--reorder-locals'];
-  await wasmOpt(module, ...passes);
+  await wasmOpt(module, ...PASSES);
   fs.writeFileSync(module, namedInOrder(fs.readFileSync(module)));
-  await wasmOpt(module, '--reorder-functions-by-name', ...passes);
+  await wasmOpt(module, '--reorder-functions-by-name', ...PASSES);
 }
 
 async function wasmOpt(module, ...passes) {
-  const opt = path.join(ROOT, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
-  const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
   const smaller = `${module}.smaller`;
-  await must(process.execPath, [opt, ...passes, ...features, module, '-o', smaller], { quiet: true });
+  await binaryen('wasm-opt', ...passes, module, '-o', smaller);
   fs.renameSync(smaller, module);
+}
+
+/** Runs a program of Binaryen. */
+async function binaryen(name, ...args) {
+  const program = path.join(ROOT, 'node_modules', 'binaryen', 'bin', name);
+  const features = WASM_FEATURES.map((feature) => `--enable-${feature}`);
+  await must(process.execPath, [program, ...features, ...args], { quiet: true });
 }
 
 async function bindgen(toolchain, args) {

@@ -132,7 +132,28 @@ function functionsOf(module) {
   });
 }
 
-/** Imports come first among the functions; ours are all functions. */
+/** How many functions a module imports: they come first. */
 function countImports(module) {
-  return readNumber(sectionIn(module, IMPORT_SECTION), 0)[0];
+  const body = sectionIn(module, IMPORT_SECTION);
+  let count = 0;
+  for (let [left, at] = readNumber(body, 0); left > 0; left--) {
+    at = pastName(body, pastName(body, at));
+    const kind = body[at++];
+    if (kind === FUNCTION) count++;
+    at = PAST_TYPE[kind](body, at);
+  }
+  return count;
 }
+
+const FUNCTION = 0;
+const pastNumber = (body, at) => readNumber(body, at)[1];
+const pastName = (body, at) => {
+  const [length, start] = readNumber(body, at);
+  return start + length;
+};
+const pastLimits = (body, at) => {
+  const [flags, first] = readNumber(body, at);
+  return flags & 1 ? pastNumber(body, pastNumber(body, first)) : pastNumber(body, first);
+};
+/** Where the type of what is imported ends, by its kind: function, table, memory, global. */
+const PAST_TYPE = [pastNumber, (body, at) => pastLimits(body, at + 1), pastLimits, (_, at) => at + 2];

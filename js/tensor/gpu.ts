@@ -14,6 +14,7 @@ import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';
 import type { Tuning } from '../types/info.js';
 import { giveShaders } from '../wasm/give-shaders.js';
 import { wasmClasses } from '../wasm/instance.js';
+import { linkPart } from '../wasm/link-part.js';
 import type { DeviceFacts, TensorEngine } from '../wasm/webgguf.js';
 
 export type { DeviceFacts } from '../wasm/webgguf.js';
@@ -49,7 +50,8 @@ export class Gpu extends ModelOperations {
    *   the WebAssembly or the module of shaders is not found
    */
   static async create(): Promise<Gpu> {
-    const [{ TensorEngine }, shaders] = await Promise.all([wasmClasses(), fetchShaders()]);
+    const [{ TensorEngine, exports }, shaders, code] = await Promise.all([wasmClasses(), fetchShaders(), fetchCode()]);
+    await linkPart(exports, 'wasm/tensors.js', code);
     try {
       return new this(await TensorEngine.open(shaders)); // `webgguf/compute` has a subclass
     } catch (error) {
@@ -171,6 +173,9 @@ async function fetchShaders(): Promise<string> {
     throw new WebggufError('download_failed', message, { cause });
   }
 }
+
+/** The functions of tensors, which pages without any do not load either. */
+const fetchCode = async (): Promise<string> => (await fetched(() => import('../wasm/tensors.js'))).tensors;
 
 /** A checked copy of a shape; Rust knows the device's limits. @internal */
 export function checkShape(shape: readonly number[], call = 'tensor'): number[] {

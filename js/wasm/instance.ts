@@ -51,6 +51,7 @@ export interface InitOptions {
 }
 
 let started: Promise<void> | undefined;
+let exports: WebAssembly.Exports | undefined;
 /** What the last `init` was given, for workers. */
 let settings: { wasm?: WasmInput | undefined; worker?: string | URL | undefined } = {};
 
@@ -89,12 +90,15 @@ export interface WasmClasses {
   inspect: typeof inspect;
   giveRare: typeof giveRare;
   giveDevice: typeof giveDevice;
+  /** What the module exports, for {@link linkPart}. */
+  exports: WebAssembly.Exports;
 }
 
 /** The classes that Rust exports, ready to use. @internal */
 export async function wasmClasses(): Promise<WasmClasses> {
   await init();
-  return { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect, giveRare, giveDevice };
+  const classes = { CpuThread, WasmModel, WasmEncoder, TensorEngine, VocabularyHandle, inspect, giveRare, giveDevice };
+  return { ...classes, exports: exports as WebAssembly.Exports };
 }
 
 /** The module that runs here, for a thread that is to have the same. @internal */
@@ -136,7 +140,7 @@ async function start({ wasm, worker }: InitOptions): Promise<void> {
   settings = { wasm: input instanceof Response ? input.clone() : input, worker };
   const file = input === undefined ? await wasmBesideScript() : await openWasm(input);
   try {
-    await glue({ module_or_path: file });
+    exports = await glue({ module_or_path: file });
   } catch (cause) {
     if (!(cause instanceof Error)) throw cause;
     const name = file instanceof Response ? file.url : show(input ?? 'webgguf_bg.wasm');

@@ -115,7 +115,7 @@ export interface VocabularyTokens {
   endOfGeneration: Uint32Array;
 }
 
-declare function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<unknown>;
+declare function init(options?: { module_or_path: WasmInput | Promise<WasmInput> }): Promise<WebAssembly.Exports>;
 declare namespace init {
   /** The compiled module. */
   const __wbindgen_wasm_module: WebAssembly.Module;

@@ -7,11 +7,11 @@ use js_sys::{Float32Array, Function, Promise, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
+use super::device_handle::DeviceHandle;
 use super::errors::{from_value, to_js, to_value};
 use super::load::load_encoder;
 use super::promise::promise;
 use super::source::ByteSource;
-use super::tensor::DeviceHandle;
 use crate::Error;
 use crate::model::{EncoderInput, Fold, TableWidths};
 use crate::runtime::{AnyEmbedder, SelfCheck};

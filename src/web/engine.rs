@@ -7,6 +7,7 @@ use js_sys::{Float32Array, Function, Promise};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
+use super::device_handle::DeviceHandle;
 use super::errors::{from_value, to_js, to_value};
 use super::info::Info;
 use super::load::load;
@@ -14,7 +15,7 @@ use super::promise::promise;
 use super::results::{evaluation, hidden_states, result, split};
 use super::session::Siblings;
 use super::source::ByteSource;
-use super::tensor::{DeviceHandle, TensorEngine};
+use super::tensor::TensorEngine;
 use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::model::{Embeds, RowIds};

@@ -9,11 +9,11 @@ use js_sys::Function;
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
+use super::device_handle::DeviceHandle;
 use super::errors::to_js;
 use super::progress::Progress;
 use super::shaders::{fetch_shaders, needs_rare_of};
 use super::source::{ByteSource, PartReader};
-use super::tensor::DeviceHandle;
 use super::threads;
 use super::tuning::tune;
 use super::upload::Upload;

@@ -1,6 +1,7 @@
 //! The wasm-bindgen classes: the only place that knows JavaScript. `js/` wraps them into the public API.
 
 mod constraint;
+mod device_handle;
 mod encoder;
 mod engine;
 mod errors;
@@ -29,12 +30,13 @@ mod vocabulary;
 
 use wasm_bindgen::prelude::*;
 
+pub use device_handle::DeviceHandle;
 pub use engine::WasmModel;
 #[cfg(feature = "harness")]
 pub use harness::Harness;
 pub use inspect::inspect;
 pub use shaders::{give_device, give_rare};
-pub use tensor::{DeviceHandle, TensorEngine};
+pub use tensor::TensorEngine;
 pub use vocabulary::VocabularyHandle;
 
 #[wasm_bindgen(start)]

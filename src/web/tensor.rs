@@ -1,4 +1,5 @@
-//! The class that `js/tensor/gpu.ts` wraps: tensors are known by number, operations by name.
+//! The class that `js/tensor/gpu.ts` wraps: tensors are known by number, operations by name. What is here and in
+//! `src/tensor` is a file of its own in the package, which pages without tensors do not load: see `tools/modules.mjs`.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -7,12 +8,12 @@ use std::rc::Rc;
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
+use super::device_handle::DeviceHandle;
 use super::errors::{from_value, to_js, to_value};
 use super::promise::promise;
 use crate::gpu::{Buffer, Device, TensorGpu};
 use crate::kernels::caps::Caps;
 use crate::kernels::shaders::{self, Given};
-use crate::runtime::Tuning;
 use crate::tensor::options::Value;
 use crate::tensor::shader::{self, Run, Text};
 use crate::tensor::{DType, Tensor, op};
@@ -23,14 +24,6 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct TensorEngine {
     engine: Rc<RefCell<Option<Tensors>>>,
-}
-
-/// A device that a model shares with tensors, or that a model is tuned on.
-#[wasm_bindgen]
-pub struct DeviceHandle {
-    pub(super) device: Rc<Device>,
-    /// A model on the device whose kernels are being chosen.
-    pub(super) tuning: Option<Rc<Tuning>>,
 }
 
 /// A tensor for a model to fill.

@@ -6,9 +6,9 @@ use js_sys::{Function, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
+use super::device_handle::DeviceHandle;
 use super::errors::to_js;
 use super::promise::promise;
-use super::tensor::DeviceHandle;
 use crate::Error;
 use crate::runtime::Tuning;
 

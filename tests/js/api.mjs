@@ -10,8 +10,8 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const dist = pathToFileURL(path.resolve(here, process.env.WEBGGUF_DIST ?? '../../dist') + path.sep).href;
 const mock = new URL('mock_wasm.mjs', import.meta.url).href;
 
-// Every import of wasm-bindgen's glue gets the mock, and so does that of the templates.
-const hook = `const mocked = ['/webgguf.js', '/templates/content.js'];
+// Every import of wasm-bindgen's glue, of the templates and of what links parts of WebAssembly gets the mock.
+const hook = `const mocked = ['/webgguf.js', '/templates/content.js', '/wasm/link-part.js'];
 export const resolve = (name, context, next) => mocked.some((end) => name.endsWith(end))
   ? { url: ${JSON.stringify(mock)}, shortCircuit: true } : next(name, context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);

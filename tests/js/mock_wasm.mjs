@@ -41,7 +41,11 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export default async function init({ module_or_path: input }) {
   plan.initInput = await input;
+  return {};
 }
+
+/** The mock has all parts. */
+export async function linkPart() {}
 
 function loseDevice() {
   const wasLost = plan.lost;

@@ -102,7 +102,7 @@ test('sizes are one line, and a list on demand', () => {
   ];
   assert.match(
     describeSizes(list),
-    /^package: until a first answer [\d,]+ of 800,000 bytes gzipped, all 2 files 3,000/,
+    /^package: until a first answer [\d,]+ of 760,000 bytes gzipped, all 2 files 3,000/,
   );
   assert.ok(!describeSizes(list).includes('\n'));
   assert.equal(listSizes(list).split('\n').length, 4);

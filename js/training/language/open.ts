@@ -8,6 +8,9 @@ import { show } from '../../check.js';
 import { isQuantised } from '../../tensor/dtypes.js';
 import { tensorShaders } from '../../tensor/shaders.js';
 import { type FloatTensor, Tensor } from '../../tensor/tensor.js';
+import { wasmClasses } from '../../wasm/instance.js';
+import { linkPart } from '../../wasm/link-part.js';
+import { tensors as tensorCode } from '../../wasm/tensors.js';
 import { Gpu } from '../gpu.js';
 import { type Head, headOf, lossOf } from './head.js';
 import { type Attention, type Op, type Program, borderOf, noGradients, programOf, writesOf } from './program.js';
@@ -38,6 +41,7 @@ const MOST_HEAD_DIM = 256;
  *   that have no gradient here, such as experts
  */
 export async function openTrainable(engine: LocalEngine, { packed = false } = {}): Promise<TrainableModel> {
+  await linkPart((await wasmClasses()).exports, 'wasm/tensors.js', tensorCode);
   const [tensors, words, names, handles] = engine.exportProgram(tensorShaders);
   const gpu = Gpu.on(tensors);
   try {
