@@ -4,6 +4,7 @@
 import { show, signalOption } from '../check.js';
 import { invalidArgument } from '../errors.js';
 import type { SpeechPiece } from '../types/speech.js';
+import { base64 } from '../voice/base64.js';
 import { atRate } from '../voice/resample.js';
 import { SPEED } from '../voice/stretch.js';
 import { pcm16, wavHeader } from '../voice/wav.js';
@@ -81,12 +82,6 @@ async function* eventsOf(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   const event = (data: object): Uint8Array<ArrayBuffer> => encoder.encode(`data: ${JSON.stringify(data)}\n\n`);
   for await (const part of parts) yield event({ type: 'speech.audio.delta', audio: base64(part) });
   yield event({ type: 'speech.audio.done' });
-}
-
-function base64(bytes: Uint8Array): string {
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return btoa(text);
 }
 
 function streamOf(parts: AsyncIterable<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {

@@ -2,8 +2,8 @@
  * webgguf/voice: listening and speaking in pages.
  *
  * {@link listen} hears when somebody speaks and what is said, {@link speechIn} finds speech in a recording;
- * {@link createConversation} is a conversation by voice; {@link createPlayer} plays what a model speaks,
- * {@link spokenText} makes a text ready for that.
+ * {@link createConversation} is a conversation by voice, {@link createRealtime} one with the events of OpenAI's
+ * realtime API; {@link createPlayer} plays what a model speaks, {@link spokenText} makes a text ready for that.
  *
  * @module webgguf/voice
  */
@@ -19,6 +19,9 @@ export {
 } from './conversation.js';
 export { listen, Listening } from './listen.js';
 export { createPlayer, Player, type PlayerOptions, type Stopped } from './player.js';
+export { createRealtime, Realtime } from './realtime/realtime.js';
+export { type RealtimeSocket, type RealtimeSocketClass, realtimeSocket } from './realtime/socket.js';
+export type * from './realtime/types.js';
 export { sentences, spokenText } from './spoken/spoken-text.js';
 export type * from './types.js';
 export type { SpeakingModel, Voice } from './voices.js';

@@ -10,7 +10,10 @@ import type { SoundPiece } from './types.js';
 /** A model that speaks, as far as it is needed here: a `WasmModel` that was loaded with a vocoder. */
 export interface SpeakingModel {
   /** Speaks a text. */
-  speak(text: string, options: { signal?: AbortSignal | undefined }): AsyncIterable<SoundPiece>;
+  speak(
+    text: string,
+    options: { signal?: AbortSignal | undefined; speed?: number | undefined },
+  ): AsyncIterable<SoundPiece>;
 }
 
 /** What says the answers of a conversation. */

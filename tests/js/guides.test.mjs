@@ -31,6 +31,9 @@ const FOLDER = path.join(CACHE, 'guides');
 const PREAMBLE = `
 type WasmModel = import('webgguf').WasmModel;
 declare const model: WasmModel;
+declare const ears: WasmModel;
+declare const voice: WasmModel;
+declare const audio: string;
 declare const session: import('webgguf').Session;
 declare const client: import('webgguf/mcp').McpClient;
 declare const url: string;
@@ -66,6 +69,7 @@ declare module 'node:fs';
 declare module 'webgpu';
 declare module 'npm:webgguf';
 declare module 'openai';
+declare module 'openai/realtime/websocket';
 declare module '@anthropic-ai/sdk';
 declare module '@typesafe-ai/sdk';
 declare module 'zod';
