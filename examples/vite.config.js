@@ -4,7 +4,7 @@ import { defineConfig } from 'vite';
 
 const names = [
   ...['react-chat', 'search', 'extract', 'triage', 'worker', 'tabs', 'offline'],
-  ...['train', 'digits', 'spectrum', 'camera', 'dictate', 'talk'],
+  ...['train', 'digits', 'spectrum', 'camera', 'dictate', 'talk', 'ask-your-files'],
 ];
 const pages = ['index', ...names.map((name) => `${name}/index`)];
 const input = { ...Object.fromEntries(pages.map((page) => [page, `${page}.html`])), 'offline/sw': 'offline/sw.js' };
@@ -13,5 +13,6 @@ const entryFileNames = ({ name }) => (name === 'offline/sw' ? '[name].js' : 'ass
 
 export default defineConfig({
   plugins: [react()],
+  worker: { format: 'es' },
   build: { rolldownOptions: { input, output: { entryFileNames } } },
 });

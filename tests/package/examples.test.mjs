@@ -12,6 +12,7 @@ import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { longTest } from '../long.mjs';
 import { APPS, installPackage, tool } from './install.mjs';
+import { pdf } from './pdfs.mjs';
 
 await installPackage();
 const SOURCE = path.join(APPS, 'examples');
@@ -101,6 +102,75 @@ test('search: every note gets a score, and a note is nearest to itself', () =>
     assert.equal(results.length, 6);
     assert.match(results[0], /^Anna prefers tea to coffee\.\s+1\.00$/);
     assert.ok(Number(/[\d.-]+$/.exec(results[5])[0]) < 0.99, results[5]);
+  }));
+
+/** Files that cannot be read, and what the page says of them. */
+const UNREADABLE = {
+  'empty.txt': ['', /is empty$/],
+  'spaces.md': [' \n\t\n', /has no words in it$/],
+  'picture.png': [Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1'), /is no text; .*\.pdf are read$/],
+  'huge.txt': [Buffer.alloc(50_000_001, 'a'), /has 50\.0 MB; up to 50\.0 MB are read$/],
+  'broken.pdf': ['%PDF-1.4\nnothing', /is no PDF that can be read/],
+  'locked.pdf': [pdf(['secret'], { isLocked: true }), /is protected by a password/],
+  'scan.pdf': [pdf(['']), /has no text: its pages may be pictures/],
+};
+const HOSTILE = '<img src=x onerror="document.title=1">';
+
+test('ask-your-files: hostile files are refused or are text, and passages are marked in their files', () =>
+  withExample('ask-your-files', `?model=${STORYTELLER}&embedder=${EMBEDDER}`, async (page) => {
+    const title = await page.title();
+    const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    const choose = (...files) => page.locator('#choose').setInputFiles(files);
+    await choose(...Object.entries(UNREADABLE).map(([name, [text]]) => file(name, text)));
+    for (const [at, [name, [, words]]] of Object.entries(UNREADABLE).entries()) {
+      const said = await page.locator('#refused li').nth(at).innerText();
+      assert.ok(said.startsWith(name) && words.test(said), said);
+    }
+    assert.equal(await page.locator('#files li').count(), 0);
+
+    const script = '<script>document.title = 2</script>';
+    const far = `${'The ferry leaves at noon. '.repeat(60)}\n\nThe key of the boathouse hangs behind the ferns.\n`;
+    await choose(
+      file(`${HOSTILE}.txt`, `${HOSTILE} ${script} A hedgehog sleeps.`),
+      file('page.html', `<body>${HOSTILE}${script}<p>Tea at four.</p></body>`),
+      file('ferry.pdf', pdf(['The ferry costs ten euros.', 'Zeppelins fly on Sundays.'])),
+      file('notes.md', far),
+    );
+    await page.waitForFunction(() => document.querySelectorAll('#files li').length === 4);
+    assert.equal(await page.locator('#files li').first().locator('bdi').innerText(), `${HOSTILE}.txt`);
+    assert.equal(await page.locator('#refused li').count(), 0);
+
+    const find = page.getByRole('button', { name: 'Only find passages' });
+    for (const [question, name, words] of [
+      ['Where is the key of the boathouse?', 'notes.md', /The key of the boathouse hangs behind the ferns\.$/],
+      ['zeppelins', 'ferry.pdf, page 2', /^Zeppelins fly on Sundays\.$/],
+      ['hedgehog', `${HOSTILE}.txt`, /A hedgehog sleeps\.$/],
+      ['tea', 'page.html', /^Tea at four\.$/],
+    ]) {
+      await page.getByLabel('Question').fill(question);
+      await find.click();
+      await textOf(page, '#status', /^\d passages, the best first$/);
+      await page.locator('#passages .cite').first().click();
+      assert.equal(await page.locator('#viewer-title').innerText(), name);
+      assert.match(await page.locator('mark').innerText(), words);
+      await picture(page, 'ask-your-files-viewer');
+      await page.keyboard.press('Escape');
+      await page.locator('#viewer').waitFor({ state: 'hidden' });
+    }
+    await page.getByRole('button', { name: /^Ask/ }).click();
+    await textOf(page, '#status', /^done: /);
+    assert.match(await page.locator('#answer').innerText(), /[^[\]]{3}\[[1-4]\]/);
+    await page.locator('#answer .cite').first().click();
+    assert.notEqual(await page.locator('mark').innerText(), '');
+    await page.getByRole('button', { name: 'Close' }).click();
+    for (const id of ['#embedder-bytes', '#writer-bytes']) assert.match(await page.innerText(id), /^\d+ MB$/);
+    assert.deepEqual([await page.title(), await page.locator('main img, dialog img').count()], [title, 0]);
+
+    await page.getByRole('button', { name: 'Remove page.html' }).click();
+    await find.click();
+    await textOf(page, '#status', /^\d passages, the best first$/);
+    assert.ok(!(await page.innerText('#passages')).includes('Tea at four'), 'a file that was removed is not found');
+    assert.equal(await page.innerText('#error'), '');
   }));
 
 test('extract: what comes follows the schema, whatever the model is', () =>

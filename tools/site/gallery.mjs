@@ -21,10 +21,13 @@ const ENTRIES = [
   'ai-sdk',
   'decide',
   'voice',
+  'models',
   'compute',
   'training',
 ];
 const REACT = ['react', 'react-dom/client', 'react/jsx-runtime'];
+/** Other packages that examples import; `tools.json` has their versions. */
+const LIBRARIES = ['@orama/orama', 'pdfjs-dist'];
 const CODE = /\.(html|css|js|jsx|ts|rs|mjs|md|json|webmanifest)$/;
 /** Files that several examples share. */
 const SHARED = ['examples/look.css', 'examples/load.js'];
@@ -32,6 +35,8 @@ const SHARED = ['examples/look.css', 'examples/load.js'];
 const COSTS = {
   'react-chat': 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   search: 'Downloads an embedder (37 MB) at the first search',
+  'ask-your-files':
+    'Runs with the storyteller (6.8 MB), which answers with stories; BGE small and Qwen3 0.6B (676 MB) if chosen',
   extract: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   triage: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   tabs: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
@@ -83,10 +88,15 @@ export function examples() {
   });
 }
 
-const importMap = (page) => {
+/** The module of the site that is a package's `name`. */
+const moduleOf = (name) => `examples/${REACT.includes(name) ? 'react' : 'libraries'}/${name.replace(/\.js$/, '')}.js`;
+
+const importMap = (page, files) => {
   const entries = ENTRIES.map((entry) => [`webgguf/${entry}`, `dist/${entry}/index.js`]);
-  const react = REACT.map((name) => [name, `examples/react/${name}.js`]);
-  const imports = [['webgguf', 'dist/index.js'], ...entries, ...react].map(([name, target]) => [
+  const code = files.map((file) => fs.readFileSync(path.join(ROOT, file), 'utf8')).join('\n');
+  const others = [...REACT, ...LIBRARIES.filter((name) => code.includes(`'${name}'`))];
+  const modules = others.map((name) => [name, moduleOf(name)]);
+  const imports = [['webgguf', 'dist/index.js'], ...entries, ...modules].map(([name, target]) => [
     name,
     relative(page, target).replace(/^(?!\.)/, './'),
   ]);
@@ -94,7 +104,7 @@ const importMap = (page) => {
 };
 
 /** An example's page with what makes it run here. */
-function pageOf({ page, code, about }, icon) {
+function pageOf({ page, code, about, files }, icon) {
   const html = fs.readFileSync(path.join(ROOT, page), 'utf8');
   const back = `<nav class="example-bar" aria-label="Example">
       <a href="${relative(page, 'examples/index.html')}">Examples</a>
@@ -106,46 +116,57 @@ function pageOf({ page, code, about }, icon) {
   const words = `<meta name="description" content="${escapeHtml(about.replaceAll('`', ''))}">`;
   return html
     .replace('<link rel="icon" href="data:,">', `${icon}\n    ${words}\n    ${small}`)
-    .replace('</head>', `  ${sheet}\n    ${importMap(page)}\n  </head>`)
+    .replace('</head>', `  ${sheet}\n    ${importMap(page, files)}\n  </head>`)
     .replace(/<body>/, `<body>\n    ${back}`)
     .replace('src="main.jsx"', 'src="main.js"');
 }
 
-/** Files of an example that are not its page; JSX becomes one script of the same name. */
-async function copyExample({ files, name, page }, out) {
-  for (const file of filesUnder(`examples/${name}`).filter((each) => each !== page && !each.endsWith('.jsx'))) {
-    fs.cpSync(path.join(ROOT, file), path.join(out, file));
+/**
+ * Files of an example that are not its page. JSX becomes one script of the same name, and a worker becomes one with all
+ * that it imports, since import maps are for pages alone.
+ */
+async function copyExample({ files, name, page }, out, tools) {
+  const isBuilt = (file) => /\/main\.jsx$|-worker\.js$/.test(file);
+  for (const file of filesUnder(`examples/${name}`)) {
+    if (file !== page && !file.endsWith('.jsx') && !isBuilt(file))
+      fs.cpSync(path.join(ROOT, file), path.join(out, file));
   }
-  const main = files.find((file) => /\/main\.jsx$/.test(file));
-  if (!main) return;
-  const external = ['webgguf', 'webgguf/*', ...REACT];
-  const settings = { bundle: true, format: 'esm', jsx: 'automatic', external, logLevel: 'warning' };
-  const outfile = path.join(out, main.replace(/\.jsx$/, '.js'));
-  await build({ ...settings, entryPoints: [path.join(ROOT, main)], outfile, absWorkingDir: ROOT });
+  for (const file of files.filter(isBuilt)) {
+    const external = file.endsWith('.jsx') ? ['webgguf', 'webgguf/*', ...REACT] : [];
+    const settings = { ...bundled(tools), jsx: 'automatic', external, absWorkingDir: ROOT };
+    const outfile = path.join(out, file.replace(/\.jsx$/, '.js'));
+    await build({ ...settings, entryPoints: [path.join(ROOT, file)], outfile });
+  }
 }
 
-/** React as modules with the names that it exports, from `tools`, where it is installed. */
-async function writeReact(out, tools) {
-  const folder = path.join(tools, 'react-modules');
+const bundled = (tools) => ({
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  define: { 'process.env.NODE_ENV': '"production"' },
+  nodePaths: [path.join(tools, 'node_modules')],
+  logLevel: 'warning',
+});
+
+/** React and other packages as modules with the names that they export, from `tools`, where they are installed. */
+async function writeLibraries(out, tools) {
+  const folder = path.join(tools, 'modules');
   const require = createRequire(path.join(tools, 'package.json'));
   fs.rmSync(folder, { recursive: true, force: true });
-  for (const name of REACT) {
-    const names = Object.keys(require(name));
-    const file = path.join(folder, `${name}.js`);
+  const names = [...REACT, ...LIBRARIES];
+  for (const name of names) {
+    const exported = REACT.includes(name) ? `{ ${Object.keys(require(name)).join(', ')} }` : '*';
+    const file = path.join(folder, moduleOf(name));
     fs.mkdirSync(path.dirname(file), { recursive: true });
-    fs.writeFileSync(file, `export { ${names.join(', ')} } from '${name}';\n`);
+    fs.writeFileSync(file, `export ${exported} from '${name}';\n`);
   }
   await build({
-    entryPoints: REACT.map((name) => path.join(folder, `${name}.js`)),
+    ...bundled(tools),
+    entryPoints: names.map((name) => path.join(folder, moduleOf(name))),
     outbase: folder,
-    outdir: path.join(out, 'examples', 'react'),
-    bundle: true,
+    outdir: out,
+    chunkNames: 'examples/libraries/part-[hash]',
     splitting: true,
-    minify: true,
-    format: 'esm',
-    define: { 'process.env.NODE_ENV': '"production"' },
-    nodePaths: [path.join(tools, 'node_modules')],
-    logLevel: 'warning',
   });
 }
 
@@ -206,7 +227,10 @@ ${all.map(listing).join('\n')}`;
   });
 }
 
-/** Writes the gallery below `out`; `tools` is the folder where React is installed, `icon` the link to the icon. */
+/**
+ * Writes the gallery below `out`; `tools` is the folder where React and other packages are installed, `icon` the link
+ * to the icon.
+ */
 export async function writeGallery(out, { tools, icon }) {
   const list = examples().map((each) => (each.files.length > 0 ? each : { ...each, files: [`examples/${each.name}`] }));
   const write = (page, html) => {
@@ -214,12 +238,12 @@ export async function writeGallery(out, { tools, icon }) {
     fs.writeFileSync(path.join(out, page), html);
   };
   for (const file of SHARED) fs.cpSync(path.join(ROOT, file), path.join(out, file));
-  await writeReact(out, tools);
+  await writeLibraries(out, tools);
   for (const example of list) {
     write(example.code, codePage(example, icon));
     if (!example.runs) continue;
     write(example.page, pageOf(example, icon));
-    await copyExample(example, out);
+    await copyExample(example, out, tools);
   }
   write('examples/index.html', gallery(list, icon));
 }
