@@ -173,6 +173,48 @@ test('ask-your-files: hostile files are refused or are text, and passages are ma
     assert.equal(await page.innerText('#error'), '');
   }));
 
+test('agents: a plan, consent before each call that changes something, and a stop', () =>
+  withExample('agents', `?model=${STORYTELLER}`, async (page) => {
+    const tasks = () => page.locator('#tasks li').allInnerTexts();
+    const before = await tasks();
+    const start = page.getByRole('button', { name: /^Start/ });
+    const answers = async (label) => {
+      const button = page.getByRole('button', { name: label, exact: true });
+      await page.locator('.consent, .error:not(:empty)').first().waitFor();
+      assert.equal(await page.innerText('#error'), '');
+      assert.ok(await button.evaluate((each) => each.parentElement.contains(document.activeElement)), 'has the focus');
+      const step = page.locator('#steps li', { has: button });
+      const at = await step.evaluate((each) => [...each.parentElement.children].indexOf(each));
+      await button.click();
+      return page.locator('#steps li').nth(at);
+    };
+    await start.click();
+    const refused = await answers('Refuse');
+    await refused.locator('.error', { hasText: 'error: the user refused this call' }).waitFor();
+    assert.deepEqual(await tasks(), before, 'what was refused was not done');
+    await picture(page, 'agents');
+
+    // Greedy, so the plan is the same. What changes the list is shown in it.
+    await page.locator('.consent').waitFor();
+    assert.deepEqual(await tasks(), before, 'nothing is done before the answer');
+    const allowed = await answers('Allow');
+    await allowed.and(page.locator('[data-state="done"], [data-state="failed"]')).waitFor();
+    const [, name, input] = /^(\w+) (\{.*\})$/.exec(await allowed.locator('.call').innerText());
+    const says = await allowed.locator('p').last().innerText();
+    if (name === 'add_task') {
+      assert.equal(says, 'added as task 3');
+      assert.ok((await tasks())[2].includes(JSON.parse(input).title.trim()), input);
+    } else assert.match(says, /^error: .*there is no task \d+; there are 1, 2|^(deleted )?task [12]/);
+
+    await page.locator('.consent').waitFor();
+    const during = await tasks();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await textOf(page, '#status', /^stopped$/);
+    assert.deepEqual(await page.locator('#steps [data-state="stopped"]').count(), 1);
+    assert.ok(await start.evaluate((each) => each === document.activeElement), 'the focus is not lost');
+    assert.deepEqual([await tasks(), await page.innerText('#error')], [during, '']);
+  }));
+
 test('extract: what comes follows the schema, whatever the model is', () =>
   withExample('extract', `?model=${STORYTELLER}`, async (page) => {
     await page.getByRole('button', { name: 'Extract' }).click();

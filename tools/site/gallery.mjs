@@ -27,7 +27,10 @@ const ENTRIES = [
 ];
 const REACT = ['react', 'react-dom/client', 'react/jsx-runtime'];
 /** Other packages that examples import; `tools.json` has their versions. */
-const LIBRARIES = ['@orama/orama', 'pdfjs-dist'];
+const LIBRARIES = [
+  ...['@modelcontextprotocol/sdk/client/index.js', '@modelcontextprotocol/sdk/server/mcp.js'],
+  ...['@modelcontextprotocol/sdk/inMemory.js', '@orama/orama', 'pdfjs-dist', 'zod'],
+];
 const CODE = /\.(html|css|js|jsx|ts|rs|mjs|md|json|webmanifest)$/;
 /** Files that several examples share. */
 const SHARED = ['examples/look.css', 'examples/load.js'];
@@ -38,6 +41,7 @@ const COSTS = {
   'ask-your-files':
     'Runs with the storyteller (6.8 MB), which answers with stories; BGE small and Qwen3 0.6B (676 MB) if chosen',
   extract: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
+  agents: 'Runs with the storyteller (6.8 MB), which calls tools by chance; Qwen3 4B (2.5 GB) if you choose it',
   triage: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   tabs: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   worker: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
