@@ -407,13 +407,21 @@ test('tabs: a second tab has the model of the first one, and goes on without it'
   };
   const use = async (page) => {
     const first = await openPage(context, `${site.url}/tabs/${query}`);
+    await first.evaluate(() => {
+      const writing = document.querySelector('#writing');
+      new MutationObserver(() => (globalThis.wrote ||= writing.innerText)).observe(writing, { childList: true });
+    });
     await write(first);
     await write(page);
     await textOf(page, '#tabs', /^2$/);
+    await textOf(page, '#leads', /^tab 2$/);
+    assert.equal(await first.evaluate(() => globalThis.wrote), 'tab 2, this one');
+    await textOf(first, '#writing', /^–$/);
     assert.deepEqual([first.workers().length, page.workers().length], [1, 0]);
     await first.close();
     await write(page);
     assert.equal(page.workers().length, 1);
+    await textOf(page, '#leads', /^tab 1, this one$/);
   };
   await withExample('tabs', query, use, context);
   await context.close();

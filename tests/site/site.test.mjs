@@ -212,7 +212,7 @@ const LOOKED_AT = [
   ...['index.html', 'train.html', 'device.html', 'kernels.html', 'answers.html', 'bench.html', 'results.html'],
   ...['guides/index.html', 'guides/first-page.html', 'docs/models.html'],
   ...['examples/index.html', 'examples/extract.code.html', 'examples/search/index.html', 'examples/digits/index.html'],
-  ...['examples/react-chat/index.html', 'examples/train/index.html'],
+  ...['examples/react-chat/index.html', 'examples/train/index.html', 'examples/tabs/index.html'],
   ...['examples/ask-your-files/index.html', 'examples/agents/index.html'],
   ...['api/index.html', 'api/classes/webgguf.WasmModel.html'],
 ];
