@@ -107,6 +107,11 @@ function escapedOnce({ budget }: State, value: Value): Safe {
   return value instanceof Safe ? value : safely(budget, textOf(budget, value));
 }
 
+/** `value` escaped, unless it is safe. @internal */
+export function escapedText(budget: Budget, value: Value): string {
+  return value instanceof Safe ? value.text : safely(budget, textOf(budget, value)).text;
+}
+
 function safely(budget: Budget, text: string): Safe {
   budget.text(6 * text.length);
   return new Safe(escaped(text));
@@ -155,7 +160,8 @@ function withoutTags(text: string): string {
   return cut(cut(text, '<!--', '-->'), '<', '>');
 }
 
-function asNumber(value: Value, usual: Value, isFloat: boolean, base = 10): Value {
+/** A number of a value or a text, else `usual`. @internal */
+export function asNumber(value: Value, usual: Value, isFloat: boolean, base = 10): Value {
   const text = typeof value === 'string' ? stripped(value, true, true) : undefined;
   const whole =
     text !== undefined && !isFloat ? integerIn(text, base) : isFloat || !isInteger(value) ? undefined : value;

@@ -8,6 +8,7 @@ import { METHODS } from './rare-methods.js';
 import type { State } from './state.js';
 import { strftime } from './strftime.js';
 import { textOf } from './text.js';
+import { TEXT_FILTERS } from './text-filters.js';
 import { type Callable, Namespace, TemplateError, type Value } from './values.js';
 
 const strftimeNow =
@@ -53,4 +54,4 @@ const joiner = (): Callable => (args, named) => {
 
 const functions = { strftime_now: strftimeNow, cycler, joiner };
 /** @internal */
-export const MORE: More = { filters: FILTERS, methods: METHODS, functions, formatted, added };
+export const MORE: More = { filters: { ...FILTERS, ...TEXT_FILTERS }, methods: METHODS, functions, formatted, added };

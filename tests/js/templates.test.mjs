@@ -1,5 +1,5 @@
 // Chat templates: what they make of conversations is what Python's jinja2 makes of them, and hostile ones end.
-// Fixtures: tools/make_template_fixtures.py.
+// Fixtures: tools/make_template_fixtures.py, make_template_expressions.py, make_template_filters.py.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -78,6 +78,26 @@ test('random expressions and statements render as in Python', () => {
   const { messages, cases } = JSON.parse(fs.readFileSync(path.join(FIXTURES, 'expressions.json'), 'utf8'));
   assert.equal(cases.length, 2000);
   for (const [source, text] of cases) assert.equal(render(source, { messages }), text, source);
+});
+
+test('random texts, values and numbers go through rarer filters as in Python', () => {
+  const cases = JSON.parse(fs.readFileSync(path.join(FIXTURES, 'filters.json'), 'utf8'));
+  assert.equal(cases.length, 600);
+  for (const [source, text] of cases) {
+    if (text === null) assert.throws(() => render(source, { messages: [] }), { code: 'invalid_argument' }, source);
+    else assert.equal(render(source, { messages: [] }), text, source);
+  }
+});
+
+test('random draws the same of the same', () => {
+  const source = "{{ [1, 'b', none] | random }}{{ range(9) | random }}{{ 'äöü' | random }}[{{ [] | random }}]";
+  const found = render(source, { messages: [] });
+  assert.match(found, /^(?:1|b|None)\d[äöü]\[\]$/);
+  for (let count = 0; count < 5; count += 1) assert.equal(render(source, { messages: [] }), found);
+  const draw = (last) => render(`{{ [0, 1, 2, ${last}] | random }}`, { messages: [] });
+  const drawn = new Set(Array.from({ length: 60 }, (_, at) => draw(at + 3)));
+  for (const text of ['0', '1', '2']) assert.ok(drawn.has(text), `${text} was never drawn`);
+  assert.throws(() => render("{{ {'a': 1} | random }}", { messages: [] }), { code: 'invalid_argument' });
 });
 
 test('what jinja2 goes over once, and what it only looks like', () => {
@@ -323,6 +343,30 @@ test('errors of the machine are errors of the template', () => {
   const deep = (inner) => '{% if true %}'.repeat(60) + inner + '{% endif %}'.repeat(60);
   const call = `{{ ${'('.repeat(50)}f(n + 1)${')'.repeat(50)} }}`;
   refusal(`{% macro f(n) %}${deep(call)}{% endmacro %}{{ f(0) }}`);
+});
+
+test('texts that are hard to break, to link and to lay out take a time that is linear', () => {
+  const times = (text, count) => text.repeat(count);
+  const hard = [
+    ...['-', 'a', ' ', 'a-', 'a--b ', 'ab-cd', '--a'].map((text) => [text, 'wordwrap(79)']),
+    ...['(', 'a(', ')', 'a.', 'www.a.', 'a@b.', 'http://[::aaaaaaaaaaaaaaaaaaaaaaaaa! ', '&', 'a@'].map((text) => [
+      text,
+      'urlize',
+    ]),
+    ...['a', 'a b ', "'"].map((text) => [text, 'pprint']),
+  ];
+  for (const [text, filter] of hard) {
+    const source = `{{ (messages[0].content | ${filter}) | length }}`;
+    const before = performance.now();
+    const content = times(text, Math.ceil(100_000 / text.length)) + (filter === 'urlize' ? times(')', 5000) : '');
+    try {
+      assert.match(render(source, { messages: [{ role: 'user', content }] }), /^\d+$/);
+    } catch (error) {
+      assert.match(error.message, /too many steps/, `${text} | ${filter}`);
+    }
+    const took = performance.now() - before;
+    assert.ok(took < 3000, `${text} | ${filter}: ${took} ms`);
+  }
 });
 
 test('hostile templates end, and cost little', () => {
