@@ -45,7 +45,7 @@ export async function forcedGrammar(
   if (!format.marks || !format.body) return undefined;
   const control = await controlTokens(model, family);
   const { rest = format.body, literal } = format;
-  const marks = format.marks.map((mark) => signIn(control, mark)).join(' | ');
+  const marks = format.marks.map((mark) => signsIn(control, mark)).join(' | ');
   const more = !several ? '' : literal?.after ? ' (NEXT call)*' : ` (SPACE (${marks}) call)*`;
   const end = literal?.after ? ` ${signsIn(control, literal.after)}` : '';
   const first = tools.map((_, place) => rest(ruleOf(tools, place, control)));
@@ -139,22 +139,32 @@ function textStart({ format, thoughts }: Family, control: ControlTokens, inThoug
   ];
 }
 
-/** A sign as a control token, or as text. */
-const signIn = (control: ControlTokens, text: string): string =>
-  control.has(text) ? `<[${control.get(text)}]>` : quoted(text);
+/** The rules of a text up to a sign, which ends it: control tokens cannot stand in a lazy rule. */
+function textUpTo(rule: string, control: ControlTokens, sign: string): string[] {
+  const { before, token, behind } = firstToken(control, sign);
+  if (token === undefined) return [`${rule}[lazy]: ANY ${quoted(sign)}`];
+  const rest = `<[${token}]> ${signsIn(control, behind)}`;
+  if (before === '') return [`${rule}: <[^${token}]>* ${rest}`];
+  const name = `${rule.toUpperCase()}_UP_TO`;
+  return [`${rule}: ${name} ${rest}`, `${name}: /(?s:.*)${before.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}/`];
+}
 
-/** The rule of a text up to a sign, which ends it: control tokens cannot stand in a lazy rule. */
-function textUpTo(rule: string, control: ControlTokens, sign: string): string {
-  const id = control.get(sign);
-  return id === undefined ? `${rule}[lazy]: ANY ${quoted(sign)}` : `${rule}: <[^${id}]>* <[${id}]>`;
+/** The first control token in a text: the longest that begins where no other one begins before. */
+function firstToken(control: ControlTokens, text: string): { before: string; token?: number; behind: string } {
+  let [at, found] = [text.length, ''];
+  for (const sign of control.keys()) {
+    const place = text.indexOf(sign);
+    if (place >= 0 && (place < at || (place === at && sign.length > found.length))) [at, found] = [place, sign];
+  }
+  const token = control.get(found);
+  return { before: text.slice(0, at), ...(token !== undefined && { token }), behind: text.slice(at + found.length) };
 }
 
 /** A text in which signs may be control tokens. */
 function signsIn(control: ControlTokens, text: string): string {
-  const found = [...control.keys()].find((sign) => text.includes(sign));
-  if (found === undefined) return text && quoted(text);
-  const [before = '', ...rest] = text.split(found);
-  return [signsIn(control, before), signIn(control, found), signsIn(control, rest.join(found))].join(' ');
+  const { before, token, behind } = firstToken(control, text);
+  if (token === undefined) return text && quoted(text);
+  return [before && quoted(before), `<[${token}]>`, signsIn(control, behind)].filter(Boolean).join(' ');
 }
 
 const nameOf = (tools: readonly Tool[], place: number): string => (tools[place] as Tool).function.name;
@@ -163,14 +173,14 @@ function ruleOf(tools: readonly Tool[], place: number, control: ControlTokens): 
   return {
     name: quoted(nameOf(tools, place)),
     json: `json_${place}`,
-    sign: (text) => (text === '' ? '' : signIn(control, text)),
+    sign: (text) => signsIn(control, text),
   };
 }
 
 /** What follows a sign. */
 function callRules(format: Format, tools: readonly Tool[], control: ControlTokens): string[] {
   const { object, literal } = format;
-  const quote = literal?.quote === undefined ? '' : signIn(control, literal.quote);
+  const quote = literal?.quote === undefined ? '' : signsIn(control, literal.quote);
   const rules = tools.flatMap(({ function: { name, parameters } }, place) => {
     const schema = { type: 'object', ...parameters, 'x-guidance': GUIDANCE };
     const json = format.parameters
@@ -186,7 +196,7 @@ function callRules(format: Format, tools: readonly Tool[], control: ControlToken
     `calls: ${calls}`,
     `call: ${tools.map((_, place) => `call_${place}`).join(' | ')}`,
     ...rules,
-    ...(literal ? sharedLiteralRules(literal, quote, [textUpTo('literal_end', control, literal.quote ?? '')]) : []),
+    ...(literal ? sharedLiteralRules(literal, quote, textUpTo('literal_end', control, literal.quote ?? '')) : []),
     'CLOSE: SPACE "}"',
     'LIST: SPACE "["',
     'COMMA: SPACE ","',
@@ -216,15 +226,19 @@ function parameterRules(tags: ParameterTags, rule: string, schema: object, contr
   };
   const names = Object.keys(properties);
   const line = tags.isPadded ? '"\\n"' : '';
-  const close = signIn(control, tags.close);
-  const open = (key: string): string => {
-    const between = tags.open ? ` SPACE ${signIn(control, tags.open)}` : '';
-    return `SPACE ${signIn(control, tags.before)} ${key} ${signIn(control, tags.after)}${between} ${line}`;
+  const close = signsIn(control, tags.close);
+  const open = (key: string, isText = true): string => {
+    const between = tags.open ? ` SPACE ${signsIn(control, tags.open)}` : '';
+    const kinds = (isText ? undefined : tags.afterOthers) ?? [tags.after];
+    const after = kinds.map((kind) => signsIn(control, kind)).join(' | ');
+    return `SPACE ${signsIn(control, tags.before)} ${key} (${after})${between} ${line}`;
   };
-  const rules = [textUpTo(`${rule}_text`, control, tags.close)];
+  const rules = textUpTo(`${rule}_text`, control, tags.close);
   const parts = names.map((name, index) => {
     const isNeeded = Array.isArray(required) && required.includes(name);
-    rules.push(`${rule}_${index}: ${open(quoted(name))} ${valueRule(name, schema, rule, { line, close })}`);
+    const isText = wordsOf(schema, name) !== undefined || mayBeText(schema, name);
+    const key = quoted(name);
+    rules.push(`${rule}_${index}: ${open(key, isText)} ${valueRule(name, schema, rule, { line, close })}`);
     return `${rule}_${index}${isNeeded ? '' : '?'}`;
   });
   if (names.length === 0 && additionalProperties !== false) {

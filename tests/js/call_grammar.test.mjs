@@ -25,12 +25,12 @@ const TOOLS = [
 }));
 const GOOD = '{"place": "Rome", "days": 2}';
 
-/** A vocabulary of bytes, some words, and signs; `isControl`: these are control tokens. */
+/** A vocabulary of bytes, some words, and signs; `isControl`: these are control tokens, or those that it names. */
 class Tokens {
   constructor(signs, isControl) {
     const words = ['{"', '": "', '":', '<tool', '_call>', 'the', ' a', '\n\n', '}}'].map((word) => Buffer.from(word));
     const single = Array.from({ length: 256 }, (_, byte) => Buffer.from([byte]));
-    this.signs = isControl ? signs : [];
+    this.signs = Array.isArray(isControl) ? isControl : isControl ? signs : [];
     this.words = [...single, ...words];
     this.end = this.words.length + this.signs.length;
     const all = [...this.words, ...this.signs.map((sign) => Buffer.from(sign)), Buffer.from('<|end|>')];
@@ -335,6 +335,83 @@ for (const [name, [template, call]] of Object.entries(TAGGED)) {
       const wrong = call('get_weather', [place, ['days', 'two']]);
       assert.equal(await at(wrong), wrong.slice(0, wrong.indexOf('two')));
       assert.equal(await at(call('pong', [])), 'p');
+    });
+  }
+}
+
+/** Formats whose attributes say what a value is, with the control tokens of their models. */
+const ATTRIBUTES = {
+  dsml: {
+    template: '{{ tools }}｜DSML｜',
+    control: ['｜DSML｜'],
+    call: (name, pairs) => {
+      const texts = pairs.map(
+        ([key, value, isText]) => `<｜DSML｜parameter name="${key}" string="${isText}">${value}</｜DSML｜parameter>\n`,
+      );
+      return `${name}">\n${texts.join('')}</｜DSML｜invoke>\n</｜DSML｜function_calls>`;
+    },
+    next: '<｜DSML｜function_calls>\n<｜DSML｜invoke name="',
+  },
+  step: {
+    template: '{{ tools }}steptml:invoke',
+    control: [
+      '<｜tool_calls_begin｜>',
+      '<｜tool_calls_end｜>',
+      '<｜tool_call_begin｜>',
+      '<｜tool_call_end｜>',
+      '<｜tool_sep｜>',
+    ],
+    call: (name, pairs) => {
+      const texts = pairs.map(([key, value]) => `<steptml:parameter name="${key}">${value}</steptml:parameter>`);
+      return `${name}">${texts.join('')}</steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>`;
+    },
+    next: '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="',
+  },
+  kimi3: {
+    template: '{{ tools }}<|open|><|close|>',
+    control: ['<|open|>', '<|close|>', '<|sep|>'],
+    call: (name, pairs) => {
+      const texts = pairs.map(
+        ([key, value, isText]) =>
+          `<|open|>argument key="${key}" type="${isText ? 'string' : 'number'}"<|sep|>${value}<|close|>argument<|sep|>`,
+      );
+      return `${name}" index="1"<|sep|>${texts.join('')}<|close|>call<|sep|><|close|>tools<|sep|>`;
+    },
+    next: '<|open|>tools<|sep|><|open|>call tool="',
+  },
+};
+
+for (const [name, { template, control, call, next }] of Object.entries(ATTRIBUTES)) {
+  for (const [title, isControl] of [
+    ['text', false],
+    ['control tokens', true],
+    ['its own control tokens', control],
+  ]) {
+    test(`${name}, ${title}: forced calls follow their tools`, { skip }, async () => {
+      const { format } = familyOf(template);
+      assert.deepEqual([format.name, format.force()], [name, next]);
+      const at = (text, more) => refusedForced(template, isControl, text, more);
+      const place = ['place', 'Rome, <b> {x}\n</a', true];
+      const weather = call('get_weather', [place, ['days', '2', false]]);
+      assert.equal(await at(weather), undefined);
+      assert.equal(await at(`${weather}${next}${call('ping', [])}`), undefined);
+      assert.equal(await at(`${weather}${next}${call('ping', [])}`, { several: false }), weather);
+      const plant = call('plant', [
+        ['kind', 'oak', true],
+        ['tree', '{"name": "a", "next": {"name": "b"}}', false],
+      ]);
+      assert.equal(await at(plant, { tools: [TREE] }), undefined);
+      for (const [wrong, where, tools = TOOLS] of [
+        [call('pong', []), 'ong'],
+        [call('get_weather', [place, ['days', 'two', false]]), 'two'],
+        [call('get_weather', [place]), undefined],
+        [plant.replace('oak', 'ash'), 'ash', [TREE]],
+        [plant.replace('"name": "a", ', ''), 'ext"', [TREE]],
+      ]) {
+        const taken = await at(wrong, { tools });
+        if (where === undefined) assert.ok(taken !== undefined && wrong.startsWith(taken), `${taken}`);
+        else assert.equal(taken, wrong.slice(0, wrong.indexOf(where)), wrong);
+      }
     });
   }
 }

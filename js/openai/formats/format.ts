@@ -101,6 +101,8 @@ export interface ParameterTags {
   /** What stands before the key, and between key and value. */
   readonly before: string;
   readonly after: string;
+  /** In place of `after` where the value is no text; any of them. */
+  readonly afterOthers?: readonly string[];
   /** Where the value has a sign of its own. */
   readonly open?: string;
   readonly close: string;

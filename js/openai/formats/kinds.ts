@@ -71,12 +71,20 @@ export function named(signs: Signs, style: NamedStyle, rest: Rest & Pick<Format,
 export function tagged(signs: Signs, style: TagStyle, rest: Rest = {}): Format {
   const tags = new Tags(style);
   const [outer = '', end = ''] = style.outer ?? [];
-  const nameEnd = (style.hasAttributes ? '"' : '') + style.afterName;
+  const quote = style.hasAttributes ? '"' : '';
+  const number = style.isNumbered ? ' index="' : '';
+  const nameEnd = quote + (number && `${number}1"`) + style.afterName;
   const line = style.isPadded ? '\n' : '';
-  const start = outer ? `${outer}\n${style.open}` : style.open;
+  const [before = '', behind = ''] = style.inner ?? [];
+  const start = outer + (outer && !style.inner ? '\n' : '') + before + style.open;
   // From the name on, and from the sign around the call on.
-  const from = ({ name, json, sign }: CallRule): string =>
-    [name, nameEnd && sign(nameEnd), 'SPACE', json, 'SPACE', sign(style.close), end && `SPACE ${sign(end)}`].join(' ');
+  const nameEndIn = ({ sign }: CallRule): string =>
+    number ? `${sign(quote + number)} /[0-9]{1,3}/ ${sign(quote + style.afterName)}` : nameEnd && sign(nameEnd);
+  const from = (rule: CallRule): string =>
+    [
+      ...[rule.name, nameEndIn(rule), 'SPACE', rule.json, 'SPACE', rule.sign(style.close)],
+      ...[behind && `SPACE ${rule.sign(behind)}`, end && `SPACE ${rule.sign(end)}`],
+    ].join(' ');
   const own = [style.open, style.close, style.parameter, style.endValue, style.afterKey, style.beforeValue ?? ''];
   return {
     ...signsOf({ ...signs, special: [...own.filter((sign) => sign.startsWith('<')), ...(signs.special ?? [])] }),
@@ -90,11 +98,12 @@ export function tagged(signs: Signs, style: TagStyle, rest: Rest = {}): Format {
     marks: [outer || style.open],
     isFree: true,
     force: (name) => start + (name === undefined ? '' : name + nameEnd + line),
-    body: (rule) => (outer ? `SPACE ${rule.sign(style.open)} ${from(rule)}` : from(rule)),
+    body: (rule) => (outer ? `SPACE ${rule.sign(before + style.open)} ${from(rule)}` : from(rule)),
     rest: from,
     parameters: {
       before: style.parameter,
-      after: (style.hasAttributes ? '"' : '') + style.afterKey,
+      after: quote + (style.kinds?.text ?? '') + style.afterKey,
+      ...(style.kinds && { afterOthers: style.kinds.others.map((kind) => quote + kind + style.afterKey) }),
       ...(style.beforeValue && { open: style.beforeValue }),
       close: style.endValue,
       ...(style.isPadded && { isPadded: true }),

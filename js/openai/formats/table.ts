@@ -134,48 +134,56 @@ export const FORMATS: Record<Exclude<FormatName, 'harmony' | 'plain' | 'llama'>,
     },
     { ...INVOKE(''), outer: ['<minimax:tool_call>', '</minimax:tool_call>'] },
   ),
-  dsml: free(
-    tagged(
-      {
-        name: 'dsml',
-        opens: ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>', '<｜DSML｜invoke name="'],
-        closers: ['</｜DSML｜invoke>', '</｜DSML｜function_calls>', '</｜DSML｜tool_calls>'],
-        special: ['｜DSML｜'],
-      },
-      { ...INVOKE('｜DSML｜'), outer: ['<｜DSML｜function_calls>', '</｜DSML｜function_calls>'] },
-    ),
+  dsml: tagged(
+    {
+      name: 'dsml',
+      opens: ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>', '<｜DSML｜invoke name="'],
+      closers: ['</｜DSML｜invoke>', '</｜DSML｜function_calls>', '</｜DSML｜tool_calls>'],
+      special: ['｜DSML｜'],
+    },
+    {
+      ...INVOKE('｜DSML｜'),
+      outer: ['<｜DSML｜function_calls>', '</｜DSML｜function_calls>'],
+      kinds: { text: ' string="true"', others: [' string="false"'] },
+    },
   ),
-  step: free(
-    tagged(
-      {
-        name: 'step',
-        opens: ['<｜tool_calls_begin｜>', '<｜tool_call_begin｜>', 'function<｜tool_sep｜>', '<steptml:invoke name="'],
-        closers: ['</steptml:invoke>', '<｜tool_call_end｜>', '<｜tool_calls_end｜>'],
-        special: ['<｜tool_sep｜>'],
-      },
-      { ...INVOKE('steptml:'), outer: ['<｜tool_calls_begin｜>', '<｜tool_calls_end｜>'] },
-    ),
+  step: tagged(
+    {
+      name: 'step',
+      opens: ['<｜tool_calls_begin｜>', '<｜tool_call_begin｜>', 'function<｜tool_sep｜>', '<steptml:invoke name="'],
+      closers: ['</steptml:invoke>', '<｜tool_call_end｜>', '<｜tool_calls_end｜>'],
+      special: ['<｜tool_sep｜>'],
+    },
+    {
+      ...INVOKE('steptml:'),
+      outer: ['<｜tool_calls_begin｜>', '<｜tool_calls_end｜>'],
+      inner: ['<｜tool_call_begin｜>function<｜tool_sep｜>', '<｜tool_call_end｜>'],
+    },
   ),
-  kimi3: free(
-    tagged(
-      {
-        name: 'kimi3',
-        opens: ['<|open|>tools<|sep|>', '<|open|>call tool="'],
-        closers: ['<|close|>call<|sep|>', '<|close|>tools<|sep|>'],
-        special: ['<|open|>', '<|close|>', '<|sep|>'],
+  kimi3: tagged(
+    {
+      name: 'kimi3',
+      opens: ['<|open|>tools<|sep|>', '<|open|>call tool="'],
+      closers: ['<|close|>call<|sep|>', '<|close|>tools<|sep|>'],
+      special: ['<|open|>', '<|close|>', '<|sep|>'],
+    },
+    {
+      open: '<|open|>call tool="',
+      afterName: '<|sep|>',
+      close: '<|close|>call<|sep|>',
+      parameter: '<|open|>argument key="',
+      afterKey: '<|sep|>',
+      endValue: '<|close|>argument<|sep|>',
+      outer: ['<|open|>tools<|sep|>', '<|close|>tools<|sep|>'],
+      inner: ['', ''],
+      isNumbered: true,
+      hasAttributes: true,
+      kinds: {
+        text: ' type="string"',
+        others: ['number', 'integer', 'boolean', 'object', 'array', 'null'].map((kind) => ` type="${kind}"`),
       },
-      {
-        open: '<|open|>call tool="',
-        afterName: '<|sep|>',
-        close: '<|close|>call<|sep|>',
-        parameter: '<|open|>argument key="',
-        afterKey: '<|sep|>',
-        endValue: '<|close|>argument<|sep|>',
-        outer: ['<|open|>tools<|sep|>', '<|close|>tools<|sep|>'],
-        hasAttributes: true,
-      },
-      { endsThoughts: true },
-    ),
+    },
+    { endsThoughts: true },
   ),
   glm: tagged(
     { name: 'glm', opens: ['<tool_calls>', '<tool_call>'], closers: ['</tool_call>', '</tool_calls>'] },

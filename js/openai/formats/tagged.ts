@@ -27,6 +27,12 @@ export interface TagStyle {
   readonly isPadded?: boolean;
   /** Keys and names are in quotes, and further attributes may say what a value is. */
   readonly hasAttributes?: boolean;
+  /** What the attributes say of values that are text, and of others; several may be said. */
+  readonly kinds?: { readonly text: string; readonly others: readonly string[] };
+  /** Calls are numbered, in an attribute behind the name. */
+  readonly isNumbered?: boolean;
+  /** Around a call within what is around all calls, which then follows without a line break. */
+  readonly inner?: readonly [open: string, close: string];
 }
 
 /** So often a value without its end may send the reader back. */
