@@ -198,7 +198,7 @@ const GRAMMARS: Record<GrammarKind, Check> = {
   gbnf: ofType('string', 'a string'),
 };
 
-const RANK: Record<keyof RankOptions, Check> = { truncate: FLAG, signal: abortSignal };
+const RANK: Record<keyof RankOptions, Check> = { truncate: FLAG, onProgress: LOAD.onProgress, signal: abortSignal };
 
 const EVALUATE: Record<keyof EvaluateOptions, Check> = { logits: FLAG, adapters: ADAPTERS, signal: abortSignal };
 

@@ -64,7 +64,12 @@ export interface EmbedCall {
   readonly truncate: boolean;
   readonly normalize: boolean;
   readonly dimensions: number | undefined;
+  /** How many texts of the call were before these. */
+  readonly first?: number | undefined;
 }
+
+/** Options of `rank` without the signal. @internal */
+export interface RankCall extends Pick<EmbedCall, 'truncate' | 'first'> {}
 
 /** A text whose special tokens are parsed, an image or a sound. @internal */
 export type PromptPart = { readonly text: string } | Medium;
@@ -105,12 +110,7 @@ export interface Engine extends TextEngine {
   /** A row for each input. Rejects once `signal` fires and the device is idle. */
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
   /** A row of one score for each document. */
-  rank(
-    query: string,
-    documents: readonly Input[],
-    options: { readonly truncate: boolean },
-    signal?: AbortSignal,
-  ): Promise<Float32Array[]>;
+  rank(query: string, documents: readonly Input[], options: RankCall, signal?: AbortSignal): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
   /** Part of the sound that a vocoder makes of the hidden states of `ids` from the one at `first` on. */

@@ -7,6 +7,7 @@ import { Channel, type Handler } from './channel.js';
 import type { Input } from '../model/embedding.js';
 import {
   type EmbedCall,
+  type RankCall,
   type EncodedParts,
   type Engine,
   type EvaluateCall,
@@ -200,12 +201,7 @@ export class WorkerEngine implements Engine {
     return this.#connection.channel.call('embed', [this.#number, inputs, options], { signal });
   }
 
-  rank(
-    query: string,
-    documents: readonly Input[],
-    options: { readonly truncate: boolean },
-    signal?: AbortSignal,
-  ): Promise<Float32Array[]> {
+  rank(query: string, documents: readonly Input[], options: RankCall, signal?: AbortSignal): Promise<Float32Array[]> {
     return this.#connection.channel.call('rank', [this.#number, query, documents, options], { signal });
   }
 

@@ -18,6 +18,7 @@ import { giveShaders } from '../wasm/give-shaders.js';
 import type { TensorEngine, TensorHandle, WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import {
   type EmbedCall,
+  type RankCall,
   type EncodedParts,
   type Engine,
   type EvaluateCall,
@@ -245,11 +246,12 @@ export class LocalEngine implements Engine {
 
   async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
     const handle = this.#handle;
-    const { truncate, normalize, dimensions } = options;
+    const { truncate, normalize, dimensions, first } = options;
     const encode = (text: string): Uint32Array => handle.encodeInput(text, truncate);
     const run = {
       handle,
       inputs,
+      first,
       signal,
       encode,
       run: ({ ids, lengths }: Group) => handle.embed(ids, lengths, normalize, dimensions),
@@ -260,19 +262,13 @@ export class LocalEngine implements Engine {
   async rank(
     query: string,
     documents: readonly Input[],
-    { truncate }: { readonly truncate: boolean },
+    call: RankCall,
     signal?: AbortSignal,
   ): Promise<Float32Array[]> {
     const handle = this.#handle;
-    const encode = (document: string): Uint32Array => handle.encodePair(query, document, truncate);
-    const run = {
-      handle,
-      inputs: documents,
-      signal,
-      encode,
-      run: ({ ids, lengths }: Group) => handle.rank(ids, lengths),
-    };
-    return this.#kept(() => runInputs(run), signal);
+    const encode = (document: string): Uint32Array => handle.encodePair(query, document, call.truncate);
+    const run = ({ ids, lengths }: Group): ReturnType<typeof handle.rank> => handle.rank(ids, lengths);
+    return this.#kept(() => runInputs({ handle, inputs: documents, first: call.first, signal, encode, run }), signal);
   }
 
   async hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle> {

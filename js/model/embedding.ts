@@ -2,9 +2,10 @@
  * Texts for embedders and rerankers: checked, encoded, and handed over some at a time.
  */
 import { stoppable } from '../cancel.js';
+import type { EmbedCall, Engine } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { checkIds, show } from '../check.js';
-import type { TokenIds } from '../types/read.js';
+import type { EmbedOptions, TokenIds } from '../types/read.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Inputs of one call into WebAssembly: their results are read at once. */
@@ -25,6 +26,52 @@ export function checkInputs(call: string, what: string, inputs: unknown, vocabul
   });
 }
 
+/** Tokens between two reports, about. */
+const REPORTED = 4096;
+/** Characters of a token, about. */
+const CHARACTERS = 4;
+
+type OnProgress = EmbedOptions['onProgress'];
+/** The work on all inputs. */
+type Work = (engine: Engine, scope: AbortSignal) => Promise<Float32Array[]>;
+
+/** Embeds texts, some at a time where somebody hears how far it is; what `onProgress` throws ends it. @internal */
+export function embedWork(inputs: readonly Input[], onProgress: OnProgress, call: EmbedCall): Work {
+  return (engine, scope) => inSteps(inputs, onProgress, (some, first) => engine.embed(some, { ...call, first }, scope));
+}
+
+/** Scores documents likewise. @internal */
+export function rankWork(query: string, inputs: readonly Input[], onProgress: OnProgress, truncate: boolean): Work {
+  return (engine, scope) =>
+    inSteps(inputs, onProgress, (some, first) => engine.rank(query, some, { truncate, first }, scope));
+}
+
+async function inSteps(
+  inputs: readonly Input[],
+  onProgress: OnProgress,
+  work: (some: readonly Input[], first: number) => Promise<Float32Array[]>,
+): Promise<Float32Array[]> {
+  if (!onProgress) return work(inputs, 0);
+  const total = inputs.length;
+  const rows: Float32Array[] = [];
+  const tell = (): void => {
+    const loaded = rows.length;
+    onProgress({ stage: 'prefill', loaded, total, fraction: total === 0 ? 1 : loaded / total });
+  };
+  tell();
+  while (rows.length < total) {
+    const first = rows.length;
+    let [end, tokens] = [first, 0];
+    for (; end < total && tokens < REPORTED; end += 1) {
+      const input = inputs[end] as Input;
+      tokens += typeof input === 'string' ? 1 + input.length / CHARACTERS : input.length;
+    }
+    rows.push(...(await work(inputs.slice(first, end), first)));
+    tell();
+  }
+  return rows;
+}
+
 /** One group of inputs: the ids one after the other, and how many each has. @internal */
 export interface Group {
   readonly ids: Uint32Array;
@@ -35,6 +82,8 @@ export interface Group {
 export interface InputRun {
   readonly handle: WasmHandle;
   readonly inputs: readonly Input[];
+  /** How many inputs of the call were before these: messages count them all. */
+  readonly first?: number | undefined;
   readonly signal: AbortSignal | undefined;
   encode(text: string): Uint32Array;
   /** `undefined` where it was cancelled. */
@@ -46,12 +95,12 @@ export interface InputRun {
  * begun ends by itself.
  * @internal
  */
-export async function runInputs({ handle, inputs, signal, encode, run }: InputRun): Promise<Float32Array[]> {
+export async function runInputs({ handle, inputs, first = 0, signal, encode, run }: InputRun): Promise<Float32Array[]> {
   const rows: Float32Array[] = [];
   for (let start = 0; start < inputs.length; start += GROUP) {
     const some = inputs.slice(start, start + GROUP);
     const encoded = some.map((input) => (typeof input === 'string' ? encode(input) : input));
-    const group = joined(encoded, start);
+    const group = joined(encoded, first + start);
     const found = await stoppable(handle, signal, () => run(group));
     const width = found.length / some.length;
     rows.push(...some.map((_, index) => found.slice(index * width, (index + 1) * width)));

@@ -4,7 +4,7 @@
  */
 import { cancellable } from '../cancel.js';
 import { conversationOf, textConversationOf } from './conversation.js';
-import { checkInputs, type Input } from './embedding.js';
+import { checkInputs, embedWork, type Input, rankWork } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
@@ -352,11 +352,11 @@ export class WasmModel {
     texts: string | readonly (string | TokenIds)[],
     options: EmbedOptions = {},
   ): Promise<Float32Array | Float32Array[]> {
-    const { signal, truncate = false, normalize = true, dimensions } = embedOptions(options);
+    const { signal, onProgress, truncate = false, normalize = true, dimensions } = embedOptions(options);
     const isOne = typeof texts === 'string';
     const inputs = checkInputs('embed', 'text', isOne ? [texts] : texts, this.info.vocabularySize);
     const call = { truncate, normalize, dimensions };
-    const rows = await this.#inTurn('embed', (engine, scope) => engine.embed(inputs, call, scope), signal);
+    const rows = await this.#inTurn('embed', embedWork(inputs, onProgress, call), signal);
     return isOne ? (rows[0] as Float32Array) : rows;
   }
 
@@ -372,10 +372,10 @@ export class WasmModel {
    * @throws the reason of `options.signal` when that fires
    */
   async rank(query: string, documents: readonly (string | TokenIds)[], options: RankOptions = {}): Promise<number[]> {
-    const { signal, truncate = false } = rankOptions(options);
+    const { signal, onProgress, truncate = false } = rankOptions(options);
     checkText('rank', query);
     const inputs: Input[] = checkInputs('rank', 'document', documents, this.info.vocabularySize);
-    const rows = await this.#inTurn('rank', (engine, scope) => engine.rank(query, inputs, { truncate }, scope), signal);
+    const rows = await this.#inTurn('rank', rankWork(query, inputs, onProgress, truncate), signal);
     return rows.map(([score]) => score as number);
   }
 

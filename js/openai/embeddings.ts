@@ -42,7 +42,7 @@ export class LocalEmbeddings implements Embeddings {
     const texts = inputsOf(input as EmbeddingRequest['input']);
     // A special token is text here, and BOS and the like are added, as `embed` does it.
     const counts = await Promise.all(texts.map((text) => this.#count(text)));
-    const rows = await this.#model.embed(texts, { signal, dimensions });
+    const rows = await this.#model.embed(texts, { signal, dimensions, onProgress: options?.onProgress });
     const tokens = counts.reduce((sum, found) => sum + found, 0);
     return {
       object: 'list',

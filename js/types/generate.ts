@@ -7,12 +7,13 @@ import type { SamplingOptions } from '../sampling.js';
 export interface PromptProgress {
   /**
    * `encode`: its images and sounds become rows; those that the model has met before are not encoded again, and not
-   * reported. `prefill`: the model reads it, and has read all of it in the last report, before the first piece of text.
+   * reported. `prefill`: the model reads it, and has read all of it in the last report, before the first piece of text;
+   * of `embed` and `rank` it is the only stage.
    */
   readonly stage: 'encode' | 'prefill';
-  /** Images and sounds that are done, with the share of the one that is not; in stage `prefill` tokens. */
+  /** Images and sounds that are done, with the share of the one that is not; in stage `prefill` tokens, or texts. */
   readonly loaded: number;
-  /** Images and sounds of the prompt; in stage `prefill` its tokens, those that were read before included. */
+  /** Images and sounds of the prompt; in stage `prefill` its tokens, those that were read before included, or texts. */
   readonly total: number;
   /** `loaded / total`. */
   readonly fraction: number;

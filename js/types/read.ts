@@ -1,7 +1,7 @@
 /**
  * What a model computes of texts without writing any: token ids, probabilities, vectors and scores. No code here.
  */
-import type { AdapterUse } from './generate.js';
+import type { AdapterUse, PromptProgress } from './generate.js';
 
 /** What {@link WasmModel.evaluate} finds, for n ids and a vocabulary of v. */
 export interface Evaluation {
@@ -31,6 +31,11 @@ export interface EmbedOptions {
   dimensions?: number | undefined;
   /** Cut texts that are longer than the context. Default false: they are an error. */
   truncate?: boolean | undefined;
+  /**
+   * Called at the start and after about each 4,000 tokens, with how many texts are done; without it all go in one call.
+   * What it throws ends the call.
+   */
+  onProgress?: ((progress: PromptProgress) => void) | undefined;
   /** Ends the call early, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
@@ -39,6 +44,8 @@ export interface EmbedOptions {
 export interface RankOptions {
   /** Cut documents that do not fit the context with the query. Default false: they are an error. */
   truncate?: boolean | undefined;
+  /** Called with how many documents are done, as of `embed`. */
+  onProgress?: ((progress: PromptProgress) => void) | undefined;
   /** Ends the call early, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }

@@ -50,6 +50,41 @@ test('many texts go in groups', async () => {
   );
 });
 
+test('onProgress hears how many texts are done, and what it throws ends the call', async () => {
+  const model = await load();
+  const texts = Array.from({ length: 1000 }, (_, at) => 'x'.repeat(at % 60));
+  const alone = await model.embed(texts);
+  const reports = [];
+  const found = await model.embed(texts, { onProgress: (progress) => reports.push(progress) });
+  assert.deepEqual(rows(found), rows(alone));
+  assert.deepEqual(reports[0], { stage: 'prefill', loaded: 0, total: 1000, fraction: 0 });
+  assert.deepEqual(reports.at(-1), { stage: 'prefill', loaded: 1000, total: 1000, fraction: 1 });
+  assert.ok(reports.length > 2 && reports.every(({ loaded }, at) => at === 0 || loaded > reports[at - 1].loaded));
+  const told = [];
+  const scores = await model.rank('q', ['ab', [9, 9, 9]], { onProgress: ({ loaded }) => told.push(loaded) });
+  assert.deepEqual(
+    [scores, told],
+    [
+      [5, 3],
+      [0, 2],
+    ],
+  );
+  const count = seen.embeds.length;
+  const failing = model.embed(texts, {
+    onProgress: ({ loaded }) => {
+      if (loaded > 0) throw new Error('enough');
+    },
+  });
+  await assert.rejects(failing, /enough/);
+  assert.equal(seen.embeds.length, count + 1);
+  const empty = [...texts.slice(1), Uint32Array.of()];
+  await assert.rejects(model.embed(empty, { onProgress: () => {} }), withCode('invalid_argument', /input 999 has/));
+  await assert.rejects(model.embed(texts, { onProgress: 1 }), withCode('invalid_argument', /'onProgress'/));
+  const heard = [];
+  await model.embeddings.create({ input: ['a', 'b'] }, { onProgress: ({ loaded }) => heard.push(loaded) });
+  assert.deepEqual(heard, [0, 2]);
+});
+
 test('documents are scored for a query, or as ids of both', async () => {
   const model = await load();
   const scores = await model.rank('q', ['ab', [9, 9, 9]]);
