@@ -261,6 +261,42 @@ fn a_token_that_never_comes_ends_the_run_with_an_error() {
     engine.finish().expect("the run, which another session could have gone on with");
 }
 
+fn engine_on_cpu() -> Engine {
+    let tokenizer = Tokenizer::from_metadata(&header(&read()).metadata).expect("a vocabulary");
+    Engine::new(AnySession::Cpu(Box::new(CpuSession::new(model(|_| false)))), tokenizer)
+}
+
+fn normed_states(engine: &mut Engine, ids: &[u32]) -> Option<Vec<f32>> {
+    count_yields(engine.normed_states(ids)).0.expect("a good text")
+}
+
+#[test]
+fn the_cpu_keeps_hidden_states_while_a_text_is_written_once_somebody_asked_for_some() {
+    let mut engine = engine_on_cpu();
+    let prompt: Vec<u32> = (1..40).collect();
+    normed_states(&mut engine, &prompt).expect("nothing stops it");
+    let written = whole_run(&mut engine, &prompt, 30);
+    let text = [&prompt, &written[..29]].concat();
+    // What reads again is stopped.
+    engine.stop.set(true);
+    let kept = normed_states(&mut engine, &text).expect("states that are there");
+    let again = normed_states(&mut engine_on_cpu(), &text).expect("nothing stops it");
+    assert_eq!(kept.len(), again.len());
+    for (at, (kept, again)) in kept.iter().zip(&again).enumerate() {
+        assert!((kept - again).abs() < 1e-3, "value {at}: {kept}, read again {again}");
+    }
+    let first = normed_states(&mut engine, &text[..50]).expect("the first of them");
+    assert_eq!(first.len(), again.len() / text.len() * 50);
+    // Another text that begins alike has to be read, and then the states of the first one are gone.
+    let other = [&text[..30], &[7; 12]].concat();
+    assert_eq!(normed_states(&mut engine, &other), None);
+    engine.stop.set(false);
+    let read = normed_states(&mut engine, &other).expect("nothing stops it");
+    assert_eq!(read, normed_states(&mut engine_on_cpu(), &other).expect("nothing stops it"));
+    engine.stop.set(true);
+    assert_eq!(normed_states(&mut engine, &text), None);
+}
+
 #[test]
 fn logits_that_are_all_nan_are_the_files_fault_on_either_device() {
     let mut gpu = engine(Some(Broken::NaN));

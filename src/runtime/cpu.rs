@@ -45,6 +45,30 @@ pub struct CpuSession {
     time_slice: TimeSlice,
     /// Hears how much of a text is read.
     listener: Option<Listener>,
+    /// What was read since somebody first asked for hidden states.
+    kept: Option<Kept>,
+}
+
+/// Hidden states before the output norm, of tokens from position 0 on.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    ids: Vec<u32>,
+    /// `[ids, hidden]`
+    states: Vec<f32>,
+}
+
+impl Kept {
+    /// Adds `states` of tokens that were read at `position`, where all before them are here.
+    fn push(&mut self, position: usize, ids: &[u32], states: &[f32]) {
+        if position > self.ids.len() {
+            return;
+        }
+        let hidden = states.len() / ids.len();
+        self.ids.truncate(position);
+        self.states.truncate(position * hidden);
+        self.ids.extend_from_slice(ids);
+        self.states.extend_from_slice(states);
+    }
 }
 
 impl CpuSession {
@@ -72,6 +96,7 @@ impl CpuSession {
             last: 0,
             time_slice,
             listener: None,
+            kept: None,
         }
     }
 
@@ -95,31 +120,38 @@ impl CpuSession {
     ) -> Result<Option<Vec<f32>>> {
         let mut pass = self.model.begin(ids, position, logits)?;
         let mut told = 0;
-        while pass.step_yielding(self.time_slice.turns()).await? {
+        loop {
+            let goes_on = pass.step_yielding(self.time_slice.turns()).await?;
+            let read = pass.read();
+            let is_new = read > told;
+            if let Some(kept) = self.kept.as_mut().filter(|_| is_new) {
+                kept.push(position + told, &ids[told..read], pass.residual());
+            }
+            told = read;
+            if !goes_on {
+                return Ok(Some(pass.into_logits()));
+            }
             if stop.get() {
                 return Ok(None);
             }
-            let read = pass.read();
-            if let Some(listener) = listener.filter(|_| read > std::mem::replace(&mut told, read)) {
+            if let Some(listener) = listener.filter(|_| is_new) {
                 listener(position + read);
             }
         }
-        Ok(Some(pass.into_logits()))
     }
 
     /// Runs `ids` from position 0 on. Gives their hidden states before the output norm, `[ids, hidden]`; fewer rows
-    /// where `stop` was set meanwhile.
+    /// where `stop` was set meanwhile. From now on the states of what is read are kept for [`Self::kept_states`].
     pub(super) async fn hidden_states(&mut self, ids: &[u32], stop: &Cell<bool>) -> Result<Vec<f32>> {
-        let mut pass = self.model.begin(ids, 0, Logits::None)?;
-        let (mut found, mut read) = (Vec::new(), 0);
-        while read < ids.len() && !stop.get() {
-            pass.step_yielding(self.time_slice.turns()).await?;
-            if pass.read() > read {
-                read = pass.read();
-                found.extend_from_slice(pass.residual());
-            }
-        }
-        Ok(found)
+        self.kept = Some(Kept::default());
+        self.run(ids, 0, Logits::None, (stop, None)).await?;
+        Ok(self.kept.as_ref().map_or(Vec::new(), |kept| kept.states.clone()))
+    }
+
+    /// The same of a text that is cached, where its states were kept when it was read or written.
+    pub(super) fn kept_states(&self, ids: &[u32]) -> Option<Vec<f32>> {
+        let kept = self.kept.as_ref().filter(|kept| kept.ids.starts_with(ids))?;
+        Some(kept.states[..kept.states.len() / kept.ids.len().max(1) * ids.len()].to_vec())
     }
 
     /// Copies the recurrent states into a slot, if there is no such copy yet.

@@ -47,8 +47,9 @@ impl<S: Session> Engine<S> {
 }
 
 impl Engine {
-    /// Reads `ids` from an empty cache, and gives what the head reads of each: the hidden states behind the output
-    /// norm, `[ids, hidden]`. `None` where `stop` was set meanwhile; it is not reset here.
+    /// Gives what the head reads of each of `ids`: the hidden states behind the output norm, `[ids, hidden]`. Reads
+    /// them from an empty cache, unless they were kept on the CPU when they were cached. `None` where `stop` was set
+    /// meanwhile; it is not reset here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, for no or unknown ids, and where the output norm is no RMS norm;
@@ -61,8 +62,12 @@ impl Engine {
         let norm =
             program.head.iter().find_map(|op| if let Op::Norm { norm, .. } = op { norm.plain_rms() } else { None });
         let (key, eps) = norm.ok_or_else(|| Error::invalid_argument("the output norm of the model is no RMS norm"))?;
-        self.empty();
-        self.read_with(Vec::new());
+        let kept = self.kept_states(ids);
+        let is_kept = kept.is_some();
+        if !is_kept {
+            self.empty();
+            self.read_with(Vec::new());
+        }
         let (mut states, weight) = match &mut self.session {
             AnySession::Gpu(lane) => {
                 let model = lane.model();
@@ -76,14 +81,26 @@ impl Engine {
                 (states, weight)
             }
             AnySession::Cpu(session) => {
-                let states = session.hidden_states(ids, &self.stop).await?;
+                let states = match kept {
+                    Some(states) => states,
+                    None => session.hidden_states(ids, &self.stop).await?,
+                };
                 (states, session.model().norm_weight(key).to_vec())
             }
         };
         let read = states.len() / hidden;
-        self.cached.extend_from_slice(&ids[..read]);
+        if !is_kept {
+            self.cached.extend_from_slice(&ids[..read]);
+        }
         rms_norm(&mut states, &weight, eps);
         Ok((read == ids.len()).then_some(states))
+    }
+
+    /// The hidden states of `ids` that the CPU kept, where `ids` are cached and were read without adapters.
+    fn kept_states(&self, ids: &[u32]) -> Option<Vec<f32>> {
+        let AnySession::Cpu(session) = &self.session else { return None };
+        let is_cached = self.cached_with.is_empty() && self.cached.starts_with(ids);
+        is_cached.then(|| session.kept_states(ids)).flatten()
     }
 
     /// Reads `ids` from an empty cache, and leaves the hidden states of the last layer in `target`, a buffer of
