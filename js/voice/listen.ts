@@ -9,6 +9,7 @@ import { LiveWords } from './live.js';
 import { openMicrophone, soundOf } from './microphone.js';
 import { RATE, Resampler } from './resample.js';
 import { Ring } from './ring.js';
+import { untilAborted } from './until.js';
 import type { Heard, HearingModel, ListenEvent, ListenOptions, SoundPiece, SoundStream } from './types.js';
 
 /** Samples that are kept: 30 seconds. */
@@ -128,11 +129,11 @@ export class Listening implements AsyncIterable<ListenEvent> {
   async #run(sound: AsyncIterable<SoundPiece>): Promise<void> {
     const iterator = sound[Symbol.asyncIterator]();
     const { signal } = this.#hearing;
-    const stopped = aborted(signal).then((): IteratorResult<SoundPiece> => ({ done: true, value: undefined }));
+    const over: IteratorResult<SoundPiece> = { done: true, value: undefined };
     let resampler: { readonly rate: number; readonly of: Resampler } | undefined;
     try {
       while (!signal.aborted) {
-        const { done, value } = await Promise.race([iterator.next(), stopped]);
+        const { done, value } = await untilAborted(iterator.next(), signal, over);
         if (done) break;
         const { samples, sampleRate: rate } = pieceOf(value);
         if (resampler?.rate !== rate) resampler = { rate, of: new Resampler(rate, RATE) };
@@ -143,7 +144,7 @@ export class Listening implements AsyncIterable<ListenEvent> {
     }
     this.#hear(new Float32Array(0), resampler?.of.end() ?? new Float32Array(0));
     for (const change of this.#activity.end()) this.#change(change);
-    await Promise.race([this.#words?.settled(), aborted(this.#working.signal)]);
+    await untilAborted(Promise.resolve(this.#words?.settled()), this.#working.signal, undefined);
   }
 
   #hear(samples: Float32Array, sound: Float32Array): void {
@@ -176,12 +177,6 @@ export class Listening implements AsyncIterable<ListenEvent> {
     for (const queue of this.#queues) queue.push(event, 'partial');
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 function pieceOf(piece: SoundPiece): SoundPiece {
   if (piece?.samples instanceof Float32Array) return piece;

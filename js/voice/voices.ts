@@ -6,6 +6,7 @@ import { invalidArgument, WebggufError } from '../errors.js';
 import type { Player } from './player.js';
 import { sentences, spokenText } from './spoken/spoken-text.js';
 import type { SoundPiece } from './types.js';
+import { untilAborted } from './until.js';
 
 /** A model that speaks, as far as it is needed here: a `WasmModel` that was loaded with a vocoder. */
 export interface SpeakingModel {
@@ -59,16 +60,6 @@ export function asVoice(voice: Voice | undefined, language: string, saying: (tex
   throw new WebggufError('feature_missing', "there is no voice: option 'voice' is missing, and so is speechSynthesis");
 }
 
-/** Ends a wait once `signal` fires. */
-const orAborted = (work: Promise<void>, signal: AbortSignal): Promise<void> =>
-  Promise.race([
-    work,
-    new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    }),
-  ]);
-
 function ofModel({ model, player }: Voice, language: string, saying: (text: string) => void): Mouth {
   const begin = (signal: AbortSignal): Utterance => {
     /** Sentences as they were written; the player knows them by their number. */
@@ -84,14 +75,14 @@ function ofModel({ model, player }: Voice, language: string, saying: (text: stri
           if (isFirst) saying(sentence.trim());
           player.push(samples, sampleRate, isFirst ? String(number) : undefined);
           isFirst = false;
-          await orAborted(player.room(AHEAD), signal);
+          await untilAborted(player.room(AHEAD), signal, undefined);
         }
       }
     };
     const stop = async (): Promise<Said> =>
       (await player.stop()).texts.map(({ text, share }) => ({ text: written[Number(text)] ?? '', share }));
     const ended = async (): Promise<void> => {
-      await orAborted(player.ended, signal);
+      await untilAborted(player.ended, signal, undefined);
       // The next answer counts from its own beginning.
       if (!signal.aborted) await player.stop();
     };
@@ -136,7 +127,7 @@ function ofBrowser(language: string, saying: (text: string) => void): Mouth {
       speechSynthesis.cancel();
       return said;
     };
-    return { say, ended: () => orAborted(last, signal), stop };
+    return { say, ended: () => untilAborted(last, signal, undefined), stop };
   };
   return { begin };
 }

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import v8 from 'node:v8';
+import vm from 'node:vm';
 import { createConversation } from '../../dist/voice/index.js';
 import { complete, spokenPart } from '../../dist/voice/said.js';
 import { pieces, spoken } from './voice.mjs';
@@ -241,4 +243,59 @@ test('whole sentences of a text that grows, and what was heard of them', () => {
     ['One.', 'One. Two', 'One. Two three', 'One. Two three four.'],
   );
   assert.equal(spokenPart([]), '');
+});
+
+/** Collects garbage, also where Node.js was started without the flag for it. */
+function collectGarbage() {
+  v8.setFlagsFromString('--expose-gc');
+  vm.runInNewContext('gc')();
+}
+/** How many of the objects are still there. */
+async function leftOf(refs) {
+  for (let count = 0; count < 3; count += 1) {
+    await new Promise((resolve) => setTimeout(resolve));
+    collectGarbage();
+  }
+  return refs.filter((ref) => ref.deref() !== undefined).length;
+}
+
+test('a long conversation keeps its turns, and no sounds, pieces or signals', async () => {
+  const [heard, spoken, signals] = [[], [], []];
+  let pushed;
+  async function* microphone() {
+    for (let count = 0; count < 600; count += 1) {
+      const samples = new Float32Array(1024);
+      heard.push(new WeakRef(samples));
+      yield { samples, sampleRate: 16_000 };
+    }
+    pushed();
+    await new Promise(() => {});
+  }
+  const voice = {
+    async *speak(text, { signal }) {
+      const samples = new Float32Array(2400);
+      spoken.push(new WeakRef(samples));
+      signals.push(new WeakRef(signal));
+      yield { samples, sampleRate: 24_000 };
+    },
+  };
+  const player = { push: () => {}, stop: async () => ({ texts: [] }), room: async () => {}, ended: Promise.resolve() };
+  const allPushed = new Promise((resolve) => (pushed = resolve));
+  const model = async function* (turns) {
+    yield `Answer ${turns.length}. And more.`;
+  };
+  const conversation = await createConversation({
+    ...{ ears: async () => '', model, voice: { model: voice, player }, source: microphone() },
+  });
+  const unread = conversation[Symbol.asyncIterator]();
+  for (let count = 0; count < 150; count += 1) await conversation.say(`Question ${count}`);
+  await allPushed;
+  assert.equal(conversation.turns.length, 300);
+  const left = { heard: await leftOf(heard), spoken: await leftOf(spoken), signals: await leftOf(signals) };
+  assert.equal(spoken.length, 300);
+  assert.ok(left.heard <= 3 && left.spoken <= 3 && left.signals <= 4, JSON.stringify(left));
+  await conversation.stop();
+  let waiting = 0;
+  while (!(await unread.next()).done) waiting += 1;
+  assert.ok(waiting <= 64, `${waiting} events`);
 });

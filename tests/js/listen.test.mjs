@@ -7,7 +7,7 @@ import { quietest } from '../../dist/voice/cut.js';
 import { LiveWords } from '../../dist/voice/live.js';
 import { Ring } from '../../dist/voice/ring.js';
 import { agreed, appended, textOf, wordsOf } from '../../dist/voice/words.js';
-import { noise, pieces, RATE, SENTENCES, spoken } from './voice.mjs';
+import { noise, pieces, RATE, SECOND, SENTENCES, spoken } from './voice.mjs';
 
 const speech = spoken();
 
@@ -49,6 +49,37 @@ test('a speech begins, has words that become stable, ends, and is written down',
   assert.ok(calls.every(({ language, signal }) => language === 'en' && signal instanceof AbortSignal));
   assert.deepEqual(seen, ['speech', finals[0].text, 'speech', finals[1].text]);
   assert.ok(levels.length > 100 && Math.max(...levels) > 0.05 && Math.min(...levels) === 0);
+});
+
+test('two voices: what they say at the same time is one speech, whoever is louder', async () => {
+  const { samples: other, sampleRate } = spoken(SECOND);
+  const length = other.length / sampleRate;
+  for (const gain of [0.3, 1, 2]) {
+    for (const at of [0.2, 1, 2, 3.4, 5, 6.9]) {
+      const mixed = new Float32Array(Math.max(speech.samples.length, (at + length + 1) * sampleRate));
+      mixed.set(speech.samples);
+      other.forEach((value, number) => (mixed[Math.round(at * sampleRate) + number] += gain * value));
+      const { calls, ears } = counting();
+      const finals = [];
+      const onFinal = ({ start, end }) => finals.push([start, end]);
+      await (await listen(pieces({ samples: mixed, sampleRate }, 400), { model: ears, onFinal })).done;
+      // Speeches that are less than half a second apart are one.
+      const wanted = [];
+      for (const [from, to] of [...SENTENCES, [at, at + length]].sort(([a], [b]) => a - b)) {
+        const last = wanted.at(-1);
+        if (last && from - last[1] < 0.5) last[1] = Math.max(last[1], to);
+        else wanted.push([from, to]);
+      }
+      const name = `gain ${gain} at ${at}: ${JSON.stringify(finals)}, expected ${JSON.stringify(wanted)}`;
+      assert.equal(finals.length, wanted.length, name);
+      const apart = finals.flatMap(([from, to], number) => [from - wanted[number][0], to - wanted[number][1]]);
+      assert.ok(
+        apart.every((seconds) => Math.abs(seconds) < 0.4),
+        name,
+      );
+      assert.ok(calls.length >= finals.length);
+    }
+  }
 });
 
 test('partial words: stable where two transcriptions agree', async () => {

@@ -107,6 +107,42 @@ test('cardinals and ordinals', () => {
   ]);
 });
 
+test('texts of 10,000 characters: in time, in sentences that end with a character, and with all letters', () => {
+  const long = (text) => text.repeat(Math.ceil(10_000 / text.length));
+  const texts = [
+    'The 3 quick foxes ran 5 km on 2024-03-05, and slept. ',
+    ...['a', '1', '*', '. ', '[a](', 'a\u0338\u0323', 'H\u0337e\u0338y '],
+    ...['😀', 'x😀', '👩‍👩‍👧‍👦 ', '👩‍👩‍👧‍👦b', '🇩🇪', '\u200d', '\ud83d'],
+    ...['مرحبا بالعالم 123. ', 'שלום עולם! ', 'abc \u202eשלום\u202c 12:30. ', 'سلام'],
+    ...['नमस्ते', 'สวัสดีชาวโลก', '你好世界。', '你好世界'],
+  ];
+  for (const text of texts) {
+    for (const language of ['en', 'de', 'fr', 'es', 'zh', 'ar']) {
+      const name = `${language}: ${JSON.stringify(text)}`;
+      const before = performance.now();
+      const words = spokenText(long(text), language);
+      // Off by one or two, so that borders lie elsewhere.
+      const parts = ['', 'b', 'bc'].map((start) => sentences(start + long(text), language));
+      const took = performance.now() - before;
+      assert.ok(took < 4000, `${name}: ${took} ms`);
+      // Letters of other scripts than the language's are not lost.
+      const letters = (found) => found.replaceAll(/[^\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Devanagari}]/gu, '');
+      assert.equal(letters(words), letters(long(text)), name);
+      for (const found of parts) {
+        assert.ok(
+          found.every((part) => part.length <= 300 && part.trim() !== ''),
+          name,
+        );
+        // Joiners alone are one character, however many they are.
+        const isCut = (part) => text !== '\u200d' && /^(?:\p{M}|\u200d|[\udc00-\udfff])/u.test(part);
+        assert.equal(found.slice(1).find(isCut), undefined, name);
+      }
+    }
+  }
+  assert.equal(spokenText(long('👩‍👩‍👧‍👦 '), 'de'), '');
+  assert.equal(spokenText(long('😀'), 'en'), 'smile');
+});
+
 test('Markdown: blocks end as sentences do, and code is not read', () => {
   const text = [
     ...['# Title', '', '- [x] one', '* two', '', '1. First', '2) Second!', '', '```js', 'let x = 1;', '```'],

@@ -4,7 +4,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export const SPEECH = path.join(path.dirname(fileURLToPath(import.meta.url)), '../fixtures/voice/speech.wav');
+const FIXTURES = path.join(path.dirname(fileURLToPath(import.meta.url)), '../fixtures/voice');
+export const SPEECH = path.join(FIXTURES, 'speech.wav');
+/** Another voice, of a woman. */
+export const SECOND = path.join(FIXTURES, 'second.wav');
 /** Samples each second. */
 export const RATE = 16000;
 /** Where the sentences of the spoken sound are, in seconds. */
@@ -14,8 +17,8 @@ export const SENTENCES = [
 ];
 
 /** `{ samples, sampleRate }` of the spoken sound. */
-export function spoken() {
-  const bytes = fs.readFileSync(SPEECH);
+export function spoken(file = SPEECH) {
+  const bytes = fs.readFileSync(file);
   const values = new Int16Array(bytes.buffer.slice(bytes.byteOffset + 44, bytes.byteOffset + bytes.length));
   return { samples: Float32Array.from(values, (value) => value / 32768), sampleRate: bytes.readUInt32LE(24) };
 }

@@ -109,12 +109,18 @@ function* cut(sentence: string): Generator<string> {
     const head = left.slice(0, SENTENCE);
     const comma = Math.max(...[...head.matchAll(/[,;:–—，、；：](?=\s|[^ -~])/g)].map(({ index }) => index + 1), 0);
     const space = head.lastIndexOf(' ') + 1;
-    const at = comma > SENTENCE / 3 ? comma : space > 0 ? space : lastWhole(head);
+    const at = comma > SENTENCE / 3 ? comma : space > 0 ? space : wholeEnd(left);
     yield left.slice(0, at).trim();
     left = left.slice(at).trimStart();
   }
   if (left) yield left;
 }
 
-/** The end of the last whole character. */
-const lastWhole = (text: string): number => text.length - (/[\ud800-\udbff]$/.test(text) ? 1 : 0);
+const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+/** Where the last character ends that fits a sentence; marks and joined signs belong to the one before them. */
+function wholeEnd(text: string): number {
+  const at = characters.segment(text.slice(0, 2 * SENTENCE)).containing(SENTENCE)?.index ?? SENTENCE;
+  if (at > 0) return at;
+  return /[\ud800-\udbff]/.test(text[SENTENCE - 1] as string) ? SENTENCE - 1 : SENTENCE;
+}
