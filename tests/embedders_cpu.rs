@@ -55,6 +55,8 @@ macro_rules! models {
 }
 
 models! {
+    t5encoder_f16: "t5encoder-f16",
+    t5encoder_q8_0: "t5encoder-q8_0",
     bert_f16: "bert-f16",
     bert_q8_0: "bert-q8_0",
     bert_rank_f32: "bert-rank-f32",

@@ -92,6 +92,7 @@ fn score(i: u32, row: u32, thread_group: u32, head_row: u32, early: u32, late: u
             if ALIBI != 0.0 {
                 value -= slope * (behind + f32(query));
             }
+#import distance_bias
             // mutant: WINDOW != 0u && query >= late => WINDOW != 0u && query > late
             weights[query * KEYS + i] = select(value, LOWEST, query < early || (WINDOW != 0u && query >= late));
         }

@@ -124,6 +124,7 @@ fn whole_score(n: u32, key: u32) -> f32 {
         // mutant: query_head + n, KV_HEADS * GROUP => query_head, KV_HEADS * GROUP
         sum -= alibi_slope(query_head + n, KV_HEADS * GROUP, ALIBI) * max(0.0, behind - f32(key));
     }
+#import distance_bias
     return sum;
 }
 

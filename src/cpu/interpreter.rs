@@ -7,9 +7,9 @@ use crate::cpu::weights::Weights;
 use crate::error::Result;
 use crate::kernels::kv_type::cache::LayerCache;
 use crate::kernels::reference::{
-    Alibi, AttentionShape, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible, activated,
-    attention_batch, attention_over, conv_causal, delta_net, geglu, join_heads, layer_norm, output_gate, rms_norm,
-    rope_scaled, silu, ssm_scan, swiglu,
+    Alibi, AttentionShape, ByDistance, DeltaInputs, DeltaShape, NormShape, SsmHeads, SsmSizes, SsmToken, Visible,
+    activated, attention_batch, attention_over, conv_causal, delta_net, geglu, join_heads, layer_norm, output_gate,
+    rms_norm, rope_scaled, silu, ssm_scan, swiglu,
 };
 use crate::model::program::{
     Activation, AttentionSpec, ConvSpec, DeltaSpec, Factor, Keys, Norm, NormKind, Op, Program, RopeTable, ScanSpec,
@@ -337,6 +337,7 @@ impl Interpreter<'_> {
     ) -> Result<()> {
         let AttentionSpec { heads, kv_heads, head_dim, value_dim, window, soft_cap, sinks, .. } = *spec;
         let sinks = sinks.and_then(|key| self.weights.vector(key));
+        let distances = self.weights.distances(spec);
         let cache = &mut self.cache[cache];
         let mut out = self.run.take(y);
         let q = &self.run.values[q.0];
@@ -353,8 +354,9 @@ impl Interpreter<'_> {
             let last = if sees { self.seen.end - 1 } else { position };
             let window = window.map(|window| window + last - position);
             let alibi = spec.alibi.map(|bias| Alibi { bias, ahead: last - position });
+            let distances = distances.map(|of| ByDistance { ahead: last - position, ..of });
             let sizes = AttentionShape { value_dim, ..AttentionShape::plain([heads, kv_heads, head_dim], last) };
-            let shape = AttentionShape { scale, window, soft_cap, alibi, ..sizes };
+            let shape = AttentionShape { scale, window, soft_cap, alibi, distances, ..sizes };
             attention_over(shape, sinks, q, cache.rows(), out);
             yield_now().await;
         }
@@ -374,7 +376,8 @@ impl Interpreter<'_> {
         let AttentionSpec { heads, kv_heads, head_dim, scale, window, soft_cap, .. } = *spec;
         let alibi = spec.alibi.map(|bias| Alibi { bias, ahead: 0 });
         let sizes = AttentionShape::plain([heads, kv_heads, head_dim], 0);
-        let shape = AttentionShape { scale, soft_cap, alibi, ..sizes };
+        let distances = self.weights.distances(spec);
+        let shape = AttentionShape { scale, soft_cap, alibi, distances, ..sizes };
         let mut out = self.run.take(y);
         let [q, k, v] = [q, k, v].map(|of| self.run.values[of.0].as_slice());
         let (width, kv_width) = (spec.query_width(), spec.kv_width());

@@ -10,10 +10,12 @@ use crate::cpu::threads::{Shareable, Shared, Team, shareable};
 use crate::error::{Error, Result};
 use crate::formats::integers::Dot;
 use crate::gguf::{GgmlType, dequantize};
+use crate::kernels::attention::reference::ByDistance;
 use crate::kernels::gather::reference::gather;
 use crate::kernels::kv_type::cache::CacheFormat;
 use crate::kernels::mat_mul::reference::mat_mul_rows;
 use crate::kernels::mat_vec::reference::Matrix;
+use crate::model::program::AttentionSpec;
 use crate::model::{ModelConfig, WeightKey, WeightSpec, program, weight_specs};
 
 /// A tensor in its block format; the shape fits the bytes.
@@ -146,6 +148,11 @@ impl Weights {
     /// A vector that the file may lack.
     pub fn vector(&self, key: WeightKey) -> Option<&[f32]> {
         self.vectors.get(&key).map(Vec::as_slice)
+    }
+
+    /// The learned biases of an attention, for queries that see no key behind them.
+    pub fn distances(&self, attention: &AttentionSpec) -> Option<ByDistance<'_>> {
+        attention.distances.map(|of| ByDistance { table: self.norm(of.table), both_ways: of.both_ways, ahead: 0 })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::fusion::{Attend, OfHeads};
 use super::{Forward, LayerCache, Lowering};
-use crate::kernels::attention::{Attention, Limits};
+use crate::kernels::attention::{Attention, Distances, Limits};
 use crate::kernels::rope_kv::{HeadNorms, Heads, Qkv, Rope, RopeKv, rope_kv};
 use crate::kernels::spec::Dispatch;
-use crate::model::program::{AttentionSpec, Keys};
+use crate::model::program::{self, AttentionSpec, Keys};
 use crate::model::{RopeStyle, WeightKey};
 
 impl Lowering<'_> {
@@ -68,6 +68,16 @@ impl Lowering<'_> {
         qkv
     }
 
+    /// The learned biases of an attention.
+    pub(super) fn distances(&self, attention: &AttentionSpec) -> Option<Distances> {
+        let table = |of: program::Distances| Distances {
+            table: self.forward.vector(of.table),
+            buckets: of.buckets as u32,
+            both_ways: of.both_ways,
+        };
+        attention.distances.map(table)
+    }
+
     pub(super) fn attention(&self, attend: &Attend) -> (Attention, Limits) {
         let buffers = self.forward.buffers;
         let LayerCache { heads, cache, .. } = self.cache_of(attend);
@@ -79,6 +89,7 @@ impl Lowering<'_> {
             soft_cap: soft_cap.unwrap_or(0.0),
             alibi: alibi.unwrap_or(0.0),
             value_dim: value_dim as u32,
+            distances: self.distances(&attend.attention),
         };
         let heads = Heads { heads: attend.attention.heads as u32, ..heads };
         (Attention { heads, scale, q: buffers.scratch.q, cache, sinks, y }, limits)

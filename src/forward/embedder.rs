@@ -138,6 +138,7 @@ impl Lowering<'_> {
             scale: spec.scale,
             soft_cap: spec.soft_cap.unwrap_or(0.0),
             alibi: spec.alibi.unwrap_or(0.0),
+            distances: self.distances(&spec),
         };
         let y = self.places.of(attend.y).slice;
         let [pass, inputs] = match &buffers.tables {

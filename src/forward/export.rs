@@ -144,7 +144,9 @@ fn numbers_of(op: &Op) -> (u32, [f32; NUMBERS]) {
         Op::EmbedPlace { row: TableRow::Position(_), .. } => (4, Vec::new()),
         Op::Norm { norm, .. } => (5, vec![f32::from(norm.kind == NormKind::Layer), norm.width as f32, norm.eps]),
         Op::Rope { head_dim, table, .. } => (6, vec![head_dim as f32, table as f32]),
-        Op::Attend { kv: Some(_), attention: ref of, keys: Keys::Cached(_), .. } if of.sinks.is_none() => {
+        Op::Attend { kv: Some(_), attention: ref of, keys: Keys::Cached(_), .. }
+            if of.sinks.is_none() && of.distances.is_none() =>
+        {
             let (temperature, span) = of.temperature.map_or((0.0, 1), |of| (of.scale, of.span));
             let [head_dim, window, span] = [of.head_dim, of.window.unwrap_or(0), span].map(|size| size as f32);
             (7, vec![of.scale, of.soft_cap.unwrap_or(0.0), temperature, head_dim, window, span])

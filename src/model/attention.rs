@@ -97,13 +97,38 @@ pub struct AttentionSpec {
     /// `[heads]`: a logit that takes part in the softmax without a value (Xiao et al. 2023,
     /// <https://arxiv.org/abs/2309.17453>).
     pub sinks: Option<WeightKey>,
+    /// T5: each score has a learned bias by the distance of its key.
+    pub distances: Option<Distances>,
+}
+
+/// Learned biases of scores by the distance of a key. Near distances have a bucket each, farther ones share buckets
+/// that grow with the logarithm of the distance up to 128 (Raffel et al. 2019, <https://arxiv.org/abs/1910.10683>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Distances {
+    /// `[buckets, heads]`
+    pub table: WeightKey,
+    /// The number of buckets.
+    pub buckets: usize,
+    /// Whether half of the buckets are for keys behind the query.
+    pub both_ways: bool,
 }
 
 impl AttentionSpec {
     /// Attention with scaled scores only, and values as wide as keys.
     pub const fn plain([heads, kv_heads, head_dim]: [usize; 3], scale: f32) -> Self {
-        let (window, soft_cap, temperature, alibi, sinks) = (None, None, None, None, None);
-        Self { heads, kv_heads, head_dim, value_dim: head_dim, scale, window, soft_cap, temperature, alibi, sinks }
+        Self {
+            heads,
+            kv_heads,
+            head_dim,
+            value_dim: head_dim,
+            scale,
+            window: None,
+            soft_cap: None,
+            temperature: None,
+            alibi: None,
+            sinks: None,
+            distances: None,
+        }
     }
 
     /// Values of all query heads of a token.

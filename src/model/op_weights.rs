@@ -75,7 +75,9 @@ impl Op {
                 vec![values(*weight, &[cols, rows.of * heads])]
             }
             Self::Attend { attention, .. } => {
-                attention.sinks.map(|key| values(key, &[attention.heads])).into_iter().collect()
+                let sinks = attention.sinks.map(|key| values(key, &[attention.heads]));
+                let distances = attention.distances.map(|of| values(of.table, &[attention.heads, of.buckets]));
+                sinks.into_iter().chain(distances).collect()
             }
             Self::DeltaNet { delta, .. } => [delta.dt_bias, delta.a].map(|key| values(key, &[delta.v_heads])).into(),
             Self::GateHeads { norm, width, .. } => norm.map(|(key, _)| values(key, &[*width])).into_iter().collect(),

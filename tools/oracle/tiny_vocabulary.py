@@ -184,6 +184,20 @@ def word_piece(size: int) -> Vocabulary:
     return Vocabulary("bert", None, tokens[:size], [int(ty) for ty in types[:size]], bos=2, eos=3, add_bos=True)
 
 
+def unigram(size: int) -> Vocabulary:
+    """A vocabulary of `size` tokens in the manner of T5: `</s>` behind a text, pieces with logarithms of shares."""
+    tokens = ["<pad>", "</s>", "<unk>"]
+    types = [TokenType.CONTROL, TokenType.CONTROL, TokenType.UNKNOWN]
+    words = Counter("▁" + word for word in TEXT.split())
+    characters = sorted({character for word in words for character in word})
+    merged = [left + right for left, right in _train(words, size - len(tokens) - len(characters))]
+    tokens += merged + characters
+    types += [TokenType.NORMAL] * (len(merged) + len(characters))
+    scores = [0.0] * 3 + [-2.0 - 0.05 * rank for rank in range(len(merged))] + [-9.0] * len(characters)
+    assert len(set(tokens)) == size, f"{len(set(tokens))} distinct tokens, {size} wanted"
+    return Vocabulary("t5", None, tokens, [int(ty) for ty in types], scores=scores, eos=1, space_prefix=True)
+
+
 def _byte_letters() -> list[str]:
     """The printable character that stands for each byte in a byte-level vocabulary."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]

@@ -86,6 +86,7 @@ fn score(row: u32, at: u32, lane: u32) {
             // mutant: abs(f32(row) => (f32(row)
             value -= slope * abs(f32(row) - f32(first_query + thread_group + n));
         }
+#import distance_bias
         // mutant: row >= bound.x && row < bound.y => row < bound.y
         weights[(thread_group + n) * KEYS + lane % KEYS] = select(LOWEST, value, row >= bound.x && row < bound.y);
     }

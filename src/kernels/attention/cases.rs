@@ -5,12 +5,13 @@ use crate::harness::cache::{packed_row, rounded_row};
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
 use crate::kernels::attention::tiled::{attention_tiled, can_tile};
 use crate::kernels::attention::{
-    Attention, Limits, Splits, attention_decode, attention_few, attention_merge, split_count,
+    Attention, Distances, Limits, Splits, attention_decode, attention_few, attention_merge, split_count,
 };
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
 use crate::kernels::reference::{self, AttentionRules, Head, attention_head};
 use crate::kernels::rope_kv::{Cache, Heads};
+use crate::kernels::spec::BufferId;
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention");
@@ -43,6 +44,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.extend(with_sinks(random));
     cases.extend(with_alibi(random));
     cases.extend(with_narrow_values(random));
+    cases.extend(with_distances(random));
     cases.extend(images(random));
     cases.extend(rings(random));
     cases.extend(quantised(random));
@@ -178,16 +180,17 @@ fn expected(
     heads: Heads,
     limits: Limits,
     position: u32,
-    (q, sinks): (&[f32], Option<&[f32]>),
+    (q, sinks, table): (&[f32], Option<&[f32]>, &[f32]),
     [keys, values]: &[Vec<f32>; 2],
 ) -> Vec<f32> {
-    if sinks.is_some() || limits.alibi > 0.0 || limits.value_dim > 0 {
+    if limits.distances.is_some() || sinks.is_some() || limits.alibi > 0.0 || limits.value_dim > 0 {
         let sizes = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
         let window = (limits.window > 0).then_some(limits.window as usize);
         let alibi = (limits.alibi > 0.0).then_some(reference::Alibi { bias: limits.alibi, ahead: 0 });
         let plain = reference::AttentionShape::plain(sizes, position as usize);
         let value_dim = value_dim(heads, limits);
-        let shape = reference::AttentionShape { window, alibi, value_dim, ..plain };
+        let distances = limits.distances.map(|of| reference::ByDistance { table, both_ways: of.both_ways, ahead: 0 });
+        let shape = reference::AttentionShape { window, alibi, distances, value_dim, ..plain };
         let mut out = vec![0.0; q.len() / plain.head_dim * value_dim];
         reference::attention_over(shape, sinks, q, [keys, values], &mut out);
         return out;
@@ -336,6 +339,33 @@ fn with_alibi(random: &mut Random) -> Vec<Case> {
     cases
 }
 
+/// Learned biases: near and far keys, several heads to a workgroup, keys that a chunk masks, an odd number of buckets.
+fn with_distances(random: &mut Random) -> Vec<Case> {
+    let heads = |heads, kv_heads, head_dim| Heads::f16(heads, kv_heads, head_dim, 704);
+    let buckets = |buckets| {
+        let table = BufferId(0).into(); // the case makes one
+        let distances = Some(Distances { table, buckets, both_ways: false });
+        Limits { distances, ..Limits::default() }
+    };
+    let mut cases = vec![
+        rows_case(random, heads(4, 4, 64), buckets(32), &[(0, 0)]),
+        rows_case(random, heads(6, 2, 32), buckets(32), &[(1, 300), (0, 33)]),
+        rows_case(random, heads(3, 3, 80), buckets(9), &[(0, 130)]),
+    ];
+    cases.extend(chunk_case(random, heads(4, 4, 64), buckets(32), [0, 0, 33]));
+    cases.extend(chunk_case(random, heads(6, 3, 32), buckets(9), [1, 257, 17]));
+    cases
+}
+
+/// A table of biases for a case that has them.
+fn table(random: &mut Random, bench: &mut Bench, heads: Heads, limits: &mut Limits) -> Vec<f32> {
+    let Some(distances) = &mut limits.distances else { return Vec::new() };
+    let table: Vec<f32> =
+        random.floats((distances.buckets * heads.heads) as usize).into_iter().map(|x| 5.0 * x).collect();
+    distances.table = bench.floats(&table).into();
+    table
+}
+
 /// Values of a head of v that count.
 fn value_dim(heads: Heads, limits: Limits) -> usize {
     (if limits.value_dim > 0 { limits.value_dim } else { heads.head_dim }) as usize
@@ -367,7 +397,7 @@ fn rows_case(random: &mut Random, heads: Heads, limits: Limits, rows: &[(u32, u3
 fn rows_case_with(
     random: &mut Random,
     heads: Heads,
-    limits: Limits,
+    mut limits: Limits,
     rows: &[(u32, u32)],
     sinks: Option<&[f32]>,
 ) -> Case {
@@ -389,11 +419,12 @@ fn rows_case_with(
     let scale = (heads.head_dim as f32).sqrt().recip();
     let sink_buffer = sinks.map(|sinks| bench.floats(sinks).into());
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: sink_buffer, y: y.into() };
+    let table = table(random, &mut bench, heads, &mut limits);
     let dispatches = attention_decode(pass, rows.len() as u32, &problem, &splits, limits).to_vec();
     let values = rows.iter().zip(q.chunks_exact(q.len() / rows.len())).flat_map(|(row, q)| {
         let seen = ((row.position + 1) * heads.kv_heads * heads.head_dim) as usize;
         let kv = sequences[row.sequence as usize].each_ref().map(|values| values[..seen].to_vec());
-        expected(heads, limits, row.position, (q, sinks), &kv)
+        expected(heads, limits, row.position, (q, sinks, &table), &kv)
     });
     let expected = Expected::Close(values.collect(), Tolerance::ATTENTION);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
@@ -413,7 +444,7 @@ fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, chunk: [u32; 3]
 pub(super) fn chunk_case_with(
     random: &mut Random,
     heads: Heads,
-    limits: Limits,
+    mut limits: Limits,
     [sequence, position, rows]: [u32; 3],
     (groups, sinks): (u32, Option<&[f32]>),
 ) -> Vec<Case> {
@@ -427,10 +458,12 @@ pub(super) fn chunk_case_with(
     let scale = (heads.head_dim as f32).sqrt().recip();
     let sink_buffer = sinks.map(|sinks| bench.floats(sinks).into());
     let problem = Attention { heads, scale, q: bench.floats(&q).into(), cache, sinks: sink_buffer, y: y.into() };
-    let expected = expected(heads, limits, position, (&q, sinks), &sequences[sequence as usize]);
+    let table = table(random, &mut bench, heads, &mut limits);
+    let expected = expected(heads, limits, position, (&q, sinks, &table), &sequences[sequence as usize]);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
     let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
     let can_tile = can_tile(heads.head_dim) && limits.alibi == 0.0 && limits.value_dim == 0;
+    let can_tile = can_tile && limits.distances.is_none();
     let tiled = can_tile.then(|| attention_tiled(pass, groups, &problem, limits));
     let few = attention_few(pass, &problem, limits);
     let case = bench.case(name, vec![few], y, Expected::Close(expected, Tolerance::ATTENTION));
@@ -447,7 +480,8 @@ fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {
     let cap = if limits.soft_cap > 0.0 { format!(", cap {}", limits.soft_cap) } else { String::new() };
     let alibi = if limits.alibi > 0.0 { format!(", ALiBi {}", limits.alibi) } else { String::new() };
     let values = if limits.value_dim > 0 { format!(", {} of v", limits.value_dim) } else { String::new() };
+    let buckets = limits.distances.map_or_else(String::new, |of| format!(", {} buckets", of.buckets));
     let ring = if ring { format!(", ring of {capacity}") } else { String::new() };
     let (count, at) = (rows.len(), places(rows));
-    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{alibi}{values}{ring}")
+    format!("{heads}/{kv_heads} heads of {head_dim}, {count} rows, {at}{window}{cap}{alibi}{values}{buckets}{ring}")
 }

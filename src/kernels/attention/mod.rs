@@ -7,6 +7,7 @@ pub(crate) mod cases;
 pub(crate) mod cases_rotated;
 #[cfg(feature = "harness")]
 pub(crate) mod cases_tiled;
+pub mod distances;
 pub mod reference;
 pub mod reference_merge;
 pub mod tiled;
@@ -18,6 +19,7 @@ use super::spec::{
     Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, overrides, params, read, write,
 };
 
+pub use distances::Distances;
 pub use tiled::SPEC as TILED;
 use tiled::{Choice, attention_tiled};
 
@@ -26,23 +28,43 @@ pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention",
     bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
     params: NoParams::LAYOUT,
-    overrides: &[
-        "HEAD_DIM",
-        "QUERIES",
-        "STAGED",
-        "Q_TILE",
-        "WG_SIZE",
-        "HEADS",
-        "GROUP",
-        "CAPACITY",
-        "RING",
-        "SCALE",
-        "WINDOW",
-        "SOFT_CAP",
-        "ALIBI",
-        "SINKS",
-        "VALUE_DIM",
+    overrides: OF_FEW,
+};
+
+/// The constants of `attention.wgsl` that all its variants have.
+const OF_FEW: &[&str] = &[
+    "HEAD_DIM",
+    "QUERIES",
+    "STAGED",
+    "Q_TILE",
+    "WG_SIZE",
+    "HEADS",
+    "GROUP",
+    "CAPACITY",
+    "RING",
+    "SCALE",
+    "WINDOW",
+    "SOFT_CAP",
+    "ALIBI",
+    "SINKS",
+    "VALUE_DIM",
+];
+
+/// The same with biases by distance.
+static BIASED: KernelSpec = KernelSpec {
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("q"),
+        read("k_cache"),
+        read("v_cache"),
+        read("sinks"),
+        write("y"),
+        read("by_distance"),
     ],
+    overrides: overrides!(OF_FEW, distances::OVERRIDES),
+    kernel_name: "attention",
+    params: NoParams::LAYOUT,
 };
 
 /// Values of a head of v that count, at most: what the kernels keep in workgroup memory bounds it.
@@ -98,6 +120,23 @@ pub static DECODE: KernelSpec = KernelSpec {
     ],
     params: DecodeParams::LAYOUT,
     overrides: OF_DECODE,
+};
+
+/// The same with biases by distance.
+static DECODE_BIASED: KernelSpec = KernelSpec {
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("q"),
+        read("k_cache"),
+        read("v_cache"),
+        write("partial"),
+        write("stats"),
+        read("by_distance"),
+    ],
+    overrides: overrides!(OF_DECODE, distances::OVERRIDES),
+    kernel_name: "attention_decode",
+    params: DecodeParams::LAYOUT,
 };
 
 /// The same with queries, keys and values as the product gave them.
@@ -159,7 +198,7 @@ pub struct Attention {
     pub y: Slice,
 }
 
-/// Sliding window, soft cap, ALiBi, and how much of v counts.
+/// Sliding window, soft cap, biases by distance, and how much of v counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Limits {
     /// Sliding window: a query attends to at most this many keys, the last ones up to itself; 0: to all of them.
@@ -170,6 +209,8 @@ pub struct Limits {
     pub alibi: f32,
     /// Values of a head of v that count, from the first, and of a result; 0: all.
     pub value_dim: u32,
+    /// Each head has a learned bias by the distance of a key, in place of ALiBi.
+    pub distances: Option<Distances>,
 }
 
 impl Limits {
@@ -183,7 +224,8 @@ impl Limits {
 pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
     let head_dim = problem.heads.head_dim;
     match tiled::choose(caps, (problem.heads.heads, head_dim), rows) {
-        _ if limits.alibi != 0.0 || limits.value_dim(head_dim) != head_dim => attention_few(pass, problem, limits),
+        _ if limits.alibi != 0.0 || limits.distances.is_some() => attention_few(pass, problem, limits),
+        _ if limits.value_dim(head_dim) != head_dim => attention_few(pass, problem, limits),
         Choice::Few => attention_few(pass, problem, limits),
         Choice::Tiled { groups } => attention_tiled(pass, groups, problem, limits),
     }
@@ -216,7 +258,8 @@ pub fn attention_few(pass: Slice, problem: &Attention, limits: Limits) -> Dispat
     let sinks = problem.sinks.unwrap_or(problem.q);
     let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
     let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants).cached(kv_type), &NoParams::default(), &buffers, grid)
+    let dispatch = Dispatch::new(Kernel::new(&SPEC, &constants).cached(kv_type), &NoParams::default(), &buffers, grid);
+    distances::biased(dispatch, &BIASED, "distance_bias_few", limits.distances)
 }
 
 /// The split of a decode step's keys: scratch that `attention_decode` writes and `attention_merge` reads.
@@ -336,6 +379,7 @@ pub fn attention_decode_at(
         .import("prefetched", prefetched)
         .import("queries", "queries_ready");
     let decode = Dispatch::new(kernel, &DecodeParams { position }, &buffers, grid);
+    let decode = distances::biased(decode, &DECODE_BIASED, "distance_bias_decode", limits.distances);
     let sinks = problem.sinks.map(|sinks| (sinks, heads));
     [decode, attention_merge(rows * heads, value_dim, splits, sinks, problem.y)]
 }

@@ -10,7 +10,7 @@ use crate::simd::add_scaled;
 
 /// The sizes of one attention.
 #[derive(Debug, Clone, Copy)]
-pub struct AttentionShape {
+pub struct AttentionShape<'a> {
     /// Query heads, a multiple of `kv_heads`. Heads `g·n … g·n + n − 1` share key and value head `g`, `n = heads /
     /// kv_heads`.
     pub heads: usize,
@@ -31,6 +31,46 @@ pub struct AttentionShape {
     pub soft_cap: Option<f32>,
     /// Scores fall with the distance of a key.
     pub alibi: Option<Alibi>,
+    /// Scores have a learned bias by the distance of a key.
+    pub distances: Option<ByDistance<'a>>,
+}
+
+/// Learned biases of scores (T5, Raffel et al. 2019, <https://arxiv.org/abs/1910.10683>).
+#[derive(Debug, Clone, Copy)]
+pub struct ByDistance<'a> {
+    /// `[buckets, heads]`
+    pub table: &'a [f32],
+    /// Whether half of the buckets are for keys behind the query.
+    pub both_ways: bool,
+    /// Keys behind the query that it sees.
+    pub ahead: usize,
+}
+
+/// All keys that are farther away share a bucket.
+const FARTHEST: f64 = 128.0;
+
+impl ByDistance<'_> {
+    fn bias(&self, head: usize, heads: usize, ahead: i64) -> f32 {
+        self.table[distance_bucket(ahead, self.table.len() / heads, self.both_ways) * heads + head]
+    }
+}
+
+/// The bucket of a key that is `ahead` positions behind the query in the text; negative: before it.
+pub fn distance_bucket(ahead: i64, buckets: usize, both_ways: bool) -> usize {
+    let (buckets, first, distance) = match both_ways {
+        true if ahead > 0 => (buckets / 2, buckets / 2, ahead.unsigned_abs()),
+        true => (buckets / 2, 0, ahead.unsigned_abs()),
+        false => (buckets, 0, ahead.min(0).unsigned_abs()),
+    };
+    let exact = buckets / 2;
+    if distance < exact as u64 {
+        return first + distance as usize;
+    }
+    // In the precisions of the C library's functions in llama.cpp: 32 bits up to the quotient of both logarithms.
+    let logarithm = (distance as f64 / exact as f64) as f32;
+    let share = f64::from(logarithm.ln() * (buckets - exact) as f32) / (FARTHEST / exact as f64).ln();
+    let far = ((exact as f64 + share) as f32).floor() as usize;
+    first + far.min(buckets - 1)
 }
 
 /// Attention with linear biases (Press et al. 2021, <https://arxiv.org/abs/2108.12409>).
@@ -52,12 +92,13 @@ impl Alibi {
     }
 }
 
-impl AttentionShape {
+impl AttentionShape<'_> {
     /// Scores divided by √head_dim, no window and no cap.
     pub fn plain([heads, kv_heads, head_dim]: [usize; 3], position: usize) -> Self {
         let scale = (head_dim as f32).sqrt().recip();
         let value_dim = head_dim;
-        Self { heads, kv_heads, head_dim, value_dim, position, scale, window: None, soft_cap: None, alibi: None }
+        let (window, soft_cap, alibi, distances) = (None, None, None, None);
+        Self { heads, kv_heads, head_dim, value_dim, position, scale, window, soft_cap, alibi, distances }
     }
 }
 
@@ -130,6 +171,9 @@ fn attend(shape: &AttentionShape, sinks: Option<&[f32]>, q: &[f32], [keys, value
     let mut scores = vec![0.0; group * positions];
     let first = keys.head * shape.heads / shape.kv_heads;
     let bias = |head: usize, position: usize| {
+        if let Some(of) = shape.distances {
+            return -of.bias(first + head, shape.heads, position as i64 - (positions - 1 - of.ahead) as i64);
+        }
         let Some(alibi) = shape.alibi else { return 0.0 };
         alibi.slope(first + head, shape.heads) * (positions - 1 - alibi.ahead).abs_diff(position) as f32
     };
@@ -158,4 +202,39 @@ fn share_beside(sink: f32, scores: &[f32]) -> f32 {
     let high = scores.iter().copied().fold(sink, f32::max);
     let sum: f64 = scores.iter().map(|score| f64::from(score - high).exp()).sum();
     (sum / (sum + f64::from(sink - high).exp())) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance_bucket;
+
+    #[test]
+    fn buckets_of_distances_are_those_of_t5() {
+        let both: Vec<usize> =
+            [0, -1, -7, -8, -11, -12, -16, -23, -127, -128, -500].map(|at| distance_bucket(at, 32, true)).into();
+        assert_eq!(both, [0, 1, 7, 8, 8, 9, 10, 11, 15, 15, 15]);
+        assert_eq!([1, 7, 8, 12, 500].map(|at| distance_bucket(at, 32, true)), [17, 23, 24, 25, 31]);
+        assert_eq!(
+            [5, 0, -15, -16, -20, -32, -128].map(|at| distance_bucket(at, 32, false)),
+            [0, 0, 15, 16, 17, 21, 31]
+        );
+    }
+
+    /// The arithmetic of `shaders/rare/shared/distances.wgsl`.
+    fn as_in_the_shader(distance: u32, buckets: u32) -> u32 {
+        let exact = buckets / 2;
+        if distance < exact {
+            return distance;
+        }
+        let share = (distance as f32 / exact as f32).ln() / (128.0 / exact as f32).ln();
+        (exact + (share * (buckets - exact) as f32 + 2e-5) as u32).min(buckets - 1)
+    }
+
+    #[test]
+    fn the_shader_finds_the_same_buckets() {
+        for (buckets, distance) in (4..=128).flat_map(|buckets| (0..300).map(move |distance| (buckets, distance))) {
+            let expected = distance_bucket(-i64::from(distance), buckets, false);
+            assert_eq!(as_in_the_shader(distance, buckets as u32) as usize, expected, "{distance} of {buckets}");
+        }
+    }
 }

@@ -1,19 +1,24 @@
 //! Inputs of odd lengths beside each other, head sizes, groups, windows, caps.
 
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
+use crate::kernels::attention::Distances;
 use crate::kernels::attention_batch::{BatchBuffers, BatchHeads, BatchRules, attention_batch};
 use crate::kernels::pass::Pass;
-use crate::kernels::reference::{self, Alibi, AttentionShape, Visible};
-use crate::kernels::spec::Dispatch;
+use crate::kernels::reference::{self, Alibi, AttentionShape, ByDistance, Visible};
+use crate::kernels::spec::{BufferId, Dispatch};
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention_batch");
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
-    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0, alibi: 0.0 };
+    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0, alibi: 0.0, distances: None };
     let causal = BatchRules { causal: true, ..full };
     let window = |window| BatchRules { window, ..full };
     let alibi = BatchRules { alibi: 8.0, ..full };
-    let sets: [(BatchHeads, BatchRules, &[usize]); 15] = [
+    let distances = |buckets, both_ways| {
+        let table = BufferId(0).into(); // the case makes one
+        BatchRules { distances: Some(Distances { table, buckets, both_ways }), ..full }
+    };
+    let sets: [(BatchHeads, BatchRules, &[usize]); 19] = [
         (heads(3, 3, 32), full, &[1, 40, 7, 15, 1]),
         (heads(4, 2, 64), full, &[100]),
         (heads(2, 1, 80), full, &[5, 31, 33]),
@@ -29,9 +34,13 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         (heads(6, 3, 32), alibi, &[40, 7, 15]),
         (heads(3, 3, 18), BatchRules { causal: true, ..alibi }, &[30, 12]),
         (heads(4, 2, 64), BatchRules { window: 6, alibi: 5.0, ..full }, &[70, 2, 33]),
+        (heads(6, 6, 32), distances(32, true), &[1, 300, 7]),
+        (heads(3, 3, 18), distances(9, true), &[30, 140]),
+        (heads(2, 1, 64), BatchRules { causal: true, ..distances(32, false) }, &[20, 170]),
+        (heads(4, 2, 16), BatchRules { soft_cap: 4.0, ..distances(7, false) }, &[33, 150]),
     ];
     let each = |(of, rules, lengths): (BatchHeads, BatchRules, &[usize])| {
-        case(random, (of, rules), lengths, "", |buffers| attention_batch(of, rules, buffers))
+        case(random, (of, rules), lengths, "", |rules, buffers| attention_batch(of, rules, buffers))
     };
     sets.into_iter().map(each).collect()
 }
@@ -39,10 +48,10 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 /// A case with inputs of these lengths, as `dispatch` computes them.
 pub(super) fn case(
     random: &mut Random,
-    (heads, rules): (BatchHeads, BatchRules),
+    (heads, mut rules): (BatchHeads, BatchRules),
     lengths: &[usize],
     more: &str,
-    dispatch: impl Fn(BatchBuffers) -> Dispatch,
+    dispatch: impl Fn(BatchRules, BatchBuffers) -> Dispatch,
 ) -> Case {
     let ids: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length]).collect();
     let inputs: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
@@ -61,24 +70,31 @@ pub(super) fn case(
         qkv: bench.floats(&qkv).into(),
         y: y.into(),
     };
-    let dispatch = dispatch(buffers);
-    let expected = [expected(heads, rules, lengths, &qkv), after].concat();
+    let mut biases = Vec::new();
+    if let Some(distances) = &mut rules.distances {
+        biases = random.floats((distances.buckets * heads.heads) as usize).into_iter().map(|x| 5.0 * x).collect();
+        distances.table = bench.floats(&biases).into();
+    }
+    let dispatch = dispatch(rules, buffers);
+    let expected = [expected(heads, rules, lengths, (&qkv, &biases)), after].concat();
     let expected = Expected::Close(expected, Tolerance::ATTENTION);
     let BatchHeads { heads, kv_heads, head_dim } = heads;
     let BatchRules { causal, window, soft_cap, alibi, .. } = rules;
+    let buckets = rules.distances.map_or_else(String::new, |of| format!(", {} buckets of distances", of.buckets));
     let name = format!(
         "{heads}/{kv_heads} heads of {head_dim}, inputs of {lengths:?}, causal {causal}, window {window}, \
-         cap {soft_cap}, ALiBi {alibi}{more}"
+         cap {soft_cap}, ALiBi {alibi}{buckets}{more}"
     );
     bench.case(name, vec![dispatch], y, expected)
 }
 
-fn expected(heads: BatchHeads, rules: BatchRules, lengths: &[usize], qkv: &[f32]) -> Vec<f32> {
+fn expected(heads: BatchHeads, rules: BatchRules, lengths: &[usize], (qkv, table): (&[f32], &[f32])) -> Vec<f32> {
     let [h, kv, d] = [heads.heads, heads.kv_heads, heads.head_dim].map(|n| n as usize);
     let shape = AttentionShape {
         scale: rules.scale,
         soft_cap: (rules.soft_cap > 0.0).then_some(rules.soft_cap),
         alibi: (rules.alibi > 0.0).then_some(Alibi { bias: rules.alibi, ahead: 0 }),
+        distances: rules.distances.map(|of| ByDistance { table, both_ways: of.both_ways, ahead: 0 }),
         ..AttentionShape::plain([h, kv, d], 0)
     };
     let visible = Visible { causal: rules.causal, window: (rules.window > 0).then_some(rules.window as usize) };

@@ -8,7 +8,7 @@ use crate::harness::{Case, Suite};
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention_batch_tiled");
     let heads = |heads, kv_heads, head_dim| BatchHeads { heads, kv_heads, head_dim };
-    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0, alibi: 0.0 };
+    let full = BatchRules { causal: false, window: 0, scale: 0.3, soft_cap: 0.0, alibi: 0.0, distances: None };
     let causal = BatchRules { causal: true, ..full };
     let window = |window| BatchRules { window, ..full };
     let sets: [(BatchHeads, BatchRules, u32, &[usize]); 11] = [
@@ -26,7 +26,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     ];
     let each = |(of, rules, groups, lengths): (BatchHeads, BatchRules, u32, &[usize])| {
         let name = format!(", {groups} groups at least");
-        case(random, (of, rules), lengths, &name, |buffers| attention_batch_tiled(groups, of, rules, buffers))
+        case(random, (of, rules), lengths, &name, |_, buffers| attention_batch_tiled(groups, of, rules, buffers))
     };
     sets.into_iter().map(each).collect()
 }

@@ -7,9 +7,10 @@ pub(crate) mod cases_tiled;
 pub mod reference;
 pub mod tiled;
 
+use super::attention::distances::{self, Distances};
 use super::attention::tiled::{Choice, choose};
 use super::caps::Caps;
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, params, read, write};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, overrides, params, read, write};
 
 params! {
     /// Shape of the layer, and what its rows see.
@@ -42,7 +43,26 @@ pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_batch",
     bindings: &[PARAMS, read("this_pass"), read("inputs"), read("q"), read("k"), read("v"), write("y")],
     params: Params::LAYOUT,
-    overrides: &["WG_SIZE", "HEAD_DIM", "QUERIES"],
+    overrides: OVERRIDES,
+};
+
+const OVERRIDES: &[&str] = &["WG_SIZE", "HEAD_DIM", "QUERIES"];
+
+/// The same with biases by distance.
+static BIASED: KernelSpec = KernelSpec {
+    bindings: &[
+        PARAMS,
+        read("this_pass"),
+        read("inputs"),
+        read("q"),
+        read("k"),
+        read("v"),
+        write("y"),
+        read("by_distance"),
+    ],
+    overrides: overrides!(OVERRIDES, distances::OVERRIDES),
+    kernel_name: "attention_batch",
+    params: Params::LAYOUT,
 };
 
 /// The heads of an attention over a batch.
@@ -76,6 +96,8 @@ pub struct BatchRules {
     pub soft_cap: f32,
     /// See [`Params::alibi`].
     pub alibi: f32,
+    /// Each head has a learned bias by the distance of a row, in place of ALiBi.
+    pub distances: Option<Distances>,
 }
 
 /// The buffers of an attention over a batch.
@@ -132,5 +154,6 @@ pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers)
     };
     let BatchBuffers { pass, inputs, qkv, y } = buffers;
     let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
-    Dispatch::new(kernel, &params, &[pass, inputs, qkv, qkv, qkv, y], grid)
+    let dispatch = Dispatch::new(kernel, &params, &[pass, inputs, qkv, qkv, qkv, y], grid);
+    distances::biased(dispatch, &BIASED, "distance_bias_batch", rules.distances)
 }

@@ -1,6 +1,6 @@
 //! Attention of an input over its own rows.
 
-use crate::kernels::attention::reference::{Alibi, AttentionShape, attention};
+use crate::kernels::attention::reference::{Alibi, AttentionShape, ByDistance, attention};
 
 /// Which rows of its input a row sees: all, or with `causal` those up to itself; of these with a window those at most
 /// `window / 2` away, or with `causal` the last `window`.
@@ -36,7 +36,8 @@ pub fn attention_batch(
     let seen = visible.of(i, keys.len() / width);
     // As the last of a text of just these rows.
     let alibi = shape.alibi.map(|alibi| Alibi { ahead: seen.end - 1 - i, ..alibi });
-    let shape = AttentionShape { position: seen.len() - 1, window: None, alibi, ..shape };
+    let distances = shape.distances.map(|of| ByDistance { ahead: seen.end - 1 - i, ..of });
+    let shape = AttentionShape { position: seen.len() - 1, window: None, alibi, distances, ..shape };
     let [keys, values] = [keys, values].map(|rows| &rows[seen.start * width..seen.end * width]);
     attention(shape, q, keys, values, out);
 }

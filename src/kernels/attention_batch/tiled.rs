@@ -32,7 +32,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 
 /// Whether the kernel can follow these rules.
 pub fn can_take(rules: BatchRules) -> bool {
-    rules.soft_cap == 0.0 && rules.alibi == 0.0
+    rules.soft_cap == 0.0 && rules.alibi == 0.0 && rules.distances.is_none()
 }
 
 /// Attention of every row of the pass over the rows of its own input. A workgroup has `groups` groups of parts, as far

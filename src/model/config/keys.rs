@@ -4,6 +4,9 @@ use super::{MAX_CONTEXT, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_SSM, PerLayer, S
 use crate::error::{Error, Result};
 use crate::gguf::{Array, Metadata, Value};
 
+/// From this distance on all keys share a bucket.
+const MAX_DISTANCE: usize = 128;
+
 /// The metadata keys of one architecture, `{architecture}.{key}`.
 pub(in crate::model) struct Keys<'a> {
     pub metadata: &'a Metadata,
@@ -41,6 +44,19 @@ impl Keys<'_> {
         match self.metadata.u64(&self.name(key)) {
             Ok(Some(0)) => Ok(None),
             _ => self.count(key, most),
+        }
+    }
+
+    /// Buckets of distances. With fewer than 4, or more than 128, the logarithm that makes buckets of far distances
+    /// has no meaning; 0 without the key.
+    pub fn distance_buckets(&self) -> Result<usize> {
+        const KEY: &str = "attention.relative_buckets_count";
+        match self.count_or_none(KEY, MAX_DISTANCE)? {
+            Some(found @ ..4) => {
+                let name = self.name(KEY);
+                Err(Error::bad_file(format!("metadata `{name}`: expected 4 to {MAX_DISTANCE}, found {found}")))
+            }
+            found => Ok(found.unwrap_or(0)),
         }
     }
 

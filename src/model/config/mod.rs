@@ -229,6 +229,8 @@ pub struct ModelConfig {
     pub clamp_qkv: Option<f32>,
     /// The bias of ALiBi, if the file says.
     pub alibi: Option<f32>,
+    /// Buckets of distances that biases of attention are learned for (T5); 0 where there are none.
+    pub distance_buckets: usize,
     /// Whether `ffn_up` has the rows of gate and up.
     pub wide_up: bool,
     /// Whether attention and feed-forward run in parallel from one input, if the file says.
@@ -350,6 +352,7 @@ impl ModelConfig {
             final_soft_cap: keys.not_negative("final_logit_softcapping")?,
             clamp_qkv: keys.scale("attention.clamp_kqv")?,
             alibi: keys.scale("attention.max_alibi_bias")?,
+            distance_buckets: keys.distance_buckets()?,
             wide_up,
             parallel_residual: metadata.bool(&keys.name("use_parallel_residual"))?,
             xielu: layered::xielu(&keys, layers)?,

@@ -37,6 +37,7 @@ mod rwkv;
 mod scales;
 mod smallthinker;
 mod stablelm;
+mod t5;
 mod ungated;
 
 pub(super) use hadamard::check as check_rotations;
@@ -182,6 +183,7 @@ static FAMILIES: &[Family] = &[
     family("neo-bert", bert::neo_bert).embeds(Embeds::Always),
     family("nomic-bert-moe", bert::nomic_bert_moe).embeds(Embeds::Always),
     family("jina-bert-v3", bert::jina_bert_v3).embeds(Embeds::Always),
+    family("t5encoder", t5::t5encoder).embeds(Embeds::Always),
 ];
 
 /// The names of all architectures that webgguf runs.

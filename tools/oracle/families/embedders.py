@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from gguf import GGMLQuantizationType as Type
 
 from random_model import (Model, Tensor, bias, bpe, constant, gemma, matrix, norm, stack, token_matrix)  # noqa: F401
-from tiny_vocabulary import Vocabulary, gemma4_pieces, word_piece
+from tiny_vocabulary import Vocabulary, gemma4_pieces, unigram, word_piece
 
 MODELS: list[Model] = []
 
@@ -318,7 +318,39 @@ def embedding_gemma2(name: str, ty: Type, hidden: int, heads: int, kv_heads: lis
     return Model(name, "gemma-embedding2", ty, keys, tensors, lambda: gemma4_pieces(331), newest=True)
 
 
+def t5_layer(at: str, hidden: int, heads: int, head_dim: int, ffn: int, gated: bool) -> Iterator[Tensor]:
+    """Scores are not scaled, so queries and keys are small."""
+    yield norm(at + "attn_norm.weight", hidden)
+    for role, gain in (("attn_q", 0.7), ("attn_k", 0.7), ("attn_v", 1.5)):
+        yield from linear(at + role, heads * head_dim, hidden, gain, with_bias=False)
+    yield from linear(at + "attn_o", hidden, heads * head_dim, with_bias=False)
+    yield norm(at + "ffn_norm.weight", hidden)
+    for role in ("ffn_gate", "ffn_up") if gated else ("ffn_up",):
+        yield from linear(at + role, ffn, hidden, 1.5, with_bias=False)
+    yield from linear(at + "ffn_down", hidden, ffn, with_bias=False)
+
+
+def t5_encoder(name: str, ty: Type, hidden: int, heads: int, head_dim: int, ffn: int, buckets: int, gated: bool,
+               pooling: int) -> Model:
+    def tensors(vocabulary: Vocabulary) -> Iterator[Tensor]:
+        yield token_matrix("token_embd.weight", len(vocabulary.tokens), hidden, 0.5)
+        for layer in range(2):
+            if layer == 0:
+                yield matrix("enc.blk.0.attn_rel_b.weight", buckets, heads, 1.5, Type.F16 if ty == Type.F16 else Type.F32)
+            yield from t5_layer(f"enc.blk.{layer}.", hidden, heads, head_dim, ffn, gated)
+        yield norm("enc.output_norm.weight", hidden)
+
+    keys = shape(hidden, heads, ffn, 2, pooling) | {
+        "attention.key_length": head_dim, "attention.value_length": head_dim, "attention.layer_norm_epsilon": 1e-6,
+        "attention.layer_norm_rms_epsilon": 1e-6, "attention.relative_buckets_count": buckets, "attention.causal": False,
+        "tokenizer.ggml.padding_token_id": 0, "tokenizer.ggml.unknown_token_id": 2,
+        "tokenizer.ggml.remove_extra_whitespaces": True}
+    return Model(name, "t5encoder", ty, keys, tensors, lambda: unigram(141))
+
+
 EMBEDDERS = [
+    t5_encoder("t5encoder-f16", Type.F16, 36, 3, 20, 52, 32, True, MEAN),
+    t5_encoder("t5encoder-q8_0", Type.Q8_0, 64, 2, 32, 96, 11, False, LAST),
     embedding_gemma2("gemma-embedding2-f16", Type.F16, 44, 3, [1, 3, 1], (36, 20), 2, 28),
     embedding_gemma2("gemma-embedding2-q8_0", Type.Q8_0, 64, 2, [2, 1, 2, 1], (64, 32), [True, False, False, True], 96),
     rotated("nomic-bert-moe-f16", "nomic-bert-moe", Type.F16, 36, 3, 44, 4, MEAN, experts=5),

@@ -1,0 +1,1 @@
+// What a score gets by the distance of its key, beside ALiBi: nothing.
