@@ -34,6 +34,7 @@ export type {
   EvaluateOptions,
   Evaluation,
   GenerateOptions,
+  SourcePrompt,
   GenerationResult,
   Grammar,
   InspectOptions,

@@ -139,7 +139,7 @@ fn every_family_runs_the_dispatches_of_the_snapshot() {
     let large = || Caps { max_binding: 2 << 30, max_buffer: 4 << 30, ..Caps::baseline() };
     let nvidia = Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, vendor: "nvidia".into(), ..large() };
     let mut text = String::new();
-    for architecture in architectures() {
+    for architecture in architectures().filter(tiny::is_for_gpu) {
         text +=
             &dump("q4_0 on NVIDIA", architecture, &nvidia.clone().with_precision(Precision::Auto), |_| GgmlType::Q4_0);
         text += &dump("mixed types on any device", architecture, &large(), |role| match role {
@@ -194,7 +194,7 @@ fn drafts_take_one_dispatch_and_leave_other_passes_as_they_are() {
 #[test]
 fn recurrent_states_are_replayed_after_a_draft() {
     let mut known = 0;
-    for architecture in architectures() {
+    for architecture in architectures().filter(tiny::is_for_gpu) {
         let config = config(architecture);
         let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
         let program = webgguf::model::program(&config);

@@ -124,7 +124,8 @@ fn check(name: &str) {
 
 #[test]
 fn every_architecture_has_a_model() {
-    let folders = [cpu::fixtures(), cpu::fixtures().with_file_name("embedders")];
+    let folders =
+        [cpu::fixtures(), cpu::fixtures().with_file_name("embedders"), cpu::fixtures().with_file_name("sources")];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("the fixtures"));
     let files: Vec<Vec<u8>> = entries
         .map(|entry| entry.expect("a file").path())

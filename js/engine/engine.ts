@@ -16,7 +16,9 @@ import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/we
 export type Prompt = string | Conversation | Uint32Array;
 
 /** Options of `start`: checked options of `generate`. @internal */
-export interface StartOptions extends WasmGenerateOptions {
+export interface StartOptions extends Omit<WasmGenerateOptions, 'source'> {
+  /** What the model's encoder reads: a text, or token ids. */
+  readonly source?: string | Uint32Array;
   readonly onProgress?: ((progress: PromptProgress) => void) | undefined;
   readonly grammar?: GrammarText;
   /** Whether what is read of the prompt may be kept on disk. */

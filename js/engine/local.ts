@@ -128,17 +128,17 @@ export class LocalEngine implements Engine {
   }
 
   async #start(prompt: Prompt, given: StartOptions): Promise<void> {
-    const { grammar, onProgress, begun = now(), prefixCache = true, ...options } = given;
-    this.#run = new AbortController();
-    this.#rows = new Map();
+    const { grammar, onProgress, begun = now(), prefixCache = true, source, ...options } = given;
+    [this.#run, this.#rows] = [new AbortController(), new Map()];
     this.#report = new PromptReport(onProgress, () => this.cancel());
     const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, rows: this.#rows, fits: true });
     const adapters = options.adapters ?? this.#loaded.recovery.scales();
-    await this.#recall(prefixCache && adapters.length === 0 ? ids : undefined);
+    await this.#recall(prefixCache && adapters.length === 0 && source === undefined ? ids : undefined);
     await this.#kept(() => this.#handle.adopt(ids, adapters));
     const rows = this.#loaded.encoders?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
     this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
-    const all = adapters.length > 0 ? { ...options, adapters } : options;
+    const read = typeof source === 'string' ? await this.tokenize(source, true, true) : source;
+    const all = { ...options, ...(adapters.length > 0 && { adapters }), ...(read && { source: [...read] }) };
     const tell = this.#report.prefill(ids.length);
     const { cachedTokens } = guarded(() => this.#handle.start(ids, all, tell));
     tell?.(cachedTokens);

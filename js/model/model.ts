@@ -29,14 +29,14 @@ import {
   loadOptions,
   rankOptions,
 } from '../options.js';
-import { checkedGenerate, promptOf, scalesOf, someIds, started } from './prompt.js';
+import { asked, checkCall, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import { Session, type SessionHost } from './session.js';
 import { steered } from './steering.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
-import type { GenerateOptions } from '../types/generate.js';
+import type { GenerateOptions, SourcePrompt } from '../types/generate.js';
 import type { Inspection, ModelInfo, ModelState } from '../types/info.js';
 import type { InspectOptions, AdapterOptions, LoadOptions } from '../types/load.js';
 import type {
@@ -250,7 +250,7 @@ export class WasmModel {
    * them; meanwhile it can be stopped.
    *
    * @param prompt a string, in which special tokens are parsed, and which gets a BOS that the model wants and it lacks;
-   *   messages, which go through the chat template; or token ids as they are. What is known is not read again.
+   *   messages, which go through the chat template; or token ids as they are; `{ source }`, where an encoder reads it
    * @param options see {@link GenerateOptions}
    * @returns a {@link Generation}: iterate it with `for await` for the text as it is written, or `await` it for the
    *   whole result; leaving the loop, its `stop()` and `options.signal` end it early
@@ -261,12 +261,11 @@ export class WasmModel {
    * for await (const piece of model.generate('Once upon a time')) out.textContent += piece.text;
    * const { text } = await model.generate([{ role: 'user', content: 'Hi!' }], { maxTokens: 100 });
    */
-  generate(prompt: string | readonly Message[] | TokenIds, options: GenerateOptions = {}): Generation {
-    const { signal, start: checkedOptions, ...template } = checkedGenerate(options);
+  generate(prompt: string | readonly Message[] | TokenIds | SourcePrompt, options: GenerateOptions = {}): Generation {
+    const { signal, prompt: checked, given } = asked(prompt, options, this.info);
     const engine = this.#use('generate');
-    const checked = promptOf(prompt, this.info.vocabularySize, template);
     const start = async (turn: Turn): Promise<Engine> =>
-      started(await engine.lane(checked, turn.ending), checked, checkedOptions, turn);
+      started(await engine.lane(checked, turn.ending), checked, given, turn);
     return new Generation({ queue: this.#queue, signal, start, ...steered(options, engine, () => checked) });
   }
 
@@ -506,6 +505,7 @@ export class WasmModel {
 
   #use(call: string): Engine {
     if (this.#freeing) throw freed(call);
+    checkCall(call, this.info);
     return this.#engine;
   }
 
@@ -518,6 +518,7 @@ export class WasmModel {
     work: (engine: Engine, scope: AbortSignal) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T> {
+    checkCall(call, this.info);
     return cancellable(signal, async (scope) => {
       const end = new AbortController();
       const request: Request = { alone: true, stop: () => end.abort(freed(call)) };

@@ -10,7 +10,8 @@ import { checkIds } from '../check.js';
 import { checkPrompt, generateOptions } from '../options.js';
 import type { Medium } from '../templates/types.js';
 import type { Message } from '../types/chat.js';
-import type { AdapterUse, GenerateOptions } from '../types/generate.js';
+import type { AdapterUse, GenerateOptions, SourcePrompt } from '../types/generate.js';
+import type { ModelInfo } from '../types/info.js';
 import type { TokenIds } from '../types/read.js';
 
 /** What a template made of messages: a text with a mark for each image and each sound, and these. @internal */
@@ -72,6 +73,38 @@ export function promptOf(
   }
   if (typeof prompt === 'string') return prompt;
   return checkedPromptIds(prompt, vocabularySize);
+}
+
+/** What `generate` is asked for, checked: a prompt, and a source where the model has an encoder for it. @internal */
+export function asked(
+  prompt: string | readonly Message[] | TokenIds | SourcePrompt,
+  options: GenerateOptions,
+  { decoderStartToken: first, vocabularySize }: ModelInfo,
+): { readonly signal: AbortSignal | undefined; readonly prompt: Prompt; readonly given: StartOptions } {
+  const { signal, start, ...template } = checkedGenerate(options);
+  const isSource = isSourcePrompt(prompt);
+  if (first === undefined && isSource) {
+    throw invalidArgument("generate: 'source', but the model has no encoder that reads one: give the text");
+  }
+  const text = promptOf(isSource ? prompt.source : prompt, vocabularySize, template);
+  if (first === undefined) return { signal, prompt: text, given: start };
+  if (typeof text === 'string' || text instanceof Uint32Array) {
+    return { signal, prompt: Uint32Array.of(first), given: { ...start, source: text } };
+  }
+  throw invalidArgument('generate: messages, but the model has no chat: give { source }');
+}
+
+/** What a model whose encoder reads a source cannot do. */
+const NOT_WITH_SOURCES = new Set(['addAdapter', 'applyChatTemplate', 'evaluate', 'hiddenStates', 'session']);
+
+/** Refuses it. @internal */
+export function checkCall(call: string, { decoderStartToken }: ModelInfo): void {
+  if (decoderStartToken === undefined || !NOT_WITH_SOURCES.has(call)) return;
+  throw invalidArgument(`${call}: the model's encoder reads a source, and such a model writes by generate alone`);
+}
+
+function isSourcePrompt(prompt: unknown): prompt is SourcePrompt {
+  return typeof prompt === 'object' && prompt !== null && 'source' in prompt;
 }
 
 /** Token ids, and ids of rows, which are far above them: the engine knows which there are. */

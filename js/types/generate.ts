@@ -2,6 +2,7 @@
  * What writing a text takes and gives. No code here.
  */
 import type { SamplingOptions } from '../sampling.js';
+import type { TokenIds } from './read.js';
 
 /** How far the reading of a prompt is: see {@link GenerateOptions.onProgress}. */
 export interface PromptProgress {
@@ -86,6 +87,12 @@ export interface GenerateOptions extends SamplingOptions {
   adapters?: readonly AdapterUse[] | undefined;
   /** Ends the text early: the loop and the result reject with its reason; `generation.partial` is what was written. */
   signal?: AbortSignal | undefined;
+}
+
+/** What {@link WasmModel.generate} takes for a model whose encoder reads a source, such as T5 and MADLAD-400. */
+export interface SourcePrompt {
+  /** The text that the encoder reads, in which special tokens are parsed; or its token ids as they are. */
+  readonly source: string | TokenIds;
 }
 
 /** An adapter in a text. */

@@ -172,6 +172,11 @@ export interface ModelInfo {
   /** Number of token ids. */
   readonly vocabularySize: number;
   /**
+   * The token that the answer begins behind, where the model has an encoder that reads a source (T5, MADLAD-400). Such
+   * a model writes by `generate` alone, whose prompt is the source.
+   */
+  readonly decoderStartToken?: number;
+  /**
    * Whether the file brings a chat template. `generate` also takes messages without one where the vocabulary has
    * ChatML's tokens, `<|im_start|>` and `<|im_end|>`.
    */

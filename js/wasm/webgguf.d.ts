@@ -94,6 +94,8 @@ export interface WasmGenerateOptions extends SamplingOptions {
   prediction?: string;
   /** [number, scale] */
   adapters?: readonly (readonly [number, number])[];
+  /** The token ids of the source, for a model whose encoder reads one. */
+  source?: readonly number[];
 }
 
 /** The result of `start`: counts of the prompt's tokens. */

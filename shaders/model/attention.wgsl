@@ -37,7 +37,6 @@ struct Params {
 #import lowest
 #import soft_cap
 #import alibi
-
 const KEYS: u32 = 32u;
 const MAX_QUERIES: u32 = 16u;
 override PAIRS: u32 = VALUE_DIM / 2;

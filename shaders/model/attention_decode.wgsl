@@ -38,7 +38,6 @@ struct Params {
 #import alibi
 #import prefetched
 #import queries
-
 override VECS: u32 = (HEAD_DIM + 7) / 8;   // eights of a head
 override VALUE_VECS: u32 = (VALUE_DIM + 7) / 8; // of one of v
 override GROUPS: u32 = GROUP / QUERIES;     // workgroups that share a kv head

@@ -13,6 +13,8 @@ use crate::model::{EncoderInput, Taps};
 pub enum Input<'a> {
     /// The token ids of a text.
     Ids(&'a [u32]),
+    /// The token ids of a source, whose encoder gives a row for each.
+    Source(&'a [u32]),
     /// The input for an image or a tile.
     Image(&'a EncoderInput),
 }
@@ -20,7 +22,7 @@ pub enum Input<'a> {
 impl<'a> Input<'a> {
     fn parts(self) -> (&'a [u32], Option<&'a EncoderInput>) {
         match self {
-            Self::Ids(ids) => (ids, None),
+            Self::Ids(ids) | Self::Source(ids) => (ids, None),
             Self::Image(image) => (&[], Some(image)),
         }
     }
@@ -28,7 +30,7 @@ impl<'a> Input<'a> {
     /// Rows of each stage of the embedding.
     fn rows_of_stages(self) -> Vec<usize> {
         match self {
-            Self::Ids(ids) => vec![ids.len()],
+            Self::Ids(ids) | Self::Source(ids) => vec![ids.len()],
             Self::Image(image) => image.rows_of_stages().collect(),
         }
     }
@@ -36,7 +38,7 @@ impl<'a> Input<'a> {
     /// Rows, and what becomes of them.
     fn counts(&self) -> [usize; 2] {
         match self {
-            Self::Ids(ids) => [ids.len(), 1],
+            Self::Ids(ids) | Self::Source(ids) => [ids.len(), 1],
             Self::Image(image) => [image.rows, image.outputs],
         }
     }
@@ -96,8 +98,11 @@ impl CpuModel {
         match (input, self.program().output) {
             (_, Output::Logits) => Err(Error::invalid_argument("the model writes text and gives no embeddings")),
             (Input::Image(image), Output::Rows) => image.check(self.program(), self.context_length()),
-            (Input::Image(_), _) | (_, Output::Rows) => Err(Error::invalid_argument("the model reads something else")),
-            (Input::Ids([]), _) => Err(Error::invalid_argument("no tokens to run")),
+            (Input::Source([_, ..]), Output::Rows) => Ok(()),
+            (Input::Ids([]) | Input::Source([]), _) => Err(Error::invalid_argument("no tokens to run")),
+            (Input::Image(_) | Input::Source(_), _) | (_, Output::Rows) => {
+                Err(Error::invalid_argument("the model reads something else"))
+            }
             _ => Ok(()),
         }
     }

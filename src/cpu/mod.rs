@@ -5,15 +5,18 @@
 //! the token outermost. Products of one token may round activations to 16 bits, see [`CpuModelBuilder::rounding`].
 
 mod adapters;
+mod attend;
 mod embed;
 mod encode;
 mod experts;
+mod frequencies;
 mod heads;
 mod interpreter;
 mod model;
 mod product;
 mod recurrent;
 mod sampled;
+mod source;
 mod streams;
 mod threads;
 mod weights;

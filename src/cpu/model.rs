@@ -4,15 +4,16 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::cpu::adapters::ActiveAdapter;
+use crate::cpu::frequencies::scaled_frequencies;
 use crate::cpu::interpreter::{Activations, Interpreter};
+use crate::cpu::source::Source;
 use crate::cpu::weights::{CpuModelBuilder, Weights};
 use crate::error::{Error, ErrorCode, Result};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::kv_type::cache::{CacheFormat, LayerCache};
-use crate::kernels::reference::{YarnScaling, frequencies, yarn};
-use crate::model::program::{Op, Output, Program, RopeTable};
+use crate::model::program::{Op, Output, Program};
 use crate::model::{
-    InputRows, InputRun, Item, ModelConfig, Places, RopeScaling, WeightKey, WholeImages, end_with_images, whole_images,
+    InputRows, InputRun, Item, ModelConfig, Places, WeightKey, WholeImages, end_with_images, whole_images,
 };
 use crate::yielding::{at_once, none};
 
@@ -34,38 +35,25 @@ pub enum Logits {
 /// same weights and a cache of its own.
 #[derive(Debug, Clone)]
 pub struct CpuModel {
-    config: ModelConfig,
-    program: Program,
-    weights: Rc<Weights>,
-    input_rows: Rc<InputRows<Vec<f32>>>,
+    pub(super) config: ModelConfig,
+    pub(super) program: Program,
+    pub(super) weights: Rc<Weights>,
+    pub(super) input_rows: Rc<InputRows<Vec<f32>>>,
     /// At work in the text that is read or written.
-    adapters: Rc<[ActiveAdapter]>,
+    pub(super) adapters: Rc<[ActiveAdapter]>,
     /// Radians per position for each rotated pair, by rope table.
-    frequencies: Vec<Vec<f64>>,
-    cache: Vec<LayerCache>,
-    cached: usize,
+    pub(super) frequencies: Vec<Vec<f64>>,
+    pub(super) cache: Vec<LayerCache>,
+    pub(super) cached: usize,
     /// Positions with several axes, where the model has sections for them.
-    places: Places,
-    context_length: usize,
-    format: CacheFormat,
-    states: Vec<Vec<f32>>,
+    pub(super) places: Places,
+    pub(super) context_length: usize,
+    pub(super) format: CacheFormat,
+    pub(super) states: Vec<Vec<f32>>,
     /// Tokens that the states have seen; `None` while a pass is at work on them.
-    states_at: Option<usize>,
-}
-
-/// Radians per position of each rotated pair.
-fn scaled_frequencies(table: &RopeTable, factors: Option<&[f32]>) -> Vec<f64> {
-    let RopeScaling { scale, yarn: ramp, .. } = table.scaling;
-    let Some(ramp) = ramp else { return frequencies(table.dims, table.theta, scale, factors) };
-    let mut found = frequencies(table.dims, table.theta, 1.0, factors);
-    let scaling = YarnScaling {
-        factor: f64::from(scale).recip(),
-        original_context: ramp.original_context as f64,
-        betas: (f64::from(ramp.beta_fast), f64::from(ramp.beta_slow)),
-    };
-    // The factor for cosines and sines is the table's.
-    yarn(&mut found, f64::from(table.theta), &scaling);
-    found
+    pub(super) states_at: Option<usize>,
+    /// What a decoder attends to beside its own text.
+    pub(super) source: Source,
 }
 
 impl CpuModel {
@@ -98,6 +86,7 @@ impl CpuModel {
             format,
             states,
             states_at: None,
+            source: Source::default(),
         }
     }
 
@@ -107,7 +96,7 @@ impl CpuModel {
         run: &'a mut Activations,
         ids: &'a [u32],
     ) -> (&'a Program, Interpreter<'a>) {
-        let Self { program, weights, adapters, frequencies, cache, cached, places, states, .. } = self;
+        let Self { program, weights, adapters, frequencies, cache, cached, places, states, source, .. } = self;
         let tables = &program.rope_tables;
         (
             program,
@@ -126,6 +115,7 @@ impl CpuModel {
                 seen_in_windows: false,
                 input: None,
                 rotated: None,
+                source,
             },
         )
     }

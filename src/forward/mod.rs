@@ -323,7 +323,7 @@ impl Lowering<'_> {
             Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } | Op::Wkv { .. } => {
                 unreachable!("each lowering has its own")
             }
-            Op::HeadLinear { .. } | Op::Hadamard { .. } => unreachable!("each lowering has its own"),
+            Op::HeadLinear { .. } | Op::Hadamard { .. } | Op::AttendSource { .. } => unreachable!("each has its own"),
             Op::Pool { x, kind, y } => {
                 let width = self.forward.width(x);
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);

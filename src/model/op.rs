@@ -118,6 +118,10 @@ pub enum Op {
     /// <https://arxiv.org/abs/1706.03762>; Ainslie et al. 2023, <https://arxiv.org/abs/2305.13245>). Without `kv` the
     /// cache of an earlier layer is read.
     Attend { q: Activation, kv: Option<[Activation; 2]>, attention: AttentionSpec, keys: Keys, y: Activation },
+    /// `y = softmax(q · (K · s)ᵀ) · (V · s)` over all rows `s` that
+    /// [`Program::source`](super::program::Program::source) gives of its text, with the weights K and V. Their products
+    /// are kept for the next tokens. `number` counts these operations.
+    AttendSource { q: Activation, kv: [WeightKey; 2], attention: AttentionSpec, number: usize, y: Activation },
     /// Pools the rows of each input into one row. The following operations of the head run on these rows.
     Pool { x: Activation, kind: PoolKind, y: Activation },
     /// Stands for rows that the caller provides, such as the patches of an image.
@@ -249,7 +253,7 @@ impl Op {
     /// The shape of an attention operation.
     pub fn attention(&self) -> Option<AttentionSpec> {
         match self {
-            Self::Attend { attention, .. } => Some(*attention),
+            Self::Attend { attention, .. } | Self::AttendSource { attention, .. } => Some(*attention),
             _ => None,
         }
     }
@@ -281,6 +285,7 @@ impl Op {
             }
             Self::Spread { x, kind: Spreading::LengthOf(of) } => vec![x, of],
             Self::Spread { x, .. } | Self::Hadamard { x, .. } => vec![x],
+            Self::AttendSource { q, .. } => vec![q],
             Self::Attend { q, kv, .. } => [q].into_iter().chain(kv.into_iter().flatten()).collect(),
             Self::DeltaNet { qkv, beta, alpha, .. } => vec![qkv, beta, alpha],
             Self::GateHeads { x, gate, .. } | Self::GateRow { x, gate } => vec![x, gate],
@@ -314,6 +319,7 @@ impl Op {
             Self::Spread { x, .. } | Self::Turn { x, .. } | Self::Combine { x, .. } | Self::Bound { x, .. } => x,
             Self::Angles { y } | Self::AttendNear { y, .. } | Self::Hadamard { y, .. } => y,
             Self::HeadLinear { y, .. } | Self::HeadValues { y, .. } | Self::JoinHeads { y, .. } => y,
+            Self::AttendSource { y, .. } => y,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
             Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::ChannelScan { y, .. } => y,

@@ -74,11 +74,7 @@ impl Op {
                 let cols = width(if rows.transposed { *y } else { *x }) / (*heads).max(1);
                 vec![values(*weight, &[cols, rows.of * heads])]
             }
-            Self::Attend { attention, .. } => {
-                let sinks = attention.sinks.map(|key| values(key, &[attention.heads]));
-                let distances = attention.distances.map(|of| values(of.table, &[attention.heads, of.buckets]));
-                sinks.into_iter().chain(distances).collect()
-            }
+            Self::Attend { .. } | Self::AttendSource { .. } => self.weights_of_attention(program),
             Self::DeltaNet { delta, .. } => [delta.dt_bias, delta.a].map(|key| values(key, &[delta.v_heads])).into(),
             Self::GateHeads { norm, width, .. } => norm.map(|(key, _)| values(key, &[*width])).into_iter().collect(),
             Self::Conv { x, conv, .. } => {
@@ -158,6 +154,21 @@ impl Op {
             | Self::Scale { factor: Factor::Number(_), .. }
             | Self::Adapt { .. }
             | Self::SoftCap { .. } => Vec::new(),
+        }
+    }
+
+    fn weights_of_attention(&self, program: &Program) -> Vec<OpWeight> {
+        match self {
+            Self::Attend { attention, .. } => {
+                let sinks = attention.sinks.map(|key| values(key, &[attention.heads]));
+                let distances = attention.distances.map(|of| values(of.table, &[attention.heads, of.buckets]));
+                sinks.into_iter().chain(distances).collect()
+            }
+            // A row of the source is as wide as the residual stream.
+            Self::AttendSource { kv, attention, .. } => {
+                kv.map(|key| matrix(key, &[program.width(program.residual()), attention.kv_width()])).into()
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -121,6 +121,9 @@ pub struct Program {
     /// and the normed hidden state of the token before it, which is its input. Activations, caches and rope tables
     /// share their indices with this program.
     pub next: Option<Box<Self>>,
+    /// The encoder of a source, where this is a decoder that attends to one: it gives a row for each token.
+    /// Activations share their indices with this program.
+    pub source: Option<Box<Self>>,
 }
 
 /// The result of a program.
@@ -157,16 +160,16 @@ impl Program {
         self.parts().into_iter().flatten()
     }
 
-    /// The parts of this program, then the parts of [`Program::next`].
+    /// The parts of this program, then the parts of [`Program::next`] and [`Program::source`].
     pub fn all_parts(&self) -> Vec<&Vec<Op>> {
         let mut parts = self.parts();
-        if let Some(next) = &self.next {
-            parts.extend(next.parts());
+        for other in [&self.next, &self.source].into_iter().flatten() {
+            parts.extend(other.parts());
         }
         parts
     }
 
-    /// The operations of this program, then the operations of [`Program::next`].
+    /// The operations of this program, then the operations of [`Program::next`] and [`Program::source`].
     pub fn all_ops(&self) -> impl Iterator<Item = &Op> {
         self.all_parts().into_iter().flatten()
     }
@@ -188,10 +191,8 @@ impl Program {
                 self.check_op(op).map_err(|error| Error::bad_file(format!("layer {layer}: {}", error.message())))?;
             }
         }
-        match &self.next {
-            Some(next) => next.ops().try_for_each(|op| self.check_op(op)),
-            None => Ok(()),
-        }
+        let others = [&self.next, &self.source].into_iter().flatten();
+        others.flat_map(|other| other.ops()).try_for_each(|op| self.check_op(op))
     }
 
     /// Checks that a layer that reuses a cache has heads like the layer that fills it.

@@ -78,6 +78,10 @@ impl Session for AnySession {
         either!(self, session => session.set_adapters(adapters));
     }
 
+    async fn read_source(&mut self, ids: &[u32], stop: &Cell<bool>) -> Result<bool> {
+        either!(self, session => session.read_source(ids, stop).await)
+    }
+
     fn rewind(&mut self, position: usize) -> usize {
         either!(self, session => session.rewind(position))
     }

@@ -241,6 +241,10 @@ impl Session for CpuSession {
         self.model.set_adapters(active);
     }
 
+    async fn read_source(&mut self, ids: &[u32], stop: &Cell<bool>) -> Result<bool> {
+        self.model.read_source(ids, self.time_slice.turns(), &|| stop.get()).await
+    }
+
     fn rewind(&mut self, position: usize) -> usize {
         let position = position.min(self.model.cached());
         let Some((checkpoints, copies)) = &mut self.checkpoints else { return position };

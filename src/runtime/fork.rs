@@ -23,6 +23,7 @@ impl Engine {
             stop: std::rc::Rc::default(),
             cached: if with_cache { self.cached.clone() } else { Vec::new() },
             cached_with: if with_cache { self.cached_with.clone() } else { Vec::new() },
+            source: if with_cache { self.source.clone() } else { Vec::new() },
             rows: Vec::new(),
             run: None,
         })
@@ -36,7 +37,7 @@ impl Engine {
     /// How many tokens of `ids`, read with these adapters, `other` has cached; `None` where it is running, or too
     /// little ahead of this session to be worth copying.
     pub fn gains_from(&self, other: &Self, ids: &[u32], adapters: &[AdapterUse]) -> Option<usize> {
-        let theirs = other.run.is_none().then(|| other.cached_of(ids, adapters))?;
+        let theirs = (other.run.is_none() && self.source == other.source).then(|| other.cached_of(ids, adapters))?;
         (theirs >= self.cached_of(ids, adapters) + WORTH).then_some(theirs)
     }
 

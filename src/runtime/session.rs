@@ -123,6 +123,15 @@ pub trait Session {
     /// Sets the adapters with which tokens are read and written from now on.
     fn set_adapters(&mut self, _adapters: &[AdapterUse]) {}
 
+    /// Reads the source that a decoder attends to, and empties its cache. False where `stop` was set meanwhile: there
+    /// is no source then.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a model without an encoder; `out_of_memory`, `device_lost`.
+    async fn read_source(&mut self, _ids: &[u32], _stop: &Cell<bool>) -> Result<bool> {
+        Err(Error::invalid_argument("the session reads no source"))
+    }
+
     /// Drops the cache from `position` on, which must not be past its end. Returns the position from which
     /// [`Session::feed`] must continue: less than `position` where the cache cannot be cut there.
     fn rewind(&mut self, position: usize) -> usize;

@@ -53,6 +53,7 @@ struct JsGenerateOptions {
     prediction: String,
     /// `[number, scale]` pairs.
     adapters: Vec<(u32, f32)>,
+    source: Vec<u32>,
 }
 
 /// The option `draft`.
@@ -79,7 +80,7 @@ impl JsGenerateOptions {
             Draft::Mtp => Drafting::Mtp,
             Draft::Off => Drafting::Off,
         };
-        let Self { stop, ignore_eos, show_special, biases, prediction, adapters, .. } = self;
+        let Self { stop, ignore_eos, show_special, biases, prediction, adapters, source, .. } = self;
         Ok(GenerateOptions {
             max_tokens,
             sampling,
@@ -91,6 +92,7 @@ impl JsGenerateOptions {
             drafting,
             prediction,
             adapters,
+            source,
         })
     }
 }

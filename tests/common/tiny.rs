@@ -61,6 +61,11 @@ pub fn metadata(architecture: &str) -> Metadata {
     metadata
 }
 
+/// Whether the GPU path runs models of this architecture.
+pub fn is_for_gpu(architecture: &&'static str) -> bool {
+    *architecture != "t5"
+}
+
 /// Keys without which a family would be another.
 fn own_keys(architecture: &str) -> Vec<(String, Value)> {
     let own = |key: &str, value: Value| vec![(format!("{architecture}.{key}"), value)];
@@ -107,6 +112,7 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("attention.kv_lora_rank", 12), ("rope.dimension_count", 4)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }
+        "t5" | "t5encoder" => own("attention.relative_buckets_count", Value::U32(32)),
         "mpt" => own("attention.max_alibi_bias", Value::F32(6.0)),
         "nanbeige" => own("num_loops", Value::U32(2)),
         "olmo" => own("attention.clamp_kqv", Value::F32(1.5)),

@@ -1,4 +1,5 @@
-//! Biases of scores by the distance of a key, as T5 learns them (Raffel et al. 2019, <https://arxiv.org/abs/1910.10683>).
+//! Biases of scores by the distance of a key, as T5 learns them (Raffel et al. 2019,
+//! <https://arxiv.org/abs/1910.10683>).
 
 use crate::kernels::spec::{Dispatch, KernelSpec, Slice, bool_override};
 

@@ -76,8 +76,7 @@ pub const MAX_KEY_DIM: u32 = 576;
 /// Heads up to this size have their queries in workgroup memory, where a workgroup takes eight.
 const STAGED_HEAD_DIM: u32 = 256;
 
-/// Threads of a workgroup of `attention_merge`, and columns that it computes: for the 128 splits of a long cache, eight
-/// for each thread.
+/// Threads and columns of a workgroup of `attention_merge`: of the 128 splits of a long cache a thread takes eight.
 const MERGE_THREADS: u32 = 256;
 const MERGE_COLUMNS: u32 = 16;
 

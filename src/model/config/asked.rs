@@ -36,14 +36,19 @@ const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mraderma
     *.attention.causal *.attention.q_lora_rank *.attention.kv_lora_rank *.attention.decay_lora_rank \
     *.attention.iclr_lora_rank *.attention.value_residual_mix_lora_rank *.attention.gate_lora_rank \
     *.attention.sliding_window *.attention.rope_pattern *.attention.scale *.attention.temperature_ \
-    *.attention.shared_kv_layers *.attention.recurrent_layers *.attention.relative_buckets_count \
-    *.rope.dimension_ *.rope.freq_base *.rope.scale_linear \
+    *.attention.shared_kv_layers *.attention.recurrent_layers *.rope.dimension_ *.rope.freq_base *.rope.scale_linear \
     *.rope.scaling.type *.rope.scaling.factor *.rope.scaling.alpha *.rope.scaling.attn_factor \
     *.rope.scaling.original_context_length *.rope.scaling.finetuned *.rope.scaling.yarn_ *.ssm. *.wkv. *.shortconv. \
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
 /// Keys, or prefixes of keys, of the first list that some architectures read.
-const READ_BY: [(&str, &str); 2] = [("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder"), ("hrm.", "hrm_text")];
+const READ_BY: [(&str, &str); 5] = [
+    ("attention.relative_buckets_count", "t5 t5encoder"),
+    ("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder"),
+    ("hrm.", "hrm_text"),
+    ("decoder_start_token_id", "t5 t5encoder"),
+    ("decoder_block_count", "t5 t5encoder"),
+];
 
 /// Whether the architecture reads a key that others do not.
 fn is_read(key: &str, architecture: &str) -> bool {

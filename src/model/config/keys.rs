@@ -47,16 +47,19 @@ impl Keys<'_> {
         }
     }
 
-    /// Buckets of distances. With fewer than 4, or more than 128, the logarithm that makes buckets of far distances
-    /// has no meaning; 0 without the key.
+    /// T5's buckets of distances, 0 for others. With fewer than 4, or more than 128, the logarithm that makes buckets
+    /// of far distances has no meaning.
     pub fn distance_buckets(&self) -> Result<usize> {
         const KEY: &str = "attention.relative_buckets_count";
-        match self.count_or_none(KEY, MAX_DISTANCE)? {
-            Some(found @ ..4) => {
+        if !["t5", "t5encoder"].contains(&self.architecture) {
+            return Ok(0);
+        }
+        match self.required(KEY, MAX_DISTANCE)? {
+            found @ ..4 => {
                 let name = self.name(KEY);
                 Err(Error::bad_file(format!("metadata `{name}`: expected 4 to {MAX_DISTANCE}, found {found}")))
             }
-            found => Ok(found.unwrap_or(0)),
+            found => Ok(found),
         }
     }
 

@@ -44,6 +44,42 @@ impl Stacks {
     }
 }
 
+/// The numbers that only a T5 has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct T5 {
+    /// Buckets of distances, for which attention has learned biases.
+    pub buckets: usize,
+    /// The decoder, where the file has one.
+    pub decoder: Option<Decoder>,
+}
+
+impl T5 {
+    pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
+        Ok(Self { buckets: keys.distance_buckets()?, decoder: Decoder::from_keys(keys, layers)? })
+    }
+}
+
+/// The decoder of a model whose encoder reads a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoder {
+    /// The number of layers.
+    pub layers: usize,
+    /// The token that its text begins with.
+    pub start: u32,
+}
+
+impl Decoder {
+    /// `decoder_block_count`, by default the layers of the encoder, and `decoder_start_token_id`, by default 0, which
+    /// is T5's padding.
+    pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Option<Self>> {
+        if keys.architecture != "t5" {
+            return Ok(None);
+        }
+        let start = keys.number("decoder_start_token_id", super::MAX_VOCAB)?.unwrap_or(0) as u32;
+        Ok(Some(Self { layers: keys.count("decoder_block_count", MAX_LAYERS)?.unwrap_or(layers), start }))
+    }
+}
+
 impl Loops {
     /// `num_loops` and `skip_loop_final_norm`.
     pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {

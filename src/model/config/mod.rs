@@ -20,7 +20,7 @@ use numbers::{head_dim, heads, quantization, rope_dims, trunk_layers, vocabulary
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use latent::Latent;
-pub use layered::{Loops, Stacks};
+pub use layered::{Decoder, Loops, Stacks, T5};
 pub use wkv::Wkv;
 
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
@@ -229,8 +229,8 @@ pub struct ModelConfig {
     pub clamp_qkv: Option<f32>,
     /// The bias of ALiBi, if the file says.
     pub alibi: Option<f32>,
-    /// Buckets of distances that biases of attention are learned for (T5); 0 where there are none.
-    pub distance_buckets: usize,
+    /// The further numbers of a T5.
+    pub t5: T5,
     /// Whether `ffn_up` has the rows of gate and up.
     pub wide_up: bool,
     /// Whether attention and feed-forward run in parallel from one input, if the file says.
@@ -279,8 +279,7 @@ impl ModelConfig {
             None => keys.required("context_length", MAX_CONTEXT)?,
         };
         let original_context = rope::original_context(&keys, context_length)?;
-        let layers = trunk_layers(&keys, blocks)?;
-        let wkv = Wkv::from_keys(&keys)?;
+        let (layers, wkv) = (trunk_layers(&keys, blocks)?, Wkv::from_keys(&keys)?);
         let (heads, kv_heads) = match wkv.is_some() || keys.architecture == VOICE {
             true => (PerLayer::All(0), PerLayer::All(0)),
             false => heads(&keys, blocks)?,
@@ -352,7 +351,7 @@ impl ModelConfig {
             final_soft_cap: keys.not_negative("final_logit_softcapping")?,
             clamp_qkv: keys.scale("attention.clamp_kqv")?,
             alibi: keys.scale("attention.max_alibi_bias")?,
-            distance_buckets: keys.distance_buckets()?,
+            t5: T5::from_keys(&keys, layers)?,
             wide_up,
             parallel_residual: metadata.bool(&keys.name("use_parallel_residual"))?,
             xielu: layered::xielu(&keys, layers)?,

@@ -184,6 +184,7 @@ static FAMILIES: &[Family] = &[
     family("nomic-bert-moe", bert::nomic_bert_moe).embeds(Embeds::Always),
     family("jina-bert-v3", bert::jina_bert_v3).embeds(Embeds::Always),
     family("t5encoder", t5::t5encoder).embeds(Embeds::Always),
+    family("t5", t5::t5),
 ];
 
 /// The names of all architectures that webgguf runs.

@@ -18,7 +18,7 @@ use crate::kernels::caps::Caps;
 use crate::kernels::repack::staging_bytes;
 use crate::kernels::rope::{Frequencies, Yarn};
 use crate::kernels::spec::BufferId;
-use crate::model::program::{Output, RopeTable};
+use crate::model::program::{Output, Program, RopeTable};
 use crate::model::{ModelConfig, WeightKey, WeightSpec, rounded_kernel};
 use crate::runtime::gpu::embedder::GpuEmbedder;
 use crate::runtime::gpu::model::GpuModel;
@@ -27,7 +27,7 @@ use crate::runtime::gpu::plans::{BatchPlan, RunPlan, SessionPlan};
 use crate::runtime::gpu::row_cache::{RowSource, Rows};
 use crate::runtime::gpu::session::GpuSession;
 use crate::runtime::gpu::slots::Slots;
-use crate::{Error, Result};
+use crate::{Error, ErrorCode, Result};
 
 /// Maximum number of bytes of a slice of a tensor, unless one row has more.
 const SLICE: u64 = 8 << 20;
@@ -78,7 +78,7 @@ impl<'a> GpuModelBuilder<'a> {
     ) -> Result<Self> {
         let room = room.into();
         let mut plan = Plan::default();
-        let program = crate::model::program(&config);
+        let program = program_of(&config)?;
         let placement = place(&program, &caps, tensors, matched.clone(), &mut plan)?;
         let mut table = BufferTable::default();
         table.make(&device, &plan.buffers)?;
@@ -274,6 +274,18 @@ impl<'a> GpuModelBuilder<'a> {
             Check::Known(found) => run.run_without(found).await?,
         }
         Ok(run)
+    }
+}
+
+/// The program of a model, if the GPU path runs it.
+fn program_of(config: &ModelConfig) -> Result<Program> {
+    let program = crate::model::program(config);
+    match program.source {
+        Some(_) => Err(Error::new(
+            ErrorCode::UnsupportedArchitecture,
+            "the GPU path has no attention to a source; load with backend 'cpu'",
+        )),
+        None => Ok(program),
     }
 }
 

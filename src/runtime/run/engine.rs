@@ -22,6 +22,8 @@ pub struct Engine<S = AnySession> {
     pub(in crate::runtime) cached: Vec<u32>,
     /// The adapters with which these tokens were read.
     pub(in crate::runtime) cached_with: Vec<AdapterUse>,
+    /// The tokens of the source that a decoder attends to.
+    pub(in crate::runtime) source: Vec<u32>,
     /// Rows that the prompt of the run still has to enter.
     pub(in crate::runtime) rows: Vec<HeldRows>,
     pub(in crate::runtime) run: Option<Box<Run>>,

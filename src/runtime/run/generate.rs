@@ -26,6 +26,7 @@ impl<S: Session> Engine<S> {
             stop: Rc::default(),
             cached: Vec::new(),
             cached_with: Vec::new(),
+            source: Vec::new(),
             rows: Vec::new(),
             run: None,
         }
@@ -42,6 +43,11 @@ impl<S: Session> Engine<S> {
         let room = self.session.context_length() - prompt.len();
         let limit = options.max_tokens.unwrap_or(room).min(room);
         let adapters = self.adapters_of(&options.adapters, &prompt)?;
+        if self.source != options.source {
+            // The cache attends to the old one. The run reads the new one before its prompt.
+            self.empty();
+            self.source.clear();
+        }
         let same = self.cached_of(&prompt, &adapters);
         // The last token of the prompt is run again, since its logits choose the first token of the answer.
         let cached_tokens = self.session.rewind(same.min(prompt.len() - 1));
@@ -57,6 +63,7 @@ impl<S: Session> Engine<S> {
     fn check_request(&self, prompt: &[u32], options: &GenerateOptions) -> Result<()> {
         options.sampling.validate()?;
         self.check_ids(prompt)?;
+        self.check_source(&options.source)?;
         let vocab = self.session.config().vocab;
         if let Some(&(id, _)) = options.biases.iter().find(|(id, _)| *id as usize >= vocab) {
             return Err(Error::invalid_argument(format!("logitBias of id {id}, the vocabulary has {vocab}")));
@@ -73,6 +80,39 @@ impl<S: Session> Engine<S> {
             return Err(Error::new(ErrorCode::ContextFull, message));
         }
         Ok(())
+    }
+
+    /// Checks that there is a source where the model attends to one, and only there.
+    fn check_source(&self, source: &[u32]) -> Result<()> {
+        let config = self.session.config();
+        match (config.t5.decoder, source) {
+            (Some(_), []) => return Err(Error::invalid_argument("the model attends to a source, and has none")),
+            (None, [_, ..]) => return Err(Error::invalid_argument("the model has no encoder that reads a source")),
+            (None, []) => return Ok(()),
+            (Some(_), _) => {}
+        }
+        let (count, context) = (source.len(), self.session.context_length());
+        if count > context {
+            let message = format!("the source has {count} tokens, the context holds {context}");
+            return Err(Error::new(ErrorCode::ContextFull, message));
+        }
+        match source.iter().find(|&&id| id as usize >= config.vocab) {
+            Some(id) => {
+                Err(Error::invalid_argument(format!("id {id} of the source, the vocabulary has {}", config.vocab)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the source of the run, where it is not read yet. False where the run was stopped meanwhile.
+    async fn read_source(&mut self, run: &Run) -> Result<bool> {
+        if self.source != run.source {
+            if !self.session.read_source(&run.source, &self.stop).await? {
+                return Ok(false);
+            }
+            self.source.clone_from(&run.source);
+        }
+        Ok(true)
     }
 
     /// Makes the started run follow a grammar. Must come before the first call of [`Engine::next`].
@@ -109,7 +149,7 @@ impl<S: Session> Engine<S> {
     }
 
     async fn advance(&mut self, run: &mut Run, clock: impl Fn() -> f64) -> Result<Option<Piece>> {
-        if run.reason.is_some() || self.stop.get() {
+        if run.reason.is_some() || self.stop.get() || !self.read_source(run).await? {
             return Ok(None);
         }
         let mut piece = std::mem::take(&mut run.piece);
@@ -239,7 +279,7 @@ impl<S: Session> Engine<S> {
             reason: run.reason.unwrap_or(FinishReason::Abort),
             text: run.text + &run.piece.text,
             ids: run.ids,
-            prompt_tokens: run.prompt.len(),
+            prompt_tokens: run.source.len() + run.prompt.len(),
             cached_tokens: run.cached_tokens,
             accepted_drafts,
             rejected_drafts: drafted.saturating_sub(accepted_drafts),

@@ -18,6 +18,7 @@ impl<S: Session> Engine<S> {
         same_model(session.config(), self.session.config())?;
         self.session = session;
         self.cached.clear();
+        self.source.clear();
         self.rows.clear();
         self.read_with(self.cached_with.clone());
         if let Some(run) = &mut self.run {

@@ -12,6 +12,8 @@ pub struct GenerateOptions {
     pub sampling: SamplingOptions,
     /// Pairs of an id and the bias that is added to its logit.
     pub biases: Vec<(u32, f32)>,
+    /// The tokens of the source, for models with an encoder that reads one, and for no others.
+    pub source: Vec<u32>,
     /// Number of most likely tokens to return with each token's log-probability; `None` for no log-probabilities.
     pub logprobs: Option<usize>,
     /// Strings that end the answer and are not part of it.

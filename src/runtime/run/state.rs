@@ -11,6 +11,8 @@ use crate::tokenizer::{StopMatcher, TextStream, Tokenizer};
 /// A text that is being written: what was asked for, and what is written so far.
 pub(in crate::runtime) struct Run {
     pub(in crate::runtime) prompt: Vec<u32>,
+    /// The source, for models with an encoder that reads one.
+    pub(super) source: Vec<u32>,
     pub(super) cached_tokens: usize,
     pub(in crate::runtime) ids: Vec<u32>,
     pub(super) sampling: SamplingOptions,
@@ -58,6 +60,7 @@ impl Run {
             stops: StopMatcher::new(&options.stop),
             reason: (limit == 0).then_some(FinishReason::Length),
             prompt,
+            source: options.source,
             cached_tokens,
             sampling: options.sampling,
             biases: options.biases,
