@@ -194,7 +194,7 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
       tuning?.check();
       report(...progress);
     };
-    const team = LazyThreads.areThere() && threads !== 1 ? new LazyThreads(threads, scope) : undefined;
+    const team = LazyThreads.of(threads, scope);
     const given = { ...options, ...hooks, ...(team && { threads: team.start }) };
     const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
     const handle = await WasmModel.load(sources, { backend, fetch, ...given }, told, device?.());
@@ -235,7 +235,8 @@ async function openEncoders(
   const { Encoders: Kind } = await later.encoder();
   // Key and digests are the model's.
   const { sha256: _, cacheKey: _key, ...others } = from;
-  return Kind.open(source, others, options, { ...scope, width, vocoder: later.vocoder });
+  const threads = (signal: AbortSignal): WasmLoadOptions['threads'] => LazyThreads.of(options.threads, signal)?.start;
+  return Kind.open(source, others, options, { ...scope, width, threads, vocoder: later.vocoder });
 }
 
 /** What is known of a model. A page that left the backend to `auto` is told why the model runs on the CPU. */
@@ -286,21 +287,22 @@ function backendReason(found: string | undefined): string {
   return found ?? 'the browser offers no GPU adapter';
 }
 
-/** The threads of a model that comes to run on the CPU, which is known only while it is loaded. */
+/** The threads of a model or an encoder that comes to run on the CPU, which is known only while it is loaded. */
 class LazyThreads {
   /** Number of threads, with the one that runs the model. */
   count = 1;
   readonly #wanted: number | undefined;
   readonly #signal: AbortSignal;
 
-  constructor(wanted: number | undefined, signal: AbortSignal) {
+  private constructor(wanted: number | undefined, signal: AbortSignal) {
     this.#wanted = wanted;
     this.#signal = signal;
   }
 
-  /** Whether this page or worker may have memory that other threads see. */
-  static areThere(): boolean {
-    return globalThis.crossOriginIsolated === true && typeof Worker !== 'undefined';
+  /** As many as are wanted, where this page or worker may have memory that other threads see. */
+  static of(wanted: number | undefined, signal: AbortSignal): LazyThreads | undefined {
+    const areThere = globalThis.crossOriginIsolated === true && typeof Worker !== 'undefined';
+    return areThere && wanted !== 1 ? new LazyThreads(wanted, signal) : undefined;
   }
 
   /** Starts threads. If they do not start, the model runs in this thread alone. */

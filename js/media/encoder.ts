@@ -11,7 +11,14 @@ import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { Source, SourceOptions } from '../types/source.js';
 import { giveShaders, type ShaderFiles } from '../wasm/give-shaders.js';
-import type { ByteSource, DeviceHandle, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
+import type {
+  ByteSource,
+  DeviceHandle,
+  EncoderInfo,
+  WasmEncoder,
+  WasmLoadOptions,
+  WasmModel,
+} from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
 import { FAMILIES, type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
@@ -123,7 +130,7 @@ export class Encoder {
     from: SourceOptions,
     about: EncoderScope,
   ): Promise<Encoder> {
-    const { scope, report, width, device } = about;
+    const { scope, report, width, device, threads: threadsOf } = about;
     const { WasmEncoder: Handle } = await wasmClasses();
     const { backend, precision, ofSounds, selfCheck } = options;
     const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
@@ -131,8 +138,9 @@ export class Encoder {
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {
         const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read('checked') : undefined;
-        const checked = { ...given, ...(verdicts && { selfCheck: verdicts.known }) };
-        const handle = await Handle.load(sources, checked, tell, device?.());
+        const threads = threadsOf?.(signal);
+        const hooks = { ...(verdicts && { selfCheck: verdicts.known }), ...(threads && { threads }) };
+        const handle = await Handle.load(sources, { ...given, ...hooks }, tell, device?.());
         await verdicts?.note(handle.info(), undefined, warner(from.onWarning));
         return handle;
       };
@@ -377,4 +385,6 @@ export interface EncoderScope {
   /** Values of a row of the model's prompts; `undefined` for a vocoder, which makes none. */
   readonly width?: number | undefined;
   readonly device?: (() => DeviceHandle) | undefined;
+  /** What starts threads for an encoder that runs on the CPU, until the signal is aborted. */
+  readonly threads?: ((signal: AbortSignal) => WasmLoadOptions['threads']) | undefined;
 }

@@ -95,7 +95,8 @@ export interface LoadOptions extends SourceOptions {
    * On the CPU: how many threads share the products of matrices, from 1 to 64. More than one needs a page that is
    * cross-origin isolated (headers `Cross-Origin-Opener-Policy: same-origin` and `Cross-Origin-Embedder-Policy:
    * require-corp`); elsewhere there is one, whatever this says: {@link ModelInfo.threads}. Each has a part of the
-   * weights, in a worker of its own. Default: all cores up to 4, of more half, at most 8.
+   * weights, in a worker of its own; encoders and vocoders have as many of their own. Default: all cores up to 4, of
+   * more half, at most 8.
    */
   threads?: number | undefined;
   /**

@@ -207,7 +207,8 @@ pub async fn load_encoder(
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
     fetch_shaders(&options.fetch, needs_rare_of(&gguf.tensors, &matched), caps.as_ref()).await?;
     let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
-    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads: None };
+    let threads = options.threads.dyn_into::<Function>().ok();
+    let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads };
     match job.run(device.zip(caps), readers, &mut progress).await? {
         Run::Embed(encoder) => Ok(encoder),
         Run::Text(_) => Err(to_js(Error::invalid_argument("the file is no encoder"))),

@@ -71,6 +71,35 @@ test('by default there are as many threads as cores, and they end with the model
   await page.close();
 });
 
+/** Loads a model that speaks with each of these numbers of threads, and lets it say a sentence. */
+async function sentences({ WasmModel }, { url, vocoder, ways }) {
+  const found = [];
+  for (const threads of ways) {
+    const model = await WasmModel.load(url, { vocoder, threads, backend: 'cpu', cache: false, contextLength: 64 });
+    const sound = await model.speech('Hello.', { temperature: 0, format: 'pcm' });
+    found.push({ bytes: [...new Uint8Array(await sound.arrayBuffer())], threads: model.info.threads });
+    await model.free();
+  }
+  return found;
+}
+
+test('encoders have threads of their own, compute the same with them, and end them', async () => {
+  const page = await site.open('/blank');
+  const [url, vocoder] = ['soprano-text', 'soprano'].map((name) => `/fixtures/encoders/${name}.gguf`);
+  let most = 0;
+  page.on('worker', () => {
+    most = Math.max(most, page.workers().length);
+  });
+  const run = async ([source, given]) => (0, eval)(`(${source})`)(await import('/dist/index.js'), given);
+  const [one, three] = await page.evaluate(run, [sentences.toString(), { url, vocoder, ways: [1, 3] }]);
+  assert.deepEqual([one.threads, three.threads, most], [1, 3, 4]);
+  assert.ok(one.bytes.length > 20_000, `${one.bytes.length} bytes`);
+  assert.deepEqual(three.bytes, one.bytes);
+  while (page.workers().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(page.crashes, []);
+  await page.close();
+});
+
 test('a file that is cut short leaves no thread behind', async () => {
   const page = await site.open('/blank');
   const code = await page.evaluate(async () => {
