@@ -14,8 +14,9 @@ const WORDS = {
  */
 export async function textOfPdf(data, { most, signal }) {
   const port = new Worker(new URL('./pdf-worker.js', import.meta.url), { type: 'module' });
-  const worker = PDFWorker.create({ port });
-  const task = getDocument({ data, worker, disableFontFace: true, isOffscreenCanvasSupported: false });
+  const worker = PDFWorker.create({ port, verbosity: 0 });
+  // Fonts are for drawing, which nobody does here.
+  const task = getDocument({ data, worker, disableFontFace: true, isOffscreenCanvasSupported: false, verbosity: 0 });
   const stop = () => task.destroy();
   signal?.addEventListener('abort', stop);
   try {
