@@ -10,6 +10,7 @@
  *
  * @module webgguf/preload
  */
+import * as decisions from './decide/decisions.js';
 import * as decide from './decide/index.js';
 import * as templates from './engine/chat-text.js';
 import * as chatText from './engine/conversation-text.js';
@@ -110,7 +111,9 @@ const ofPage: typeof onDemand = having({
   ...{ templates, transcriptions, voice, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
-const ofOpenai: typeof openaiFiles = having({ decide, responses, responsesHttp, speech, textCompletions, timed });
+const ofOpenai: typeof openaiFiles = having({
+  ...{ decide, decisions, responses, responsesHttp, speech, textCompletions, timed },
+});
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);
 Object.assign(onDemand, ofPage);

@@ -19,3 +19,9 @@ export function asTexts({ instructions, criteria }: { instructions?: unknown; cr
   const isObject = typeof criteria === 'object' && criteria !== null;
   return { instructions: textOf(instructions), criteria: isObject ? all() : criteria };
 }
+
+/** 1 where one answer has all of the probability, 0 where all have the same. @internal */
+export function confidenceIn(probabilities: Readonly<Record<string, number>>): number {
+  const values = Object.values(probabilities);
+  return Math.max(0, (values.length * Math.max(...values) - 1) / (values.length - 1));
+}

@@ -7,7 +7,7 @@ import type { ChatModel } from '../openai/chat-model.js';
 import { nameOf } from '../openai/completions.js';
 import { answering, bodyOf, type Call, json } from '../openai/http.js';
 import { errorBody, notFound } from '../openai/wire.js';
-import { asTexts, textOf } from './content.js';
+import { asTexts, confidenceIn, textOf } from './content.js';
 import { decide } from './decide.js';
 import type { Answer, DecideOptions, Question, Questions } from './types.js';
 
@@ -74,9 +74,7 @@ function questionOf(id: string, question: Asked): Question {
 
 function answerTo({ criteria }: Asked, answer: Answer): object {
   if (answer.type === 'boolean') return { type: 'noul', noul: answer.probability };
-  const values = Object.values((answer as { probabilities: Record<string, number> }).probabilities);
-  // 1 where one answer has all of the probability, 0 where all have the same.
-  const confidence = Math.max(0, (values.length * Math.max(...values) - 1) / (values.length - 1));
+  const confidence = confidenceIn((answer as { probabilities: Record<string, number> }).probabilities);
   if (answer.type !== 'score') return { ...answer, confidence };
   return { ...answer, legend: Object.fromEntries((criteria as unknown[]).entries()), confidence };
 }

@@ -56,6 +56,10 @@ const ROUTES: readonly (readonly ['GET' | 'POST' | 'DELETE', string, Route])[] =
     ...(['POST', '/audio/speech'] as const),
     async ({ audio }, call) => audio.speech.create(bodyOf(await call.text()), { signal: call.signal }),
   ],
+  [
+    ...(['POST', '/decisions'] as const),
+    async ({ decisions }, call) => json(await decisions.create(bodyOf(await call.text()), { signal: call.signal })),
+  ],
   ['POST', '/audio/transcriptions', async (client, call) => transcribed(client, await call.form(), call.signal)],
   ['GET', '/models', async ({ models }) => json(await models.list())],
   ['GET', '/models/{id}', modelOf],

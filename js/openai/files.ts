@@ -6,6 +6,7 @@ import { allFetched } from '../engine/files.js';
 /** @internal */
 export const openaiFiles = allFetched({
   decide: () => import('../decide/index.js'),
+  decisions: () => import('../decide/decisions.js'),
   responses: () => import('./responses/responses.js'),
   responsesHttp: () => import('./responses/http.js'),
   speech: () => import('./speech.js'),

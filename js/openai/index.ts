@@ -13,6 +13,7 @@ import { type Completions, LocalCompletions, nameOf } from './completions.js';
 import { type Embeddings, LocalEmbeddings } from './embeddings.js';
 import type { ChatModel } from './chat-model.js';
 import { countOf } from './count.js';
+import type { Decisions } from './decision-types.js';
 import { fetchOf } from './fetch.js';
 import { openaiFiles } from './files.js';
 import type { Responses } from './responses/responses.js';
@@ -24,6 +25,7 @@ import type { ChatRequest, Origin } from './types.js';
 
 export { AnswerStream, ChatStream } from './stream.js';
 export type { Completions } from './completions.js';
+export type * from './decision-types.js';
 export type { Embeddings } from './embeddings.js';
 export type { Fallback } from './server.js';
 export type * from './transcription-types.js';
@@ -60,6 +62,8 @@ export interface OpenAIClient {
   readonly responses: Responses;
   /** Texts that go on, and gaps in texts that are filled. */
   readonly completions: TextCompletions;
+  /** Questions with a closed set of answers, as OpenAI's API has them. */
+  readonly decisions: Decisions;
   /** Lists the model. */
   readonly models: { list(): Promise<ModelList> };
   /** For the `openai` package: `new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', fetch })`. */
@@ -83,6 +87,7 @@ interface Answerer {
   readonly embeddings: Embeddings;
   readonly transcriptions: Transcriptions;
   readonly speech: () => Promise<Speech>;
+  readonly decisions: () => Promise<Decisions>;
   readonly name: string;
   readonly origin: Origin;
   /** The model, where it is here. */
@@ -130,6 +135,10 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
       create: (async (request, options) =>
         (await (await answerer).texts()).create(request, options)) as TextCompletions['create'],
     },
+    decisions: {
+      create: (async (request, options) =>
+        (await (await answerer).decisions()).create(request, options)) as Decisions['create'],
+    },
     models: {
       async list(): Promise<ModelList> {
         const { name } = await answerer;
@@ -142,7 +151,7 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
 
 /**
  * A `fetch` that answers what the official `openai` package asks: responses, chat completions, completions, embeddings,
- * transcriptions, speech and the list of models.
+ * transcriptions, speech, decisions and the list of models.
  *
  * @example
  * import OpenAI from 'openai';
@@ -179,6 +188,7 @@ function localAnswerer(model: WasmModel): Answerer {
     embeddings: new LocalEmbeddings(model),
     transcriptions: new LocalTranscriptions(model),
     speech: async () => new (await openaiFiles.speech()).LocalSpeech(model),
+    decisions: async () => new (await openaiFiles.decisions()).LocalDecisions(model),
     name: nameOf(model.info),
     origin: { backend: model.info.backend },
     model,
@@ -189,7 +199,7 @@ function localAnswerer(model: WasmModel): Answerer {
 function serverAnswerer(fallback: Fallback | undefined, error: unknown): Answerer {
   if (!fallback || !(error instanceof WebggufError) || !CANNOT_HOLD.includes(error.code)) throw error;
   const server = new Server(fallback, error);
-  const { completions, embeddings, transcriptions, texts, speech, model, origin } = server;
-  const later = { texts: async () => texts, speech: async () => speech };
+  const { completions, embeddings, transcriptions, texts, speech, decisions, model, origin } = server;
+  const later = { texts: async () => texts, speech: async () => speech, decisions: async () => decisions };
   return { completions, embeddings, transcriptions, ...later, name: model, origin };
 }

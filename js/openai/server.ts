@@ -5,6 +5,7 @@ import { invalidArgument, WebggufError } from '../errors.js';
 import { pageFiles } from '../load/page-files.js';
 import { show, signalOption } from '../check.js';
 import type { Completions } from './completions.js';
+import type { DecisionResult, Decisions } from './decision-types.js';
 import { openaiFiles } from './files.js';
 import type { Embeddings } from './embeddings.js';
 import { checkChat, checkEmbedding } from './request.js';
@@ -111,6 +112,13 @@ export class Server {
 
   readonly speech: Speech = {
     create: async (body, options = {}) => this.#post('/audio/speech', body, options?.signal ?? undefined),
+  };
+
+  readonly decisions: Decisions = {
+    create: async (body, options = {}) => {
+      const scope = options?.signal ?? undefined;
+      return jsonOf<DecisionResult>(await this.#post('/decisions', body, scope), scope);
+    },
   };
 
   readonly texts: TextCompletions = {

@@ -1,5 +1,5 @@
-// Clients of decision models over webgguf: `experimental_decide` of the AI SDK, and `@typesafe-ai/sdk` over
-// `/v1/systemone`, by the storyteller on the CPU path.
+// Clients of decision models over webgguf: `experimental_decide` of the AI SDK, `@typesafe-ai/sdk` over
+// `/v1/systemone`, and `openai` over `/decisions`, by the storyteller on the CPU path.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,10 +7,12 @@ import { after, test } from 'node:test';
 import { createWebgguf } from '../../dist/ai-sdk/index.js';
 import { decide, systemOneFetch } from '../../dist/decide/index.js';
 import { WasmModel } from '../../dist/index.js';
+import { webggufFetch } from '../../dist/openai/index.js';
 import { installClients, mustCompile, tool } from './install.mjs';
 
 await installClients();
 const ai = await import(tool('ai', 'dist/index.js'));
+const { default: OpenAI } = await import(tool('openai', 'index.mjs'));
 const { TypeSafeClient, APIError } = await import(tool('@typesafe-ai/sdk', 'dist/index.mjs'));
 const storyteller = new URL('../../www/models/storyteller.gguf', import.meta.url);
 const model = await WasmModel.load(new Blob([fs.readFileSync(storyteller)]), { backend: 'cpu' });
@@ -88,8 +90,64 @@ test('@typesafe-ai/sdk: systemOne, errors, models', async () => {
   );
 });
 
+test('openai: decisions.create, with messages, choices of true and false, and refusals', async () => {
+  const client = new OpenAI({ baseURL: 'http://webgguf', apiKey: '-', maxRetries: 0, fetch: webggufFetch({ model }) });
+  const choices = [{ value: 'billing', description: 'Payments.' }, { value: true }];
+  const levels = [{ label: 'Calm', description: 'no anger' }, { label: 'Angry' }];
+  const questions = [
+    { type: 'predicate', name: 'refund', instructions },
+    { type: 'choice', name: 'team', instructions: [{ type: 'input_text', text: 'Who answers?' }], choices },
+    { type: 'score', instructions: 'How angry?', levels },
+  ];
+  const found = await client.decisions.create({ model: 'mine', input: state, questions });
+  const asked = {
+    q0: { type: 'boolean', instructions },
+    q1: { type: 'choice', instructions: 'Who answers?', criteria: { billing: 'Payments.', true: null } },
+    q2: { type: 'score', instructions: 'How angry?', criteria: ['Calm: no anger', 'Angry'] },
+  };
+  const { answers: wanted, usage } = await decide(model, { input: state, questions: asked });
+  const [refund, team, anger] = found.answers;
+  alike(refund, { type: 'predicate', name: 'refund', probability: wanted.q0.probability });
+  const { billing, true: yes } = wanted.q1.probabilities;
+  alike(team.probabilities, [
+    { value: 'billing', probability: billing },
+    { value: true, probability: yes },
+  ]);
+  assert.equal(team.choice, billing > yes ? 'billing' : true);
+  alike(team.confidence, 2 * Math.max(billing, yes) - 1);
+  alike([anger.name, anger.score], [null, wanted.q2.score]);
+  alike(anger.probabilities[1], { label: 'Angry', value: 1, probability: wanted.q2.probabilities[1] });
+  assert.deepEqual([found.model, found.usage.input_tokens], ['mine', usage.promptTokens]);
+
+  const input = [
+    { role: 'developer', content: 'You sort letters.' },
+    { role: 'user', content: [{ type: 'input_json', data: { from: 'hare' } }] },
+    { type: 'function_call', call_id: '1', name: 'look', arguments: '{}' },
+    { type: 'function_call_output', call_id: '1', output: 'two payments' },
+  ];
+  const of = await client.decisions.create({ model: 'mine', input, questions: questions.slice(0, 1) });
+  const text = 'user: {"from":"hare"}\n\ncall look: {}\n\nresult: two payments';
+  const same = await decide(model, { input: text, system: 'You sort letters.', questions: { q0: asked.q0 } });
+  alike(of.answers[0].probability, same.answers.q0.probability);
+
+  const refused = (further, message) =>
+    assert.rejects(client.decisions.create({ model: 'mine', input: state, questions, ...further }), { message });
+  const image = [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png;base64,' }] }];
+  await refused({ input: image }, /has a part of type 'input_image'; texts and JSON are read/);
+  await refused({ questions: [] }, /'questions' must be an array of 1 to 400, found 0/);
+  await refused(
+    { questions: [{ type: 'box', instructions: 'x' }] },
+    /questions\[0\] must be of type predicate, choice/,
+  );
+  const both = [{ value: true }, { value: 'true' }];
+  await refused({ questions: [{ ...questions[1], choices: both }] }, /questions\[0\] has the choice 'true' twice/);
+  await refused({ input: [{ type: 'item_reference' }] }, /has an item that is not known here/);
+});
+
 const TYPED = `
 import { experimental_decide } from 'ai';
+import OpenAI from 'openai';
+import { openai } from 'DIST/openai/index.js';
 import type { Experimental_DecisionModelV4 } from '@ai-sdk/provider';
 import { TypeSafeClient } from '@typesafe-ai/sdk';
 import { createWebgguf } from 'DIST/ai-sdk/index.js';
@@ -99,6 +157,13 @@ import type { WasmModel } from 'DIST/index.js';
 export const model: Experimental_DecisionModelV4 = createWebgguf().decisionModel('a.gguf');
 const questions = { q: { type: 'boolean', instructions: 'x' } } as const;
 export const decided = experimental_decide({ model, state: 'x', questions });
+
+export async function decision(model: WasmModel): Promise<OpenAI.Decision> {
+  const questions: OpenAI.DecisionCreateParams['questions'] = [{ type: 'predicate', instructions: 'x' }];
+  const asked = [{ type: 'predicate', instructions: 'x' }] as const;
+  await new OpenAI({ fetch: openai({ model }).fetch }).decisions.create({ model: 'x', input: 'x', questions });
+  return openai({ model }).decisions.create({ input: 'x', questions: asked });
+}
 
 export async function ask(model: WasmModel): Promise<number> {
   const client = new TypeSafeClient({ apiKey: '-', fetch: systemOneFetch({ model }) });
