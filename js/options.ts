@@ -16,7 +16,7 @@ import {
   targetWith,
 } from './check.js';
 import { invalidArgument } from './errors.js';
-import { checkSampling, SAMPLING_ROWS, type SamplingOptions } from './sampling.js';
+import { checkBreakers, checkSampling, SAMPLING_ROWS, type SamplingOptions } from './sampling.js';
 import type { ChatTemplateOptions, SessionOptions } from './types/chat.js';
 import type { GenerateOptions, Grammar } from './types/generate.js';
 import type { InspectOptions, AdapterOptions, LoadOptions, TokenizerOptions } from './types/load.js';
@@ -166,6 +166,7 @@ const GENERATE: Record<keyof GenerateOptions, Check> = {
   maxTokens: TOKENS,
   reasoningBudget: integer(0, MOST_TOKENS, 'an integer of at least 0'),
   ...SAMPLING_CHECKS,
+  drySequenceBreakers: checkBreakers,
   stop: stopStrings,
   ignoreEos: FLAG,
   parseSpecial: FLAG,

@@ -46,6 +46,13 @@ export interface SamplingOptions {
   seed?: number | undefined;
 }
 
+/** `drySequenceBreakers`, which is no number: says what was expected, or `undefined`. @internal */
+export function checkBreakers(value: unknown): string | undefined {
+  const fits = (each: unknown): boolean => typeof each === 'string' && each.length > 0 && each.length <= 40;
+  const isList = Array.isArray(value) && value.length <= 32 && value.every(fits);
+  return isList ? undefined : 'an array of at most 32 texts of 1 to 40 characters';
+}
+
 /** What an option may be, and how the OpenAI API, or a server that follows it, calls it. @internal */
 export interface SamplingRow {
   readonly openai: string;
@@ -96,4 +103,7 @@ type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
 /** The options under the names of the OpenAI API: `topP` is `top_p`. */
 export type OpenAiSamplingOptions = {
   [Name in keyof SamplingOptions as SnakeCase<Name>]?: SamplingOptions[Name] | null;
+} & {
+  /** As `drySequenceBreakers` of `generate`. */
+  dry_sequence_breakers?: readonly string[] | null | undefined;
 };

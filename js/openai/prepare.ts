@@ -309,6 +309,7 @@ export function samplingOf(request: Checked<ChatRequest>): GenerateOptions {
     minP: hasFilter ? 0 : 0.05,
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     ...(request.top_p === 0 && { topP: SAMPLING.topP.least }),
+    ...(request.dry_sequence_breakers && { drySequenceBreakers: request.dry_sequence_breakers }),
     maxTokens: request.max_completion_tokens ?? request.max_tokens,
     ...(request.prediction && { prediction: predictedText(request.prediction.content) }),
     ...(request.adapters && { adapters: request.adapters }),

@@ -4,7 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import { jsonSchemaOf, withParameters } from '../model/schema.js';
 import { show } from '../check.js';
-import { checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
+import { checkBreakers, checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
 import {
   checkAll,
   type Check,
@@ -60,6 +60,7 @@ export const CHAT_CHECKS: Record<keyof ChatRequest, Check> = {
   max_completion_tokens: TOKENS,
   max_tokens: TOKENS,
   ...(SAMPLING_CHECKS as Record<keyof OpenAiSamplingOptions, Check>),
+  dry_sequence_breakers: checkBreakers,
   temperature: range(0, 2),
   top_p: range(0, 1),
   seed: integer(-1, Number.MAX_SAFE_INTEGER),

@@ -49,12 +49,12 @@ const PROMPT: Check = (value) => {
 const { temperature, top_p, top_k, min_p, typical_p, repetition_penalty, seed, stop, n } = CHAT_CHECKS;
 const { dry_multiplier, dry_base, dry_allowed_length, dry_penalty_last_n, xtc_probability, xtc_threshold } =
   CHAT_CHECKS;
-const { frequency_penalty, presence_penalty, logit_bias, adapters, grammar } = CHAT_CHECKS;
+const { frequency_penalty, presence_penalty, dry_sequence_breakers, logit_bias, adapters, grammar } = CHAT_CHECKS;
 
 const CHECKS: Record<keyof TextRequest, Check> = {
   ...{ temperature, top_p, top_k, min_p, typical_p, repetition_penalty, seed, stop, n },
   ...{ dry_multiplier, dry_base, dry_allowed_length, dry_penalty_last_n, xtc_probability, xtc_threshold },
-  ...{ frequency_penalty, presence_penalty, logit_bias, adapters, grammar },
+  ...{ frequency_penalty, presence_penalty, dry_sequence_breakers, logit_bias, adapters, grammar },
   prompt: PROMPT,
   suffix: TEXT,
   model: TEXT,

@@ -54,6 +54,11 @@ export interface GenerateOptions extends SamplingOptions {
   reasoningBudget?: number | undefined;
   /** Go on after the end-of-text token, for measurements. */
   ignoreEos?: boolean | undefined;
+  /**
+   * DRY: no repetition goes beyond these texts, at most 32 of 1 to 40 characters; an empty array for none. Default line
+   * break, `:`, `"` and `*`.
+   */
+  drySequenceBreakers?: readonly string[] | undefined;
   /** Control tokens whose names appear in the text, such as `[TOOL_CALLS]`; by default it leaves them all out. */
   showSpecial?: readonly string[] | undefined;
   /**

@@ -84,6 +84,7 @@ export class CpuThread {
 export interface WasmGenerateOptions extends SamplingOptions {
   maxTokens?: number;
   stop?: string[];
+  drySequenceBreakers?: readonly string[] | undefined;
   ignoreEos?: boolean;
   showSpecial?: readonly string[];
   /** [id, bias] */

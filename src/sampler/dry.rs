@@ -3,23 +3,49 @@
 
 use super::SamplingOptions;
 
-/// A repetition begins anew at tokens with one of these; llama.cpp's defaults.
-const BREAKERS: &[u8] = b"\n:\"*";
+/// A repetition begins anew behind these texts; llama.cpp's defaults.
+pub const BREAKERS: &[&str] = &["\n", ":", "\"", "*"];
 
 /// The largest exponent of e that f32 holds.
 const MOST_EXPONENT: f32 = 88.722_84;
 
-/// Whether no repetition goes beyond a token with these bytes.
-pub fn is_breaker(token: &[u8]) -> bool {
-    token.iter().any(|byte| BREAKERS.contains(byte))
+/// How many tokens the text has behind the last one with a part of the last breaker, which may be in several tokens.
+pub fn since_breaker<'a>(text: &[u32], bytes: impl Fn(u32) -> &'a [u8], breakers: &[impl AsRef<str>]) -> usize {
+    let longest = breakers.iter().map(|breaker| breaker.as_ref().len()).max().unwrap_or(0);
+    // What stands behind the token that is looked at, as far as a breaker may go.
+    let mut behind = Vec::new();
+    for (count, &id) in text.iter().rev().enumerate() {
+        let own = bytes(id).len();
+        let joined = [bytes(id), behind.as_slice()].concat();
+        let end_at = |at: usize| {
+            let found = breakers.iter().map(|breaker| breaker.as_ref().as_bytes());
+            found.filter(|breaker| joined[at..].starts_with(breaker)).map(|breaker| at + breaker.len()).max()
+        };
+        if let Some(end) = (0..own).filter_map(end_at).max() {
+            return count - tokens_of(end.saturating_sub(own), &text[text.len() - count..], bytes);
+        }
+        behind = joined;
+        behind.truncate(longest);
+    }
+    text.len()
 }
 
-/// Lowers the logits of the tokens that would lengthen a repetition at the end of `text`.
-pub fn apply(logits: &mut [f32], text: &[u32], options: &SamplingOptions, is_breaker: impl Fn(u32) -> bool) {
+/// How many tokens the first `length` bytes of a text are in.
+fn tokens_of<'a>(length: usize, text: &[u32], bytes: impl Fn(u32) -> &'a [u8]) -> usize {
+    let begins = text.iter().scan(0, |at, &id| Some(std::mem::replace(at, *at + bytes(id).len())));
+    begins.take_while(|&begin| begin < length).count()
+}
+
+/// Lowers the logits of the tokens that would lengthen a repetition at the end of `text`. `free` says how many tokens
+/// stand behind the last breaker of a text.
+pub fn apply(logits: &mut [f32], text: &[u32], options: &SamplingOptions, free: impl Fn(&[u32]) -> usize) {
     let text = &text[text.len().saturating_sub(options.dry_penalty_last_n as usize)..];
     let allowed = options.dry_allowed_length as usize;
-    let most = text.iter().rev().take_while(|id| !is_breaker(**id)).count();
-    if options.dry_multiplier == 0.0 || text.len() <= allowed || most < allowed {
+    if options.dry_multiplier == 0.0 || text.len() <= allowed {
+        return;
+    }
+    let most = free(text);
+    if most < allowed {
         return;
     }
     let base = options.dry_base;
@@ -70,7 +96,7 @@ mod tests {
 
     fn lowered(text: &[u32], options: &SamplingOptions) -> Vec<f32> {
         let mut logits = vec![0.0; 10];
-        apply(&mut logits, text, options, |id| id == 9);
+        apply(&mut logits, text, options, |text| text.iter().rev().take_while(|id| **id != 9).count());
         logits.iter().map(|logit| -logit).collect()
     }
 
@@ -105,7 +131,26 @@ mod tests {
         assert_eq!(lowered(&[9, 3, 4, 9, 3], &options())[4], 0.0);
         let few = SamplingOptions { dry_penalty_last_n: 4, ..options() };
         assert_eq!(lowered(&[1, 2, 3, 4, 5, 1, 2, 3], &few), vec![0.0; 10]);
-        assert!(is_breaker(b"a:") && is_breaker(b"\n") && !is_breaker(b"ab'"));
+    }
+
+    #[test]
+    fn a_breaker_may_be_in_one_token_or_in_several() {
+        let since = |text: &[&'static str], breakers: &[&str]| {
+            let ids: Vec<u32> = (0..text.len() as u32).collect();
+            since_breaker(&ids, |id| text[id as usize].as_bytes(), breakers)
+        };
+        assert_eq!(since(&["a:", "b", "\n", "ab'", "c"], BREAKERS), 2);
+        assert_eq!(since(&["a", "b"], BREAKERS), 2);
+        assert_eq!(since(&["a", "*"], BREAKERS), 0);
+        assert_eq!(since(&["a:", "b"], &[]), 2);
+        assert_eq!(since(&["a", "###", "b"], &["##"]), 1);
+        // The breaker begins in one token and ends in the middle of another.
+        assert_eq!(since(&["User", ":x", "b", "c"], &["er:"]), 2);
+        assert_eq!(since(&["a", "b", "c", "d", "e"], &["bcd"]), 1);
+        assert_eq!(since(&["b", "", "cd", "e", "f"], &["bcd"]), 2);
+        assert_eq!(since(&["b", "c", "x", "b", "c"], &["bcd"]), 5);
+        // The last one counts, and of two that begin in one token the one that ends later.
+        assert_eq!(since(&["ab", "c", "ab", "d", "e"], &["ab", "abd"]), 1);
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use js_sys::{Float32Array, Function, Promise};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use super::device_handle::DeviceHandle;
 use super::errors::{from_value, to_js, to_value};
+use super::generate_options::JsGenerateOptions;
 use super::info::Info;
 use super::load::load;
 use super::promise::promise;
@@ -19,7 +20,7 @@ use super::tensor::TensorEngine;
 use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::model::{Embeds, RowIds};
-use crate::runtime::{AnySession, Drafting, EmbedEngine, EmbedOptions, Engine, GenerateOptions, Loaded, Session};
+use crate::runtime::{AnySession, EmbedEngine, EmbedOptions, Engine, Loaded, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
@@ -36,65 +37,6 @@ pub struct WasmModel {
     why_cpu: Option<String>,
     /// The ids of rows, shared with the models that replace this one after a lost device.
     pub(super) rows: Rc<RowIds>,
-}
-
-/// Mirrors `WasmGenerateOptions` in `js/wasm/webgguf.d.ts`, without the sampler's options.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct JsGenerateOptions {
-    max_tokens: Option<u32>,
-    stop: Vec<String>,
-    ignore_eos: bool,
-    /// `[id, bias]` pairs.
-    biases: Vec<(u32, f32)>,
-    logprobs: Option<u32>,
-    show_special: Vec<String>,
-    draft: Draft,
-    prediction: String,
-    /// `[number, scale]` pairs.
-    adapters: Vec<(u32, f32)>,
-    source: Vec<u32>,
-}
-
-/// The option `draft`.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Draft {
-    #[default]
-    Automatic,
-    Prompt,
-    Model,
-    Mtp,
-    Off,
-}
-
-impl JsGenerateOptions {
-    fn with(self, sampling: SamplingOptions) -> crate::Result<GenerateOptions> {
-        sampling.validate()?;
-        let max_tokens = self.max_tokens.map(|count| count as usize);
-        let logprobs = self.logprobs.map(|count| count as usize);
-        let drafting = match self.draft {
-            Draft::Automatic => Drafting::Automatic,
-            Draft::Prompt => Drafting::Prompt,
-            Draft::Model => Drafting::Model,
-            Draft::Mtp => Drafting::Mtp,
-            Draft::Off => Drafting::Off,
-        };
-        let Self { stop, ignore_eos, show_special, biases, prediction, adapters, source, .. } = self;
-        Ok(GenerateOptions {
-            max_tokens,
-            sampling,
-            biases,
-            logprobs,
-            stop,
-            ignore_eos,
-            show_special,
-            drafting,
-            prediction,
-            adapters,
-            source,
-        })
-    }
 }
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ mod device_handle;
 mod encoder;
 mod engine;
 mod errors;
+mod generate_options;
 #[cfg(feature = "harness")]
 mod harness;
 mod info;

@@ -16,6 +16,7 @@ const CALL = 'responses.create';
 /** What the chat's own checks look at. */
 const OF_CHAT = [
   'stop',
+  'dry_sequence_breakers',
   'logit_bias',
   'enable_thinking',
   'reasoning_budget',

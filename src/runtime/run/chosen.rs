@@ -46,8 +46,12 @@ impl Run {
         add_biases(&mut logits, &self.biases);
         let mut counts = counts_of_prompt(logits.len(), &self.prompt, tokenizer.suppressed_ids());
         count_answer(&mut counts, &self.ids);
-        let is_breaker = |id| tokenizer.token_bytes(id).is_some_and(dry::is_breaker);
-        let change = |logits: &mut [f32]| dry::apply(logits, &self.tokens_from(0), &self.sampling, is_breaker);
+        let bytes = |id| tokenizer.token_bytes(id).unwrap_or_default();
+        let free = |text: &[u32]| match &self.breakers {
+            Some(breakers) => dry::since_breaker(text, bytes, breakers),
+            None => dry::since_breaker(text, bytes, dry::BREAKERS),
+        };
+        let change = |logits: &mut [f32]| dry::apply(logits, &self.tokens_from(0), &self.sampling, free);
         choose(logits, &counts, change, &self.sampling, self.ids.len() as u32)
     }
 }

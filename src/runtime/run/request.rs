@@ -10,6 +10,8 @@ pub struct GenerateOptions {
     pub max_tokens: Option<usize>,
     /// How tokens are chosen.
     pub sampling: SamplingOptions,
+    /// With DRY, the texts beyond which no repetition goes; `None` for llama.cpp's: line break, `:`, `"` and `*`.
+    pub dry_sequence_breakers: Option<Vec<String>>,
     /// Pairs of an id and the bias that is added to its logit.
     pub biases: Vec<(u32, f32)>,
     /// The tokens of the source, for models with an encoder that reads one, and for no others.

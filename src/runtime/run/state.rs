@@ -16,6 +16,8 @@ pub(in crate::runtime) struct Run {
     pub(super) cached_tokens: usize,
     pub(in crate::runtime) ids: Vec<u32>,
     pub(super) sampling: SamplingOptions,
+    /// With DRY, the texts beyond which no repetition goes.
+    pub(super) breakers: Option<Vec<String>>,
     pub(super) biases: Vec<(u32, f32)>,
     pub(in crate::runtime) logprobs: Option<usize>,
     pub(super) drafting: Drafting,
@@ -63,6 +65,7 @@ impl Run {
             source: options.source,
             cached_tokens,
             sampling: options.sampling,
+            breakers: options.dry_sequence_breakers,
             biases: options.biases,
             logprobs: options.logprobs,
             drafting: options.drafting,
