@@ -15,7 +15,9 @@ use webgguf::cpu::CacheFormat;
 use webgguf::forward::Room;
 use webgguf::gguf::{GgmlType, Value as Meta};
 use webgguf::model::match_tensors;
-use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH};
+use webgguf::runtime::{
+    AnySession, CpuSession, Drafting, Engine, GenerateOptions, GpuModelBuilder, GpuSession, MAX_DEPTH,
+};
 use webgguf::sampler::SamplingOptions;
 
 use console::console_log;
@@ -300,4 +302,38 @@ async fn share_passes(base: Base) {
     );
     let found = found.await;
     assert_eq!(found, expected);
+}
+
+/// Texts with adapters and drafts: they are those without drafts, in fewer passes, and without an adapter again.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn texts_with_adapters_have_drafts() {
+    let warm = SamplingOptions { temperature: 0.6, top_k: 8, seed: 3, ..Default::default() };
+    let penalised = SamplingOptions { frequency_penalty: 0.05, presence_penalty: 0.2, ..warm };
+    for (base, ways) in [(base!("llama-f32"), 3), (base!("lfm2moe-q4_0", "vector"), 1)] {
+        let plain = on_gpu(base.file, 1).await.remove(0);
+        let AnySession::Gpu(lane) = &plain.session else { panic!("not on the GPU") };
+        let room = Room::one(CONTEXT).with_drafts(true);
+        let session = GpuSession::with_room(lane.model().clone(), room).await.expect("room");
+        let mut gpu = engine_of(AnySession::of_gpu(session), base.file);
+        add_all(&mut gpu, &base).await;
+        let prompt: Vec<u32> = serde_json::from_value(said(&base)["ids"].clone()).expect("ids");
+        for sampling in [SamplingOptions::default(), warm, penalised].into_iter().take(ways) {
+            for adapters in [&[(1, 1.0)][..], &[], &[(1, -0.5)]] {
+                let options = GenerateOptions {
+                    biases: vec![(5, 60.0), (9, 60.0)],
+                    drafting: Drafting::Off,
+                    sampling,
+                    ..options(adapters, 60)
+                };
+                let expected = generate(&mut gpu, &prompt, &options).await.0;
+                gpu.start(prompt.clone(), GenerateOptions { drafting: Drafting::Prompt, ..options }, 0.0).expect("ids");
+                while gpu.next(|| 0.0).await.expect("a working device").is_some() {}
+                let found = gpu.finish().expect("a run");
+                let name = format!("{}, {adapters:?}", base.name);
+                console_log!("{name}: {} right, {} wrong", found.accepted_drafts, found.rejected_drafts);
+                assert_eq!(found.ids, expected, "{name}");
+                assert!(found.accepted_drafts > 0, "{name}: the test says nothing");
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::plan::Plan;
 use super::weights::Weights;
-use crate::kernels::accept_drafts::{DRAFT_ROWS, Drafts, words_of};
+use crate::kernels::accept_drafts::{DRAFT_ROWS, Drafts, bytes_of_reports, words_of_texts};
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
@@ -16,7 +16,7 @@ use crate::kernels::lora;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::mat_vec::MAX_COLUMNS;
-use crate::kernels::pass::{Header, MAX_SEQUENCES, Pass};
+use crate::kernels::pass::{MAX_SEQUENCES, Pass};
 use crate::kernels::rope_kv::{Axes, Cache, Heads};
 use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
@@ -124,7 +124,7 @@ pub struct Room {
     pub axes: bool,
     /// Whether prompts may have images whose rows see each other.
     pub whole_images: bool,
-    /// Whether passes of one sequence may have drafts, where the model allows it: there are rows for them then.
+    /// Whether passes may have drafts, where the model allows it: there are rows for them then.
     pub drafts: bool,
 }
 
@@ -282,8 +282,8 @@ impl Buffers {
                 biases: plan.words("logit biases", room.sequences * logit_bias::WORDS),
                 counts: plan.words("token counts", room.sequences * vocab),
                 drafts: Drafts {
-                    text: plan.words("text of drafts", if room.drafts { words_of(room.context) } else { 0 }),
-                    report: plan.alloc("report of a draft", size_of::<Header>() as u64).into(),
+                    text: plan.words("text of drafts", words_of_texts(room.drafts, [room.sequences, room.context])),
+                    report: plan.alloc("report of a draft", bytes_of_reports(room.sequences)).into(),
                     kept: plan.alloc("accepted rows", Pass::bytes_of(DRAFT_ROWS)).into(),
                 },
             },

@@ -160,8 +160,8 @@ impl<'a> Forward<'a> {
     /// The lists of a pass of a sequence's last token and a draft of those after it.
     pub fn lists_of_draft(&self) -> Lists {
         let (rows, commit) = (DRAFT_ROWS as u32, Commit { is_draft: true, ..self.buffers.commit() });
-        let SampleBuffers { counts, drafts, .. } = self.buffers.sample;
-        let accept = accept_drafts(self.vocab(), [commit.stops, counts, commit.pass], drafts);
+        let (room, SampleBuffers { counts, drafts, .. }) = (self.buffers.room, self.buffers.sample);
+        let accept = accept_drafts([self.vocab(), room.context as u32], [commit.stops, counts, commit.pass], drafts);
         let mut lists = match &self.buffers.replay {
             Some(replay) => self.lists_with_replay(replay),
             None => self.lists_of_rows(rows),

@@ -23,6 +23,7 @@ use super::schedule::{Compiled, Facts, Needs, Next, Schedule};
 use super::session::Listener;
 use super::text::{Text, Write};
 use crate::forward::CHUNK;
+use crate::kernels::accept_drafts::Report;
 use crate::time_slice::now;
 use crate::{Error, ErrorCode, Result};
 
@@ -106,7 +107,8 @@ impl Drive {
     fn hand_out(&self, session: &GpuSession, Answer { outcome, logits }: &Answer) {
         let mut schedule = self.schedule.borrow_mut();
         if schedule.form().is_draft() {
-            schedule.received_draft(&start_of(outcome), now());
+            let reports: Vec<Report> = outcome.chunks(size_of::<Report>()).map(start_of).collect();
+            schedule.received_drafts(&reports, now());
             let drafter = self.drafter().filter(|_| schedule.form() == Form::DraftOfModel);
             if let Some((drafter, text)) = drafter.zip(schedule.text_of_pass()) {
                 drafter.holds(text);

@@ -17,21 +17,15 @@ const ALL: Range<usize> = 0..usize::MAX;
 pub enum Form {
     /// The last tokens of this many sequences.
     Rows(usize),
-    /// The last token of one sequence, and a draft of the tokens after it, which the text predicts.
+    /// The last tokens of some sequences, and behind some of them drafts of the tokens after them, which their texts
+    /// predict: [`DRAFT_ROWS`] rows.
     Draft,
-    /// The same with a draft that a [drafter](super::draft::Drafter) writes on the GPU before the pass.
+    /// The last token of one sequence, and a draft that a [drafter](super::draft::Drafter) writes on the GPU before the
+    /// pass.
     DraftOfModel,
 }
 
 impl Form {
-    /// Number of positions of a sequence that a pass takes, and maximum number of tokens that it gives for one.
-    pub fn width(self) -> usize {
-        match self {
-            Self::Rows(_) => 1,
-            _ => DRAFT_ROWS,
-        }
-    }
-
     /// Number of rows of a pass.
     pub fn rows(self) -> usize {
         match self {
@@ -40,7 +34,7 @@ impl Form {
         }
     }
 
-    /// Whether the pass has a draft.
+    /// Whether the pass has drafts.
     pub fn is_draft(self) -> bool {
         !matches!(self, Self::Rows(_))
     }

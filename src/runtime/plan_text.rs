@@ -18,7 +18,7 @@ use super::schedule::{Compiled, Facts, Needs, Next, Schedule};
 use super::session::Choosing;
 use crate::forward::{self, Buffers, Room};
 use crate::gguf::HeaderReader;
-use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
+use crate::kernels::accept_drafts::Report;
 use crate::kernels::pass::{Header, Sequence};
 use crate::kernels::spec::Slice;
 use crate::model::ModelConfig;
@@ -154,11 +154,10 @@ impl FakeGpu {
 
     /// How the pass that was just made leaves its sequences.
     fn outcome(&self) -> Vec<Sequence> {
-        let width = self.schedule.form.width() as u32;
         let passes = self.answers.len() as u32 + 1;
         let left = |&number: &usize| {
             let Sequence { token, position, steps, .. } = self.schedule.texts[number].next;
-            let by = passes * width;
+            let by = passes * self.schedule.width_of(number) as u32;
             Sequence { token: token + by, position: position + by, steps: steps + by, done: 0 }
         };
         self.schedule.rows.iter().map(left).collect()
@@ -168,12 +167,14 @@ impl FakeGpu {
     fn answer(&mut self) -> bool {
         let Some(left) = self.answers.pop_front() else { return false };
         if self.schedule.form.is_draft() {
-            let mut report =
-                Report { accepted: DRAFT_ROWS as u32, drafted: DRAFT_ROWS as u32 - 1, ..Report::default() };
-            report.sequence = left[0];
-            let first = left[0].token - DRAFT_ROWS as u32;
-            (1..).zip(&mut report.tokens).for_each(|(at, token)| *token = first + at);
-            self.schedule.received_draft(&report, 0.0);
+            let report = |(&width, &sequence): (&usize, &Sequence)| {
+                let width = width as u32;
+                let mut report = Report { accepted: width, drafted: width - 1, sequence, ..Report::default() };
+                (1..=width).zip(&mut report.tokens).for_each(|(at, token)| *token = sequence.token - width + at);
+                report
+            };
+            let reports: Vec<Report> = self.schedule.widths.iter().zip(&left).map(report).collect();
+            self.schedule.received_drafts(&reports, 0.0);
         } else {
             let mut header = Header::default();
             self.schedule.rows.iter().zip(left).for_each(|(&number, left)| header.sequences[number] = left);
@@ -269,22 +270,22 @@ fn texts(text: &mut String) {
 fn drafts(text: &mut String) {
     let llama = model!("llama-f32");
     let drafts = Room::one(200).with_drafts(true);
-    let predicted = |gpu: &mut FakeGpu| {
+    let predicted = |gpu: &mut FakeGpu, number: usize| {
         gpu.schedule.allow_drafts();
-        gpu.begin(0, 20, 20);
+        gpu.begin(number, 20, 20);
         let mut drafts = Drafts::new(Drafting::Prompt, (&[], 0), &[5; 20]);
         drafts.read(&[5; 20], 0);
         while !drafts.is_on() {
             drafts.took(5, 0.0);
         }
-        gpu.schedule.text(0).drafts = Some(drafts);
+        gpu.schedule.text(number).drafts = Some(drafts);
     };
     chapter(text, "drafts from the text", FakeGpu::new(llama, drafts), |gpu| {
-        predicted(gpu);
+        predicted(gpu, 0);
         gpu.go(2);
     });
     chapter(text, "drafts where states are recurrent", FakeGpu::new(model!("lfm2-bf16"), drafts), |gpu| {
-        predicted(gpu);
+        predicted(gpu, 0);
         gpu.go(1);
     });
     chapter(text, "states copied while a text is written", FakeGpu::new(model!("lfm2-bf16"), lanes(200, 2)), |gpu| {
@@ -294,6 +295,16 @@ fn drafts(text: &mut String) {
         states::restore(&mut plan, gpu.model.layout(), 1, Some(0));
         gpu.say("text 1 goes back to its checkpoint");
         gpu.text += &gpu.model.lines(&plan);
+    });
+    let of_lanes = lanes(200, 3).with_drafts(true);
+    chapter(text, "three texts, two of which have drafts", FakeGpu::new(model!("lfm2-bf16"), of_lanes), |gpu| {
+        predicted(gpu, 0);
+        gpu.begin(1, 7, 9);
+        predicted(gpu, 2);
+        gpu.go(1);
+        gpu.say("text 0 leaves");
+        gpu.schedule.rest(0);
+        gpu.go(1);
     });
 }
 

@@ -74,6 +74,8 @@ pub struct Schedule {
     pub(super) context: usize,
     /// Numbers of the texts of the passes in flight, in the order of their rows.
     pub(super) rows: Vec<usize>,
+    /// How many rows of the passes each of these texts has: its last token, and a draft of those after it.
+    pub(super) widths: Vec<usize>,
     /// Number of passes in flight.
     pub(super) in_flight: usize,
     pub(super) form: Form,
@@ -92,6 +94,7 @@ impl Schedule {
             texts: (0..count).map(|_| Text::new(copies)).collect(),
             context,
             rows: Vec::new(),
+            widths: Vec::new(),
             in_flight: 0,
             form: Form::Rows(0),
             has_drafts: false,
@@ -133,9 +136,8 @@ impl Schedule {
         let mut plan = Plan::default();
         write_ends(&mut plan, layout, &self.ends());
         plan.write(layout.buffers.pass, pass.bytes());
-        if let Some(words) = self.text_of_draft() {
-            plan.write(layout.buffers.sample.drafts.text, bytemuck::cast_slice(&words));
-            states::keep_before_draft(&mut plan, layout, self.rows[0]);
+        if self.form.is_draft() {
+            self.begin_drafts(&mut plan, layout);
             drafter.into_iter().for_each(|drafter| drafter.begin(&mut plan, layout));
         }
         plan
@@ -153,7 +155,7 @@ impl Schedule {
         let started = std::mem::take(&mut self.started);
         decode(&mut plan, layout, Decode { form: self.form, choosing: self.choosing(), started });
         if self.form.is_draft() {
-            states::replay(&mut plan, layout, self.rows[0]);
+            states::replay(&mut plan, layout, &self.rows);
         }
         for number in self.submitted() {
             states::keep(&mut plan, layout, number, &mut self.texts[number].positions);
@@ -189,12 +191,13 @@ impl Schedule {
     /// Whether the next pass can follow those in flight without being written anew.
     pub fn go_on(&self) -> bool {
         let members = self.members();
-        self.rows == members && self.form == self.form_of(&members) && self.rows.iter().all(|&at| !self.texts[at].waits)
+        let is_same = self.rows == members && self.form == self.form_of(&members);
+        is_same && self.widths == self.widths_of(&members) && self.rows.iter().all(|&at| !self.texts[at].waits)
     }
 
     /// The position after those that the passes in flight write.
     pub(in crate::runtime) fn end_of(&self, number: usize) -> usize {
-        self.texts[number].next.position as usize + self.in_flight_of(number) * self.form.width()
+        self.texts[number].next.position as usize + self.in_flight_of(number) * self.width_of(number)
     }
 
     /// Whether one more pass should be submitted.
@@ -210,16 +213,16 @@ impl Schedule {
     /// Puts the texts that should be in it into a new pass, and returns that. Nothing may be in flight.
     pub(super) fn begin_pass(&mut self) -> Pass {
         debug_assert_eq!(self.in_flight, 0, "what is in flight has other rows");
-        self.rows = self.members();
+        (self.rows, self.widths) = (self.members(), Vec::new());
         self.form = self.form_of(&self.rows);
+        self.widths = self.widths_of(&self.rows);
+        self.settle_drafts();
         let row = |&number: &usize| {
             let Sequence { token, position, .. } = self.texts[number].next;
             Row { token, position, sequence: number as u32, flags: 0 }
         };
-        let mut rows: Vec<Row> = self.rows.iter().map(row).collect();
-        if self.form.is_draft() {
-            rows = self.with_draft(rows[0]);
-        }
+        let of_text = |(number, &width)| self.with_draft(row(number), width);
+        let rows: Vec<Row> = self.rows.iter().zip(&self.widths).flat_map(of_text).collect();
         let mut pass = Pass::decode(&rows);
         for &number in &self.rows {
             let text = &mut self.texts[number];
@@ -235,7 +238,8 @@ impl Schedule {
         let text = &mut self.texts[number];
         text.begin(0, position);
         text.sent = in_flight;
-        (self.rows, self.in_flight, self.form) = (vec![number], in_flight, Form::Rows(1));
+        (self.rows, self.widths) = (vec![number], vec![1]);
+        (self.in_flight, self.form) = (in_flight, Form::Rows(1));
     }
 
     /// Whether passes in flight have tokens that somebody waits for.
@@ -284,7 +288,7 @@ impl Schedule {
 
     /// Number of positions that the caches need for one more pass.
     pub fn positions(&self) -> usize {
-        let end = |&number: &usize| self.end_of(number) + self.form.width();
+        let end = |&number: &usize| self.end_of(number) + self.width_of(number);
         self.rows.iter().map(end).max().unwrap_or(0)
     }
 
@@ -303,9 +307,9 @@ impl Schedule {
     /// Notes that one more pass is in flight. Returns the texts whose recurrent states should be copied behind it.
     pub fn submitted(&mut self) -> Vec<usize> {
         let passes = self.in_flight + 1;
-        for &number in &self.rows {
+        for (&number, &width) in self.rows.iter().zip(&self.widths) {
             let text = &mut self.texts[number];
-            let next = text.next.position as usize + passes * self.form.width();
+            let next = text.next.position as usize + passes * width;
             text.positions.advance_to(next);
             text.positions.moved_states((!self.form.is_draft()).then_some(next));
             text.sent += 1;
@@ -343,6 +347,7 @@ impl Schedule {
     /// Notes that the pass is overwritten. Texts that go on get a row in the next one.
     pub fn leave_pass(&mut self) {
         self.rows.clear();
+        self.widths.clear();
         self.in_flight = 0;
     }
 
@@ -383,7 +388,8 @@ impl Schedule {
     /// likely.
     fn ahead(&self, number: usize) -> usize {
         let text = &self.texts[number];
-        let of_pass = if self.form.is_draft() { text.drafts.as_ref().map_or(1, Drafts::likely) } else { 1 };
+        let width = self.width_of(number);
+        let of_pass = text.drafts.as_ref().filter(|_| width > 1).map_or(1, Drafts::likely).min(width);
         text.inbox.len() + self.in_flight_of(number) * of_pass
     }
 }

@@ -1,5 +1,6 @@
 //! Passes with drafts: texts are those that are written token by token, in fewer passes.
 
+mod lanes;
 mod mtp;
 
 use webgguf::runtime::Drafting;
@@ -315,21 +316,33 @@ async fn a_model_that_drafts_for_itself_is_right() {
     }
 }
 
+/// Counts the calls of a method while `work` is done.
+#[cfg(target_arch = "wasm32")]
+async fn calls_of<T>((class, method): (&str, &str), work: impl Future<Output = T>) -> (f64, T) {
+    let eval = |script: &str| js_sys::eval(script).expect("a script");
+    eval(&format!(
+        "globalThis.called = 0;
+        globalThis.realCall = {class}.prototype.{method};
+        {class}.prototype.{method} = function (...given) {{
+            called++;
+            return realCall.apply(this, given);
+        }};"
+    ));
+    let done = work.await;
+    let count = eval(&format!("{class}.prototype.{method} = realCall; called"));
+    (count.as_f64().unwrap_or(f64::NAN), done)
+}
+
 /// Counts the dispatches that are recorded while `work` is done.
 #[cfg(target_arch = "wasm32")]
 async fn dispatches_of<T>(work: impl Future<Output = T>) -> (f64, T) {
-    let eval = |script: &str| js_sys::eval(script).expect("a script");
-    eval(
-        "globalThis.dispatched = 0;
-        globalThis.realDispatch ??= GPUComputePassEncoder.prototype.dispatchWorkgroups;
-        GPUComputePassEncoder.prototype.dispatchWorkgroups = function (...grid) {
-            dispatched++;
-            return realDispatch.apply(this, grid);
-        };",
-    );
-    let done = work.await;
-    let count = eval("GPUComputePassEncoder.prototype.dispatchWorkgroups = realDispatch; dispatched");
-    (count.as_f64().unwrap_or(f64::NAN), done)
+    calls_of(("GPUComputePassEncoder", "dispatchWorkgroups"), work).await
+}
+
+/// Counts the decode passes while `work` is done: each is read back.
+#[cfg(target_arch = "wasm32")]
+async fn passes_of<T>(work: impl Future<Output = T>) -> (f64, T) {
+    calls_of(("GPUBuffer", "mapAsync"), work).await
 }
 
 /// Reads texts of these lengths in passes of a few rows, and compares the logits after them to those after one pass.

@@ -1,14 +1,14 @@
-//! Drafts: a pass of the last token of a sequence and of guesses at those after it, of which those are accepted that
+//! Drafts: a pass of the last tokens of sequences and of guesses at those after them, of which those are accepted that
 //! are chosen anyway.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 pub mod reference;
 
-use super::pass::Sequence;
+use super::pass::{Header, Sequence};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// Rows of a pass with a draft: the last token, and up to 7 after it.
+/// Rows of a pass with drafts: the last token of a sequence and up to 7 after it, or fewer of each of several.
 pub const DRAFT_ROWS: usize = 8;
 
 /// The contract with `shaders/model/accept_drafts.wgsl`.
@@ -17,18 +17,18 @@ pub static SPEC: KernelSpec = KernelSpec {
     bindings: &[
         PARAMS,
         read("stops"),
-        write("text"),
+        write("texts"),
         write("counts"),
         write("this_pass"),
-        write("report"),
+        write("reports"),
         write("kept"),
     ],
     params: NoParams::LAYOUT,
-    overrides: &["WG_SIZE", "LENGTH", "ROWS"],
+    overrides: &["WG_SIZE", "LENGTH", "ROWS", "TEXT"],
 };
 
-/// The result that is read back after a pass with a draft, in the place of a [`Header`](super::pass::Header): its
-/// sequence lies where that has the first.
+/// The result for a sequence, read back after a pass with drafts. The first result lies in the place of a
+/// [`Header`](super::pass::Header), and its sequence where that has one.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Report {
@@ -48,17 +48,22 @@ pub struct Report {
 /// The buffers of drafts.
 #[derive(Debug, Clone, Copy)]
 pub struct Drafts {
-    /// [`words_of_text`]
+    /// [`words_of_text`] of each sequence, in [`words_of`] words.
     pub text: Slice,
-    /// A [`Report`].
+    /// A [`Report`] for each sequence, in the order of their rows.
     pub report: Slice,
     /// A [`Pass`](super::pass::Pass) of [`DRAFT_ROWS`] rows: the rows of the last pass, where rejected rows have the
     /// flag `ROW_DONE`.
     pub kept: Slice,
 }
 
+/// Bytes of the reports of `sequences`, or of the header of a pass, in whose place they are read, if that is larger.
+pub fn bytes_of_reports(sequences: usize) -> u64 {
+    (sequences * size_of::<Report>()).max(size_of::<Header>()) as u64
+}
+
 /// Words that the text of up to `context` tokens takes, with as many that drafts come from before it.
-pub fn words_of(context: usize) -> usize {
+pub const fn words_of(context: usize) -> usize {
     2 * context + 2
 }
 
@@ -67,11 +72,20 @@ pub fn words_of_text(start: usize, ids: &[u32]) -> Vec<u32> {
     [start as u32].into_iter().chain(ids.iter().copied()).collect()
 }
 
-/// Accepts what was chosen of a pass of [`DRAFT_ROWS`] rows, and makes the rows of the next. `length`: ids. `counts`:
-/// `[sequences, length]` u32.
-pub fn accept_drafts(length: u32, [stops, counts, pass]: [Slice; 3], drafts: Drafts) -> Dispatch {
-    let Drafts { text, report, kept } = drafts;
-    let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("ROWS", DRAFT_ROWS as f64)];
+/// Words of the texts of sequences, where there are drafts.
+pub fn words_of_texts(has_drafts: bool, [sequences, context]: [usize; 2]) -> usize {
+    if has_drafts { sequences * words_of(context) } else { 0 }
+}
+
+/// Accepts what was chosen of a pass of [`DRAFT_ROWS`] rows, and makes the rows of the next. `length`: ids. `context`:
+/// positions of a sequence. `counts`: `[sequences, length]` u32.
+pub fn accept_drafts(
+    [length, context]: [u32; 2],
+    [stops, counts, pass]: [Slice; 3],
+    Drafts { text, report, kept }: Drafts,
+) -> Dispatch {
+    let [rows, words] = [DRAFT_ROWS, words_of(context as usize)].map(|count| count as f64);
+    let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("ROWS", rows), ("TEXT", words)];
     let buffers = [stops, text, counts, pass, report, kept];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, [Extent::Fixed(1); 3])
 }
@@ -79,7 +93,6 @@ pub fn accept_drafts(length: u32, [stops, counts, pass]: [Slice; 3], drafts: Dra
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::pass::Header;
 
     #[test]
     fn a_report_has_its_sequence_where_a_pass_has_one() {

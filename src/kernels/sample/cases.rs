@@ -202,14 +202,19 @@ fn several_drawn_case(random: &mut Random, look_at_counts: bool) -> Case {
     Case { kernel_name: SPEC.kernel_name, variant: SPEC.kernel_name.into(), ..case }
 }
 
-/// A token of sequence 1 and a draft of three more, of which the last is none, with room for what is chosen behind
-/// them.
+/// Rows of [`draft_pass`].
+const OF_DRAFT: usize = 5;
+
+/// A token of sequence 0, and one of sequence 1 and a draft of three more, of which the last is none, with room for
+/// what is chosen behind them.
 fn draft_pass(steps: u32) -> Pass {
     let row = |(at, token): (u32, u32)| Row { token, position: 60 + at, sequence: 1, flags: 0 };
-    let mut pass = Pass::decode(&[(0, 4), (1, 8), (2, 5), (3, 8)].map(row));
-    pass.rows[3].flags = ROW_DONE;
+    let other = Row { token: 5, position: 12, sequence: 0, flags: 0 };
+    let mut pass = Pass::decode(&[other, row((0, 4)), row((1, 8)), row((2, 5)), row((3, 8))]);
+    pass.rows[4].flags = ROW_DONE;
+    pass.header.sequences[0] = Sequence { token: 5, done: 0, steps: 3, position: 12 };
     pass.header.sequences[1] = Sequence { token: 4, done: 0, steps, position: 60 };
-    pass.rows.extend([Row { token: 77, ..Row::default() }; 4]);
+    pass.rows.extend([Row { token: 77, ..Row::default() }; OF_DRAFT]);
     pass
 }
 
@@ -228,14 +233,14 @@ fn after_draft(before: &Pass, tokens: &[u32]) -> Expected {
 fn greedy_draft_case(random: &mut Random) -> Case {
     const LENGTH: usize = CHUNK as usize + 1;
     let mut bench = Bench::of(draft_pass(2));
-    let mut logits = random.floats(4 * LENGTH);
-    let tokens = [17, 5, LENGTH as u32 - 1, 6];
+    let mut logits = random.floats(OF_DRAFT * LENGTH);
+    let tokens = [9, 17, 5, LENGTH as u32 - 1, 6];
     tokens.iter().enumerate().for_each(|(row, &token)| logits[row * LENGTH + token as usize] = 2.0);
     let (commit, pass) = commit(&mut bench, &[5]);
-    let partial_argmaxes: Slice = bench.bytes(&vec![0; 4 * partial_argmax_bytes(LENGTH as u32) as usize]).into();
-    let choices = choices(&mut bench, 4, &logits);
-    let merge = argmax_merge([4, LENGTH as u32], partial_argmaxes, Commit { is_draft: true, ..commit });
-    let dispatches = vec![argmax([4, LENGTH as u32], choices, partial_argmaxes), merge];
+    let partial_argmaxes: Slice = bench.bytes(&vec![0; OF_DRAFT * partial_argmax_bytes(LENGTH as u32) as usize]).into();
+    let choices = choices(&mut bench, OF_DRAFT, &logits);
+    let merge = argmax_merge([OF_DRAFT as u32, LENGTH as u32], partial_argmaxes, Commit { is_draft: true, ..commit });
+    let dispatches = vec![argmax([OF_DRAFT as u32, LENGTH as u32], choices, partial_argmaxes), merge];
     let expected = after_draft(&bench.pass, &tokens);
     let case = bench.case("a draft, greedy".into(), dispatches, pass, expected);
     Case { kernel_name: MERGE.kernel_name, variant: format!("{}.draft", MERGE.kernel_name), ..case }
@@ -247,7 +252,7 @@ fn draft_case(random: &mut Random, (options, steps): (SamplingOptions, u32), loo
     const LENGTH: usize = CHUNK as usize + 31;
     let mut bench = Bench::of(draft_pass(steps));
     // Few that are likely, among them those of the draft.
-    let mut logits: Vec<f32> = random.floats(4 * LENGTH).into_iter().map(|x| 2.0 * x).collect();
+    let mut logits: Vec<f32> = random.floats(OF_DRAFT * LENGTH).into_iter().map(|x| 2.0 * x).collect();
     for row in logits.chunks_exact_mut(LENGTH) {
         [4, 5, 8, LENGTH - 1].into_iter().zip([5.0, 5.5, 5.8, 5.4]).for_each(|(id, logit)| row[id] = logit);
     }
@@ -256,18 +261,20 @@ fn draft_case(random: &mut Random, (options, steps): (SamplingOptions, u32), loo
     let of_counts = bench.bytes(bytemuck::cast_slice(&counts));
     let (commit, pass) = commit(&mut bench, &[]);
     let problem = Sample {
-        outputs: 4,
+        outputs: OF_DRAFT as u32,
         length: LENGTH as u32,
         options: bench.bytes(bytemuck::cast_slice(&of_options)).into(),
         counts: of_counts.into(),
         mask: any_id(&mut bench, 2, LENGTH),
         logits: bench.floats(&logits).into(),
-        scratch: bench.bytes(&vec![0; 4 * scratch_bytes(LENGTH as u32) as usize]).into(),
+        scratch: bench.bytes(&vec![0; OF_DRAFT * scratch_bytes(LENGTH as u32) as usize]).into(),
         commit: Commit { is_draft: true, ..commit },
     };
     let mut so_far = counts[LENGTH..].to_vec();
-    let mut tokens = Vec::new();
-    for (i, (logits, row)) in logits.chunks_exact(LENGTH).zip(&bench.pass.rows).enumerate() {
+    let mut of_rows = logits.chunks_exact(LENGTH);
+    let alone = of_rows.next().and_then(|of| sampler::sample(of, &counts[..LENGTH], &SamplingOptions::default(), 3));
+    let mut tokens = vec![alone.expect("logits are numbers")];
+    for (i, (logits, row)) in of_rows.zip(&bench.pass.rows[1..]).enumerate() {
         so_far[row.token as usize] += u32::from(i > 0);
         let token = sampler::sample(logits, &so_far, &options, steps + i as u32);
         tokens.push(token.expect("logits are numbers"));

@@ -47,6 +47,8 @@ pub(in crate::runtime) struct Drafts {
     together: Clock,
     /// Milliseconds per token without drafts.
     alone_ms: Option<f64>,
+    /// Number of texts in the passes.
+    company: usize,
     /// Number of draft tokens in the run, and how many of them were right.
     pub drafted: usize,
     pub accepted: usize,
@@ -73,6 +75,7 @@ impl Drafts {
             alone: Clock::default(),
             together: Clock::default(),
             alone_ms: None,
+            company: 1,
             drafted: 0,
             accepted: 0,
         }
@@ -150,18 +153,43 @@ impl Drafts {
         self.gained += right;
         self.rate += (ids.len() as f32 - self.rate) / 4.0;
         self.together.take(ids.len(), now);
-        let is_slower = || self.together.of_token().zip(self.alone_ms).is_some_and(|(with, without)| with > without);
-        if self.rate < LEAST_RATE || (self.drafting == Drafting::Automatic && is_slower()) {
-            let is_good = self.gained >= GOOD_GAIN && !is_slower();
-            let pause = if self.by_model { PAUSE } else { 0 };
-            let more = match self.by_model && !self.is_certain() {
-                true => PAUSE_MOST.min(4 * self.needed),
-                false => PREDICTED_MOST.min(2 * self.needed),
-            };
-            let more = more.max(pause);
-            self.needed = if is_good { self.drafting.predicted().max(pause) } else { more };
-            (self.is_on, self.predicted, self.source) = (false, 0, self.foreseen());
-            self.alone = Clock::default();
+        if !self.pays_off() {
+            self.end();
+        }
+    }
+
+    /// Whether a token takes longer with drafts than without.
+    fn is_slower(&self) -> bool {
+        self.together.of_token().zip(self.alone_ms).is_some_and(|(with, without)| with > without)
+    }
+
+    fn pays_off(&self) -> bool {
+        self.rate >= LEAST_RATE && (self.is_certain() || !self.is_slower())
+    }
+
+    /// Ends drafts that do not pay off.
+    fn end(&mut self) {
+        let is_good = self.gained >= GOOD_GAIN && !self.is_slower();
+        let pause = if self.by_model { PAUSE } else { 0 };
+        let more = match self.by_model && !self.is_certain() {
+            true => PAUSE_MOST.min(4 * self.needed),
+            false => PREDICTED_MOST.min(2 * self.needed),
+        };
+        let more = more.max(pause);
+        self.needed = if is_good { self.drafting.predicted().max(pause) } else { more };
+        (self.is_on, self.predicted, self.source) = (false, 0, self.foreseen());
+        self.alone = Clock::default();
+    }
+
+    /// Notes that passes have `company` texts now, and `width` rows of this one. With other texts in them they take
+    /// another time.
+    pub fn settle(&mut self, company: usize, width: usize) {
+        if self.company != company {
+            self.company = company;
+            (self.alone, self.together, self.alone_ms) = Default::default();
+        }
+        if width > 1 {
+            self.rate = self.rate.min(width as f32);
         }
     }
 
@@ -373,5 +401,39 @@ mod tests {
         assert_eq!(drafts.words(), [4, 7, 8, 9, GAP, 1, 3], "a text that goes on from within");
         drafts.read(&[4], 3);
         assert_eq!(drafts.words(), [4, 7, 8, 9, GAP, 1, 3, GAP, 4], "what is not known");
+    }
+
+    /// Whatever a lane's company is, drafts that lose are off within 64 tokens.
+    #[test]
+    fn drafts_that_lose_are_off_within_64_tokens() {
+        for (width, right) in [(8, 0), (3, 0), (2, 0), (8, 3), (2, 1)] {
+            let mut drafts = of(Drafting::Automatic, &[1, 2, 3]);
+            let mut now = 0.0;
+            while !drafts.is_on() {
+                now += 1.0;
+                drafts.took(5, now);
+            }
+            drafts.alone_ms = Some(1.0);
+            drafts.settle(1, width);
+            let mut tokens = 0;
+            while drafts.is_on() {
+                // A pass takes more than its tokens would take without drafts.
+                now += 1.2 * (1 + right) as f64;
+                drafts.took_draft(&[5; 8][..=right], width - 1, now);
+                tokens += 1 + right;
+            }
+            assert!(tokens <= 64, "{width} rows, {right} right: {tokens} tokens");
+        }
+    }
+
+    #[test]
+    fn other_texts_in_the_passes_change_what_a_token_takes() {
+        let mut drafts = of(Drafting::Automatic, &[1, 2, 3]);
+        (0..40).for_each(|at| drafts.took(5, f64::from(at)));
+        assert!(drafts.is_on());
+        drafts.settle(4, 2);
+        // Each pass is of four texts now, and slower than one of this text alone was.
+        (0..40).for_each(|at| drafts.took_draft(&[5; 2], 1, 40.0 + 3.0 * f64::from(at)));
+        assert!(drafts.is_on(), "nothing says that they lose");
     }
 }

@@ -1,10 +1,13 @@
-//! The passes of a schedule with drafts, which only a text that is alone in the pass has.
+//! The passes of a schedule with drafts. A model, or a block of the model, drafts for a text that is alone in the pass;
+//! drafts from the texts are for several at once.
 
 use super::drafts::Drafts;
-use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
+use crate::kernels::accept_drafts::{DRAFT_ROWS, Report, words_of};
 use crate::kernels::pass::{ROW_DONE, Row};
 use crate::model::Item;
-use crate::runtime::plan::Form;
+use crate::runtime::passes::layout::Layout;
+use crate::runtime::passes::states;
+use crate::runtime::plan::{Form, Plan};
 use crate::runtime::schedule::Schedule;
 use crate::runtime::text::Text;
 
@@ -12,11 +15,44 @@ impl Schedule {
     /// The form that the next pass of these texts should have.
     pub(in crate::runtime) fn form_of(&self, members: &[usize]) -> Form {
         match members {
-            [alone] if self.has_drafts && self.wants_drafts(*alone) => match self.is_of_model(*alone) {
-                true => Form::DraftOfModel,
-                false => Form::Draft,
-            },
+            [alone] if self.has_drafts && self.is_of_model(*alone) && self.wants_drafts(*alone) => Form::DraftOfModel,
+            _ if self.has_drafts && self.drafting(members).next().is_some() => Form::Draft,
             _ => Form::Rows(members.len()),
+        }
+    }
+
+    /// The texts among `members` that have a draft where these are together in a pass.
+    fn drafting<'a>(&'a self, members: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+        let drafts = members.iter().copied().filter(|&number| self.wants_drafts(number));
+        drafts.filter(|&number| self.may_draft(number, members))
+    }
+
+    /// Whether a text can have a draft where it is with these in a pass: a row must be left, logits are read back of
+    /// passes without drafts, and a model drafts for one text alone.
+    fn may_draft(&self, number: usize, members: &[usize]) -> bool {
+        let has_logits = |&other: &usize| self.texts[other].choosing.is_some_and(|of| of.logits);
+        let is_alone = members == [number];
+        members.len() < DRAFT_ROWS && (is_alone || !self.is_of_model(number)) && !members.iter().any(has_logits)
+    }
+
+    /// How many rows each of the texts has in their next pass. The rows that are left are for drafts, as many for each:
+    /// the first guess at a text is more often right than the fourth.
+    pub(in crate::runtime) fn widths_of(&self, members: &[usize]) -> Vec<usize> {
+        let mut widths = vec![1; members.len()];
+        if !self.form_of(members).is_draft() {
+            return widths;
+        }
+        let drafting: Vec<usize> = self.drafting(members).collect();
+        let places = (0..members.len()).filter(|&at| drafting.contains(&members[at]));
+        places.cycle().take(DRAFT_ROWS - members.len()).for_each(|at| widths[at] += 1);
+        widths
+    }
+
+    /// Tells the drafts of the texts what their passes are like now.
+    pub(in crate::runtime) fn settle_drafts(&mut self) {
+        let company = self.rows.len();
+        for (&number, &width) in self.rows.iter().zip(&self.widths) {
+            self.texts[number].drafts.iter_mut().for_each(|drafts| drafts.settle(company, width));
         }
     }
 
@@ -26,14 +62,17 @@ impl Schedule {
 
     /// Whether the text's next pass should have a draft, for which there is room.
     fn wants_drafts(&self, number: usize) -> bool {
+        self.has_room_for_draft(number) && self.texts[number].drafts.as_ref().is_some_and(Drafts::is_on)
+    }
+
+    fn has_room_for_draft(&self, number: usize) -> bool {
         let context = if self.is_of_model(number) { self.context.min(self.draft_context) } else { self.context };
-        let fits = self.end_of(number) + DRAFT_ROWS <= context;
-        fits && self.texts[number].drafts.as_ref().is_some_and(Drafts::is_on)
+        self.end_of(number) + DRAFT_ROWS <= context
     }
 
     /// Whether the next pass would have a draft if passes could have drafts.
     pub fn lack_drafts(&self) -> bool {
-        !self.has_drafts && matches!(*self.members(), [alone] if self.wants_drafts(alone))
+        !self.has_drafts && self.drafting(&self.members()).next().is_some()
     }
 
     /// Allows drafts in passes from now on.
@@ -41,8 +80,11 @@ impl Schedule {
         self.has_drafts = true;
     }
 
-    /// A row, followed by the rows of a draft of the next tokens.
-    pub(in crate::runtime) fn with_draft(&self, first: Row) -> Vec<Row> {
+    /// A row, followed by the draft of the next tokens: `width` rows.
+    pub(in crate::runtime) fn with_draft(&self, first: Row, width: usize) -> Vec<Row> {
+        if width == 1 {
+            return vec![first];
+        }
         let drafts = self.texts[first.sequence as usize].drafts.as_ref();
         let mut ids = drafts.map(Drafts::next).unwrap_or_default();
         let is_token = |&id: &u32| matches!(Item::from(id), Item::Token(_));
@@ -54,20 +96,36 @@ impl Schedule {
                 None => Row { position, flags: ROW_DONE, ..first },
             }
         };
-        [first].into_iter().chain((1..DRAFT_ROWS).map(row)).collect()
+        [first].into_iter().chain((1..width).map(row)).collect()
     }
 
-    /// Turns drafts off for the lane whose passes have them: memory for rows that may come to nothing is missing.
+    /// Turns drafts off for the texts in the passes: memory for rows that may come to nothing is missing.
     pub fn give_up_drafts(&mut self) {
         if self.form.is_draft() {
             self.rows.iter().for_each(|&number| self.texts[number].drafts = None);
         }
     }
 
-    /// The text in which the GPU looks for drafts, in the layout of its buffer; `None` where the passes have no drafts.
-    pub fn text_of_draft(&self) -> Option<Vec<u32>> {
-        let alone = self.rows.first().filter(|_| self.form.is_draft())?;
-        self.texts[*alone].drafts.as_ref().map(Drafts::words)
+    /// Number of positions that each pass takes of a text, and maximum number of tokens that it gives for it.
+    pub(in crate::runtime) fn width_of(&self, number: usize) -> usize {
+        let place = self.rows.iter().position(|&other| other == number);
+        place.and_then(|at| self.widths.get(at).copied()).unwrap_or(1)
+    }
+
+    /// Writes what the first pass with drafts needs beside its rows.
+    pub(in crate::runtime) fn begin_drafts(&self, plan: &mut Plan<'_>, layout: Layout<'_>) {
+        let text = layout.buffers.sample.drafts.text;
+        for (number, words) in self.texts_of_drafts() {
+            let offset = number * words_of(self.context) * size_of::<u32>();
+            plan.write_at(text, offset as u64, bytemuck::cast_slice(&words));
+        }
+        self.rows.iter().for_each(|&number| states::keep_before_draft(plan, layout, number));
+    }
+
+    /// The texts in which the GPU looks for drafts, by number, in the layout of their part of the buffer.
+    pub fn texts_of_drafts(&self) -> Vec<(usize, Vec<u32>)> {
+        let with_draft = self.rows.iter().zip(&self.widths).filter(|(_, width)| **width > 1);
+        with_draft.filter_map(|(&at, _)| Some((at, self.texts[at].drafts.as_ref()?.words()))).collect()
     }
 
     /// The lane that is alone in the next pass, where the draft model is to draft for it, and how often it has stopped.
@@ -97,26 +155,31 @@ impl Schedule {
         [steps, self.end_of(number) + DRAFT_ROWS]
     }
 
-    /// Takes in the report of the oldest pass in flight, which had a draft. `now` is in milliseconds.
-    pub fn received_draft(&mut self, report: &Report, now: f64) {
+    /// Takes in the reports of the oldest pass in flight, which had drafts, one for each text. `now`: in milliseconds.
+    pub fn received_drafts(&mut self, reports: &[Report], now: f64) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        let Some(&number) = self.rows.first() else { return };
-        let text = &mut self.texts[number];
-        if !text.is_on || report.accepted == 0 {
-            return;
-        }
-        text.left(report.sequence);
-        if self.in_flight == 0 {
-            text.positions.moved_states(Some(report.sequence.position as usize));
-        }
-        let ids = &report.tokens[..DRAFT_ROWS.min(report.accepted as usize)];
-        for &id in ids {
-            text.take_in(id, None);
-            if !text.is_on {
-                break;
+        for ((&number, &width), report) in self.rows.iter().zip(&self.widths).zip(reports) {
+            let text = &mut self.texts[number];
+            if !text.is_on || report.accepted == 0 {
+                continue;
+            }
+            text.left(report.sequence);
+            if self.in_flight == 0 {
+                text.positions.moved_states(Some(report.sequence.position as usize));
+            }
+            let ids = &report.tokens[..width.min(report.accepted as usize)];
+            for &id in ids {
+                text.take_in(id, None);
+                if !text.is_on {
+                    break;
+                }
+            }
+            match &mut text.drafts {
+                Some(drafts) if width > 1 => drafts.took_draft(ids, report.drafted as usize, now),
+                Some(drafts) => ids.iter().for_each(|&id| drafts.took(id, now)),
+                None => {}
             }
         }
-        text.drafts.iter_mut().for_each(|drafts| drafts.took_draft(ids, report.drafted as usize, now));
     }
 }
 
@@ -125,6 +188,7 @@ mod tests {
     use super::super::drafting::Drafting;
     use super::*;
     use crate::kernels::pass::Sequence;
+    use crate::runtime::session::Choosing;
 
     /// Schedule for texts of up to `context` tokens. The text of the first one repeats one token.
     fn predicted(count: usize, context: usize) -> Schedule {
@@ -163,21 +227,73 @@ mod tests {
         let pass = schedule.begin_pass();
         assert_eq!((schedule.form(), pass.header.rows, schedule.positions()), (Form::Draft, 8, 28));
         assert!(pass.rows.iter().zip(20..).all(|(row, at)| (row.token, row.position, row.flags) == (5, at, 0)));
-        assert_eq!(schedule.text_of_draft().map(|words| words.len()), Some(2 + 4 + 2));
+        assert_eq!(schedule.texts_of_drafts().iter().map(|of| of.1.len()).collect::<Vec<_>>(), [2 + 4 + 2]);
         let mut passes = 0;
         while schedule.is_due() {
             schedule.submitted();
             passes += 1;
         }
         assert_eq!((passes, schedule.text(0).positions.written()), (3, 44), "4 tokens of each are likely");
-        schedule.received_draft(&report(&[5, 5, 6], 23), 0.0);
+        schedule.received_drafts(&[report(&[5, 5, 6], 23)], 0.0);
         assert_eq!((tokens(&mut schedule), schedule.text(0).next.position), (vec![5, 5, 6], 23));
         assert_eq!(schedule.positions(), 23 + 3 * 8, "two are in flight");
         schedule.text(1).begin(9, 3);
         schedule.text(1).ask();
         assert!(!schedule.go_on(), "another joins");
         schedule.forget_in_flight();
-        assert_eq!((schedule.begin_pass().rows.len(), schedule.form()), (2, Form::Rows(2)));
+        assert_eq!(
+            (schedule.begin_pass().rows.len(), schedule.form(), &schedule.widths[..]),
+            (8, Form::Draft, &[7, 1][..])
+        );
+    }
+
+    #[test]
+    fn texts_in_one_pass_have_drafts_side_by_side() {
+        let mut schedule = predicted(4, 100);
+        schedule.allow_drafts();
+        for number in 1..4 {
+            schedule.text(number).begin(9, 3);
+            (0..40).for_each(|_| schedule.text(number).ask());
+        }
+        (0..40).for_each(|_| schedule.text(0).ask());
+        // One of four has drafts.
+        let pass = schedule.begin_pass();
+        assert_eq!((schedule.form(), &schedule.widths[..], pass.header.rows), (Form::Draft, &[5, 1, 1, 1][..], 8));
+        let of = |row: &Row| (row.sequence, row.position);
+        let rows: Vec<_> = pass.rows.iter().map(of).collect();
+        assert_eq!(rows, [(0, 20), (0, 21), (0, 22), (0, 23), (0, 24), (1, 3), (2, 3), (3, 3)]);
+        schedule.submitted();
+        assert_eq!(schedule.positions(), 30, "the next pass takes five more");
+        let ended = Report { accepted: 0, ..Report::default() };
+        schedule.received_drafts(&[report(&[5, 5, 5], 23), report(&[8], 4), ended, report(&[8], 4)], 0.0);
+        assert_eq!([0, 1, 2, 3].map(|number| schedule.text(number).inbox.len()), [3, 1, 0, 1]);
+        // Another one gets as many rows.
+        let again = predicted(4, 100).texts.swap_remove(0).drafts;
+        schedule.text(2).drafts = again;
+        assert!(!schedule.go_on());
+        schedule.forget_in_flight();
+        schedule.begin_pass();
+        assert_eq!(schedule.widths, [3, 1, 3, 1]);
+        assert_eq!(schedule.texts_of_drafts().iter().map(|of| of.0).collect::<Vec<_>>(), [0, 2]);
+        // Logits are read back of passes without drafts.
+        schedule.text(3).choosing = Some(Choosing { logits: true, ..Choosing::default() });
+        assert_eq!((schedule.form_of(&[0, 2, 3]), schedule.form_of(&[0, 2])), (Form::Rows(3), Form::Draft));
+    }
+
+    #[test]
+    fn eight_texts_leave_no_row_for_drafts() {
+        let mut schedule = predicted(8, 100);
+        schedule.allow_drafts();
+        for number in 1..8 {
+            schedule.text(number).begin(9, 3);
+            schedule.text(number).ask();
+        }
+        schedule.begin_pass();
+        assert_eq!((schedule.form(), &schedule.widths), (Form::Rows(8), &vec![1; 8]));
+        schedule.text(7).stop();
+        schedule.forget_in_flight();
+        schedule.begin_pass();
+        assert_eq!((schedule.form(), &schedule.widths), (Form::Draft, &vec![2, 1, 1, 1, 1, 1, 1]));
     }
 
     #[test]
@@ -199,7 +315,7 @@ mod tests {
         assert_eq!(drafted, [0, 1, 1, 1, 1, 1, 1, 1], "none of the host's");
         schedule.submitted();
         assert_eq!(schedule.drafted_pass(), [3, 36]);
-        schedule.received_draft(&report(&[5, 5, 6], 23), 0.0);
+        schedule.received_drafts(&[report(&[5, 5, 6], 23)], 0.0);
         assert_eq!(schedule.text_before(0).map(|text| text.len()), Some(23));
         assert_eq!((schedule.drafted_pass(), schedule.go_on()), ([3, 31], true));
         schedule.text(1).begin(9, 3);
@@ -227,10 +343,10 @@ mod tests {
         assert!(schedule.is_due());
         schedule.submitted();
         assert!(!schedule.is_due(), "where the next begins is not known");
-        schedule.received_draft(&report(&[5, 5], 22), 0.0);
+        schedule.received_drafts(&[report(&[5, 5], 22)], 0.0);
         assert!(schedule.is_due(), "up to position 30");
         schedule.submitted();
-        schedule.received_draft(&report(&[5], 23), 0.0);
+        schedule.received_drafts(&[report(&[5], 23)], 0.0);
         assert!(!schedule.go_on());
         assert_eq!((schedule.begin_pass().rows.len(), schedule.is_due()), (1, true));
     }
@@ -242,7 +358,7 @@ mod tests {
         schedule.text(0).ends = vec![6];
         schedule.begin_pass();
         schedule.submitted();
-        schedule.received_draft(&report(&[5, 6, 5], 23), 0.0);
+        schedule.received_drafts(&[report(&[5, 6, 5], 23)], 0.0);
         assert_eq!(tokens(&mut schedule), [5, 6]);
         assert!(schedule.members().is_empty());
     }

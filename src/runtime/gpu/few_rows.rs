@@ -113,7 +113,7 @@ impl FewRows {
         let choosing = Choosing { greedy: true, biased: false, logits: false };
         let (layout, mut plan) = (self.session.layout(), Plan::default());
         decode(&mut plan, layout, Decode { form: Form::DraftOfModel, choosing, started: false });
-        states::replay(&mut plan, layout, 0);
+        states::replay(&mut plan, layout, &[0]);
         self.session.gpu.execute(&plan)?;
         let Some(Answer { outcome, .. }) = self.session.gpu.answer().await? else { return Ok(Vec::new()) };
         let report: Report = bytemuck::pod_read_unaligned(&outcome[..size_of::<Report>()]);

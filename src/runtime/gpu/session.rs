@@ -13,7 +13,7 @@ use super::queue::Queue;
 use super::reads::Reads;
 use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, Growth, Room, START_CONTEXT, grown_lengths};
 use crate::gpu::{Buffer, BufferTable};
-use crate::kernels::accept_drafts::Report;
+use crate::kernels::accept_drafts::{Report, bytes_of_reports};
 use crate::kernels::lora::{SEQUENCE_BYTES, scale_words};
 use crate::kernels::pass::{Header, Pass, READ_BYTES};
 use crate::kernels::spec::{BufferId, Slice};
@@ -64,6 +64,7 @@ impl GpuSession {
         let bytes = match buffers.room {
             Room { sequences: 1, drafts: true, .. } => size_of::<Report>() as u64,
             Room { sequences: 1, .. } => READ_BYTES,
+            Room { drafts: true, sequences, .. } => bytes_of_reports(sequences),
             _ => size_of::<Header>() as u64,
         };
         let reads = Reads::new(&model.device, bytes)?;

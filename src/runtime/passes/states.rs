@@ -34,11 +34,11 @@ pub(in crate::runtime) fn keep_before_draft(plan: &mut Plan<'_>, layout: Layout<
     }
 }
 
-/// Takes the states of a sequence from where they were before the last pass along the rows that it accepted.
-pub(in crate::runtime) fn replay(plan: &mut Plan<'_>, layout: Layout<'_>, number: usize) {
+/// Takes the states of the sequences from where they were before the last pass along the rows that it accepted.
+pub(in crate::runtime) fn replay(plan: &mut Plan<'_>, layout: Layout<'_>, numbers: &[usize]) {
     if let Some(replay) = &layout.buffers.replay {
         plan.run(Set::Draft, List::Replay, DRAFT_ROWS);
-        copy(plan, layout, number, (&replay.states, &layout.buffers.states));
+        numbers.iter().for_each(|&number| copy(plan, layout, number, (&replay.states, &layout.buffers.states)));
     }
 }
 
