@@ -173,7 +173,7 @@ for (const [file, fieldsOf, name, declared] of GIVEN) {
 /** Options that Rust reads, and who declares them. */
 const TAKEN = [
   ['src/web/load.rs', 'LoadOptions', ['WasmLoadOptions', 'WasmEncoderOptions']],
-  ['src/web/engine.rs', 'JsGenerateOptions', ['WasmGenerateOptions']],
+  ['src/web/generate_options.rs', 'JsGenerateOptions', ['WasmGenerateOptions']],
 ];
 
 for (const [file, name, declared] of TAKEN) {
