@@ -250,7 +250,7 @@ fn join(first: u32, n: u32, vec: u32, split: u32, first_head: u32) {
 }
 
 fn store(row: u32, i: u32, value: f32) {
-    // mutant: if i < VALUE_DIM { => if i < HEAD_DIM {
+    // mutant: if i < VALUE_DIM { => if i + 1u < VALUE_DIM {
     if i < VALUE_DIM {
         partial[row * VALUE_DIM + i] = value;
     }

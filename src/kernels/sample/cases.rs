@@ -15,6 +15,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.extend(merges.map(|(count, done)| merge_case(random, count, done)));
     cases.extend([31, 4099].map(|length| penalised_case(random, length)));
     cases.push(penalised_rows_case(random));
+    cases.push(penalised_draft_case(random));
     let warm = SamplingOptions { temperature: 0.8, seed: 7, ..Default::default() };
     let settings = [
         ("plain", warm),
@@ -389,6 +390,40 @@ fn penalised_rows_case(random: &mut Random) -> Case {
     let [penalties, ..] = sample(&problem);
     let expected = Expected::Close(expected, Tolerance::PLAIN);
     bench.case("penalised logits of two rows".into(), vec![penalties], logits, expected)
+}
+
+/// Penalised logits of a draft that follows the row of another sequence: each row counts the draft's tokens up to its
+/// own.
+fn penalised_draft_case(random: &mut Random) -> Case {
+    const LENGTH: usize = 40;
+    let mut bench = Bench::of(draft_pass(2));
+    let options = SamplingOptions { repetition_penalty: 1.3, frequency_penalty: 0.4, ..Default::default() };
+    let counts: Vec<u32> = (0..2 * LENGTH).map(|_| [0, 1, IN_PROMPT + 3][random.below(3) as usize]).collect();
+    let values = random.floats(OF_DRAFT * LENGTH);
+    let rows = &bench.pass.rows[..OF_DRAFT];
+    let first = |row: usize| rows.iter().position(|of| of.sequence == rows[row].sequence).unwrap_or(row);
+    let penalised = |i: usize| {
+        let (row, id) = (i / LENGTH, i % LENGTH);
+        let times = rows[first(row)..=row].iter().skip(1).filter(|of| of.token as usize == id).count();
+        let count = counts[rows[row].sequence as usize * LENGTH + id] + times as u32;
+        sampler::penalise(values[i], count, &options)
+    };
+    let expected = (0..OF_DRAFT * LENGTH).map(penalised).collect();
+    let logits = bench.floats(&values);
+    let (commit, _) = commit(&mut bench, &[]);
+    let problem = Sample {
+        outputs: OF_DRAFT as u32,
+        length: LENGTH as u32,
+        options: bench.bytes(bytemuck::cast_slice(&[Options::from(&options); 2])).into(),
+        counts: bench.bytes(bytemuck::cast_slice(&counts)).into(),
+        mask: any_id(&mut bench, 2, LENGTH),
+        logits: logits.into(),
+        scratch: bench.bytes(&vec![0; OF_DRAFT * scratch_bytes(LENGTH as u32) as usize]).into(),
+        commit: Commit { is_draft: true, ..commit },
+    };
+    let [penalties, ..] = sample(&problem);
+    let expected = Expected::Close(expected, Tolerance::PLAIN);
+    bench.case("penalised logits of a draft".into(), vec![penalties], logits, expected)
 }
 
 fn sample_case(random: &mut Random, name: &str, options: SamplingOptions, length: usize, step: u32) -> Case {
