@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 23] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -29,6 +29,8 @@ const NAMES: [&str; 21] = [
     "gemma4ua",
     "glm4v",
     "soprano",
+    "lfm3vl",
+    "lfm3vl-wide",
 ];
 
 fn open(name: &str) -> Gguf {

@@ -46,6 +46,7 @@ export const FAMILIES: Record<string, Family> = {
     overview: ['<|img_thumbnail|>'],
     end: '<|image_end|>',
   },
+  lfm3vl: { begin: '<|vision_start|>', end: '<|vision_end|>' },
   pixtral: { end: '[IMG_END]' },
   qwen2a: { begin: '<|audio_bos|>', end: '<|audio_eos|>' },
   qwen3a: { begin: '<|audio_start|>', end: '<|audio_end|>' },

@@ -18,6 +18,9 @@ pub const MOST_PIXELS: u64 = 1 << 24;
 /// Upper bound of InternVL's tiles, whatever its file says.
 const MOST_TILES: usize = 256;
 
+/// Encoders whose patches are not rounded to f16.
+const EXACT: [&str; 2] = ["gemma4uv", "lfm3vl"];
+
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoder {
@@ -41,6 +44,10 @@ pub struct Encoder {
     pub mean: [f32; 3],
     /// Standard deviation of each channel.
     pub deviation: [f32; 3],
+    /// The least and the most pixels of an image; 0: the file does not say.
+    pub pixels: [usize; 2],
+    /// Whether images are resized with a triangle, for encoders whose files say.
+    pub is_bilinear: bool,
     /// Upper bound of an image's rows, where its size is not fixed.
     pub most_tokens: usize,
     /// Whether there is a break row between two lines of an image.
@@ -106,6 +113,14 @@ impl Encoder {
         Bounds { align: self.align(), pixels: [pixels(least), pixels(most.min(self.most_tokens).max(least))] }
     }
 
+    /// The bounds of the file, and at most `most` tokens, or as many as the caller says.
+    fn bounds_of_file(&self, most: usize) -> Bounds {
+        let area = self.align().saturating_mul(self.align()).max(1);
+        let [of_least, of_most] = self.pixels.map(|pixels| pixels / area * area);
+        let most = area.saturating_mul(most.min(self.most_tokens)).min(of_most);
+        Bounds { align: self.align(), pixels: [of_least, most.max(of_least)] }
+    }
+
     /// The sizes that an image is resized to. Pixels are not needed.
     ///
     /// # Errors
@@ -119,6 +134,7 @@ impl Encoder {
         let within = |tokens| sizes::within(size, self.bounds(tokens));
         let sizes = match self.projector.as_str() {
             "gemma3" => Sizes::one(square),
+            "lfm3vl" => Sizes::one(sizes::nearest(size, self.bounds_of_file(4096))),
             "gemma4v" | "gemma4uv" => Sizes::one(within([70, 1120])),
             "pixtral" => Sizes::one(within([8, 1024])),
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => Sizes::one(within([8, 4096])),
@@ -180,6 +196,8 @@ impl Encoder {
         let sizes = self.sizes(image.size)?;
         let (projector, is_small) = (self.projector.as_str(), sizes.refined.is_none());
         let filter = match projector {
+            "lfm3vl" if self.is_bilinear => Filter::ShortBilinear,
+            "lfm3vl" => Filter::ShortBicubic,
             "gemma3" | "lfm2" => Filter::Bilinear,
             "idefics3" if self.longest_edge > 0 => Filter::Lanczos,
             _ => Filter::Bicubic,
@@ -191,7 +209,7 @@ impl Encoder {
         let image = resized.as_ref().unwrap_or(image);
         let Some(refined) = sizes.refined else {
             let whole = match projector {
-                "internvl" | "lfm2" => image.stretched(sizes.whole, filter).await,
+                "internvl" | "lfm2" | "lfm3vl" => image.stretched(sizes.whole, filter).await,
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
@@ -302,8 +320,7 @@ impl Encoder {
             "gemma4v" => (self.mean.map(|of| of + 0.5), self.deviation.map(|of| of * 0.5)),
             _ => (self.mean, self.deviation),
         };
-        // Without a convolution nothing is rounded.
-        let round: fn(f32) -> f32 = if self.projector == "gemma4uv" { |value| value } else { round_f16 };
+        let round: fn(f32) -> f32 = if EXACT.contains(&self.projector.as_str()) { |value| value } else { round_f16 };
         grid.pixels(image, self.patch_size, ([mean, deviation], round))
     }
 
@@ -325,6 +342,7 @@ impl Encoder {
                     false => Err(format!("an image of {width} × {height} patches, the tables have {most} positions")),
                 }
             }
+            "lfm3vl" if self.place_taps > 0 => Ok(grid.around()),
             "lfm2" => grid.resized(side, self.place_taps, antialiased),
             "qwen3vl_merger" => grid.resized(side, self.place_taps, between_corners),
             "glm4v" if side > 0 => grid.resized(side, self.place_taps, bicubic),
@@ -340,10 +358,11 @@ impl Encoder {
         let power = |theta: f64, pair: f64| (theta.ln() * -2.0 * pair / (self.head_dim / 2) as f64).exp();
         let step = |theta: f64, pair: usize| power(theta, pair as f64);
         match self.projector.as_str() {
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => {
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" | "lfm3vl" => {
+                let base = if self.projector == "lfm3vl" { 1e6 } else { 10_000.0 };
                 grid.turns(self.head_dim, |pair| match pair {
-                    _ if pair < quarter => (ROW, step(10_000.0, pair)),
-                    _ if pair < 2 * quarter => (COLUMN, step(10_000.0, pair - quarter)),
+                    _ if pair < quarter => (ROW, step(base, pair)),
+                    _ if pair < 2 * quarter => (COLUMN, step(base, pair - quarter)),
                     _ => (ROW, 0.0),
                 })
             }
@@ -380,7 +399,8 @@ mod tests {
     #[test]
     fn rows_are_known_from_sizes() {
         let encoder = |projector: &str, has_breaks: bool| Encoder { has_breaks, ..encoder(projector) };
-        let names = ["gemma3", "gemma4v", "gemma4uv", "pixtral", "qwen2.5vl_merger", "internvl", "lfm2", "idefics3"];
+        let names =
+            ["lfm3vl", "gemma3", "gemma4v", "gemma4uv", "pixtral", "qwen2.5vl_merger", "internvl", "lfm2", "idefics3"];
         for (name, has_breaks) in names.map(|name| (name, false)).into_iter().chain([("pixtral", true)]) {
             for (width, height) in [(24, 16), (20, 28), (8, 8)] {
                 let rgba = vec![9; width * height * 4];
@@ -407,13 +427,15 @@ mod tests {
             head_dim: 8,
             mean: [0.5; 3],
             deviation: [0.5; 3],
+            pixels: [256, 16_384],
+            is_bilinear: false,
             most_tokens: 256,
             has_breaks: false,
             stretches: false,
         }
     }
 
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "gemma3",
         "gemma4v",
         "gemma4uv",
@@ -425,12 +447,13 @@ mod tests {
         "idefics3",
         "internvl",
         "lfm2",
+        "lfm3vl",
         "other",
     ];
 
     #[test]
     fn rows_are_known_before_pixels() {
-        for (name, longest_edge) in NAMES[..11].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        for (name, longest_edge) in NAMES[..12].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
         {
             for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
                 let encoder = Encoder { longest_edge, ..encoder(name) };
@@ -455,6 +478,7 @@ mod tests {
                     let all = [
                         Encoder { image_size: number, ..encoder(name) },
                         Encoder { longest_edge: number, ..encoder(name) },
+                        Encoder { pixels: [number; 2], most_tokens: number, ..encoder(name) },
                         Encoder { patch_size: number.max(1), ..encoder(name) },
                         Encoder { merge: number.max(1), ..encoder(name) },
                         Encoder { most_tokens: number, image_size: number, longest_edge: number, ..encoder(name) },

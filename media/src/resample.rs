@@ -1,4 +1,5 @@
-//! Image resizing that equals Pillow's byte by byte: a separable filter in fixed point, columns before rows.
+//! Image resizing that equals Pillow's byte by byte, or torchvision's: a separable filter in fixed point, columns
+//! before rows.
 
 use crate::sizes::Size;
 use crate::steps::Meter;
@@ -12,26 +13,39 @@ pub enum Filter {
     Bicubic,
     /// Lanczos' window of three lobes.
     Lanczos,
+    /// As [`Self::Bilinear`], with weights of 16 bits, as torchvision has them.
+    ShortBilinear,
+    /// As [`Self::Bicubic`], with weights of 16 bits.
+    ShortBicubic,
 }
 
 impl Filter {
     /// Radius in pixels of the larger of the two images.
     fn support(self) -> f64 {
         match self {
-            Self::Bilinear => 1.0,
-            Self::Bicubic => 2.0,
+            Self::Bilinear | Self::ShortBilinear => 1.0,
+            Self::Bicubic | Self::ShortBicubic => 2.0,
             Self::Lanczos => 3.0,
         }
+    }
+
+    /// Whether weights have 16 bits.
+    fn is_short(self) -> bool {
+        matches!(self, Self::ShortBilinear | Self::ShortBicubic)
     }
 
     fn weight(self, x: f64) -> f64 {
         const A: f64 = -0.5;
         let distance = x.abs();
         match self {
-            Self::Bilinear => (1.0 - distance).max(0.0),
-            Self::Bicubic if distance < 1.0 => ((A + 2.0) * distance - (A + 3.0)) * distance * distance + 1.0,
-            Self::Bicubic if distance < 2.0 => (((distance - 5.0) * distance + 8.0) * distance - 4.0) * A,
-            Self::Bicubic => 0.0,
+            Self::Bilinear | Self::ShortBilinear => (1.0 - distance).max(0.0),
+            Self::Bicubic | Self::ShortBicubic if distance < 1.0 => {
+                ((A + 2.0) * distance - (A + 3.0)) * distance * distance + 1.0
+            }
+            Self::Bicubic | Self::ShortBicubic if distance < 2.0 => {
+                (((distance - 5.0) * distance + 8.0) * distance - 4.0) * A
+            }
+            Self::Bicubic | Self::ShortBicubic => 0.0,
             Self::Lanczos if (-3.0..3.0).contains(&x) => sinc(x) * sinc(x / 3.0),
             Self::Lanczos => 0.0,
         }
@@ -65,14 +79,25 @@ fn taps(from: usize, to: usize, filter: Filter) -> Vec<Taps> {
         let weights = (first..end).map(|j| filter.weight((j as f64 - centre + 0.5) * narrow));
         let weights: Vec<f64> = weights.collect();
         let sum: f64 = weights.iter().sum();
-        let fixed = |&weight: &f64| {
-            let share = if sum == 0.0 { weight } else { weight / sum };
-            let scaled = share * f64::from(1 << BITS);
-            (scaled + if scaled < 0.0 { -0.5 } else { 0.5 }) as i32
-        };
-        Taps { first, weights: weights.iter().map(fixed).collect() }
+        let share = |&weight: &f64| if sum == 0.0 { weight } else { weight / sum };
+        (first, weights.iter().map(share).collect::<Vec<f64>>())
     };
-    (0..to).map(of_pixel).collect()
+    let shares: Vec<_> = (0..to).map(of_pixel).collect();
+    let bits = if filter.is_short() { short_bits(shares.iter().flat_map(|(_, shares)| shares)) } else { BITS };
+    let fixed = |&share: &f64| {
+        let scaled = share * f64::from(1 << bits);
+        ((scaled + if scaled < 0.0 { -0.5 } else { 0.5 }) as i32) << (BITS - bits)
+    };
+    let of_pixel =
+        |(first, shares): &(usize, Vec<f64>)| Taps { first: *first, weights: shares.iter().map(fixed).collect() };
+    shares.iter().map(of_pixel).collect()
+}
+
+/// Fractional bits of weights in 16 bits: as many as the largest of them allows.
+fn short_bits<'a>(shares: impl Iterator<Item = &'a f64>) -> u32 {
+    let largest = shares.copied().fold(0.0, f64::max);
+    let fits = |bits: &u32| ((largest * f64::from(1 << (bits + 1)) + 0.5) as i32) < 1 << 15;
+    (0..BITS).find(|bits| !fits(bits)).unwrap_or(BITS)
 }
 
 /// Pixels `[from.height, from.width, 3]` → `[to.height, to.width, 3]`.

@@ -86,6 +86,22 @@ pub fn within(size: Size, Bounds { align, pixels: [least, most] }: Bounds) -> Si
     rounded
 }
 
+/// As [`within`], but sides are rounded to the nearest even multiple first, which may be none, and numbers are doubles.
+pub fn nearest(size: Size, Bounds { align, pixels: [least, most] }: Bounds) -> Size {
+    let f = align as f64;
+    let multiple = |of: fn(f64) -> f64, by: f64| size.map(|side| of(side as f64 * by / f) as usize * align);
+    let (rounded, area) = (multiple(f64::round_ties_even, 1.0), size.area() as f64);
+    let found = match rounded.area() {
+        pixels if pixels > most => {
+            let shrink = (area / most as f64).sqrt();
+            size.map(|side| (side as f64 / shrink / f).floor() as usize * align)
+        }
+        pixels if pixels < least => multiple(f64::ceil, (least as f64 / area).sqrt()),
+        _ => rounded,
+    };
+    found.map(|side| side.max(align))
+}
+
 /// Idefics 3: the longer side has `longest` pixels, the other an even number.
 pub fn with_longest_edge(size: Size, longest: usize) -> Size {
     let ratio = size.width as f64 / size.height as f64;
@@ -159,6 +175,11 @@ mod tests {
             [((200, 121), (160, 96)), ((60, 40), (64, 40)), ((7, 5), (32, 24)), ((1, 900), (8, 904))]
         {
             assert_eq!(within(size(given.0, given.1), bounds), size(expected.0, expected.1), "{given:?}");
+        }
+        for (given, expected) in
+            [((60, 40), (64, 40)), ((100, 36), (96, 32)), ((200, 121), (160, 96)), ((2, 900), (8, 480))]
+        {
+            assert_eq!(nearest(size(given.0, given.1), bounds), size(expected.0, expected.1), "{given:?}");
         }
         assert_eq!(with_longest_edge(size(60, 40), 48), size(48, 32));
         assert_eq!(with_longest_edge(size(3, 1000), 48), size(2, 48));

@@ -150,6 +150,22 @@ impl Grid {
         taps
     }
 
+    /// Nine taps for each patch into the patches: those around it row by row, of weight 0 outside of the image.
+    pub fn around(&self) -> Taps {
+        let Size { width, height } = self.patches;
+        let mut places = vec![0; width * height];
+        self.cells.iter().enumerate().for_each(|(at, [row, column])| places[row * width + column] = at);
+        let mut taps = Taps::default();
+        for &[row, column] in &self.cells {
+            for (y, x) in (0..9).map(|tap| (row + tap / 3, column + tap % 3)) {
+                let is_inside = (1..=height).contains(&y) && (1..=width).contains(&x);
+                let place = if is_inside { places[(y - 1) * width + x - 1] } else { 0 };
+                taps.push(place, if is_inside { 1.0 } else { 0.0 });
+            }
+        }
+        taps
+    }
+
     /// Taps of a table of `side` × `side` rows resized to the grid, `count` each.
     ///
     /// # Errors
@@ -266,6 +282,14 @@ mod tests {
         assert_eq!(groups.weights, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0]);
         let whole = Grid::new(Size { width: 3, height: 2 }, 2, true);
         assert_eq!((whole.blocks.area(), whole.groups(0.25).weights.len(), whole.cells.len()), (1, 4, 6));
+    }
+
+    #[test]
+    fn a_convolution_reads_the_patches_around() {
+        let taps = Grid::new(Size { width: 3, height: 2 }, 2, false).around();
+        // The second patch, at the top: behind it comes the third column.
+        assert_eq!(taps.indices[9..18], [0, 0, 0, 0, 1, 4, 2, 3, 5]);
+        assert_eq!(taps.weights[9..18], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     }
 
     #[test]

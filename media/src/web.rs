@@ -41,9 +41,11 @@ impl Picture {
             head_dim: whole(6),
             mean: channels(7),
             deviation: channels(10),
-            most_tokens: whole(13),
-            stretches: whole(14) != 0,
-            has_breaks: whole(15) != 0,
+            pixels: [whole(13), whole(14)],
+            is_bilinear: whole(15) != 0,
+            most_tokens: whole(16),
+            stretches: whole(17) != 0,
+            has_breaks: whole(18) != 0,
         };
         let own = encoder.clone();
         let size = Size { width: width as usize, height: height as usize };

@@ -2,7 +2,7 @@
 
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
-use crate::kernels::reference::{attention_near, mix, project, turn};
+use crate::kernels::reference::{attention_near, mix, mix_channels, project, turn};
 use crate::model::WeightKey;
 use crate::model::program::{Activation, Combining, Op, Operand};
 
@@ -21,6 +21,16 @@ impl Interpreter<'_> {
             project([taps, width], x, self.weights.norm(weight), out);
             yield_now().await;
         }
+        self.run.put(y, out);
+    }
+
+    /// A convolution over an image.
+    pub(super) fn conv_around(&mut self, [x, y]: [Activation; 2], kernel: WeightKey, taps: usize) {
+        let Some(input) = self.input else { return };
+        let mut out = self.run.take(y);
+        let width = out.len() / self.run.tokens;
+        let inputs = [self.run.values[x.0].as_slice(), self.weights.norm(kernel)];
+        mix_channels([width, taps], [&input.places[0], &input.places[1]], inputs, &mut out);
         self.run.put(y, out);
     }
 

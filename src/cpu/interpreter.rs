@@ -114,6 +114,7 @@ impl Interpreter<'_> {
             Op::Pool { .. } | Op::Regroup { .. } => {}
             Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
             Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
+            Op::ConvAround { x, kernel, taps, y } => self.conv_around([x, y], kernel, taps),
             Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } | Op::Bound { .. } | Op::AttendNear { .. } => {
                 self.of_encoder(op)
             }

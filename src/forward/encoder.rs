@@ -5,17 +5,17 @@ use super::{Forward, Lowering, Place};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
 use crate::kernels::join_heads::join_heads;
-use crate::kernels::mix::{Mode, Shape, mix, project};
+use crate::kernels::mix::{Mode, Shape, mix, mix_channels, project};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::turn::turn;
 use crate::model::TableWidths;
-use crate::model::program::{Combining, Grouping, Op, Operand, Program};
+use crate::model::program::{Activation, Combining, Grouping, Op, Operand, Program};
 
 /// What the caller of an encoder writes beside the rows that it reads.
 #[derive(Debug, Clone)]
 pub struct Tables {
-    /// `[rows, taps]` u32 and f32, see [`Op::AddPlaces`].
+    /// `[rows, taps]` u32 and f32, see [`Op::AddPlaces`] and [`Op::ConvAround`].
     pub places: [Slice; 2],
     /// `[rows, parts, taps]` u32 and f32, see [`Op::Regroup`].
     pub groups: [Slice; 2],
@@ -54,6 +54,21 @@ impl Tables {
 }
 
 impl Lowering<'_> {
+    fn combine(&self, x: Activation, kind: Combining, with: Operand) -> Dispatch {
+        let kind = match kind {
+            Combining::Multiply => elementwise::Op::Mul,
+            Combining::Subtract => elementwise::Op::Sub,
+        };
+        let combine = [elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
+        match with {
+            Operand::Rows(other) => self.elementwise(&combine, self.places.of(x), Some(self.places.of(other))),
+            Operand::Vector(key) => {
+                let other = Place { slice: self.forward.vector(key), offset: 0, stride: 0 };
+                self.elementwise_of(&combine, self.places.of(x), (other, 1))
+            }
+        }
+    }
+
     /// An operation that only encoders have.
     pub(super) fn of_encoder(&self, op: &Op) -> Dispatch {
         let Forward { program, buffers, .. } = self.forward;
@@ -63,6 +78,10 @@ impl Lowering<'_> {
             Op::AddPlaces { table, taps, to, .. } => {
                 let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, mode: Mode::Add };
                 mix(shape, tables().places, self.forward.vector(table), slice(to))
+            }
+            Op::ConvAround { x, kernel, taps, y } => {
+                let inputs = [slice(x), self.forward.vector(kernel)];
+                mix_channels([program.width(x), taps], tables().places, inputs, slice(y))
             }
             Op::Break { row, to } => {
                 let shape = Shape { width: program.width(to), parts: 1, taps: 1, by_value: false, mode: Mode::Replace };
@@ -85,21 +104,7 @@ impl Lowering<'_> {
                 // All of one activation, and nothing of a second one.
                 join_heads([1, program.width(x) as u32, 0], [of, of, to])
             }
-            Op::Combine { x, kind, with } => {
-                let kind = match kind {
-                    Combining::Multiply => elementwise::Op::Mul,
-                    Combining::Subtract => elementwise::Op::Sub,
-                };
-                let other = match with {
-                    Operand::Rows(other) => self.places.of(other),
-                    Operand::Vector(key) => Place { slice: self.forward.vector(key), offset: 0, stride: 0 },
-                };
-                let combine = [elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
-                match with {
-                    Operand::Rows(_) => self.elementwise(&combine, self.places.of(x), Some(other)),
-                    Operand::Vector(_) => self.elementwise_of(&combine, self.places.of(x), (other, 1)),
-                }
-            }
+            Op::Combine { x, kind, with } => self.combine(x, kind, with),
             Op::Bound { x, least, most } => {
                 let bound = [
                     elementwise::Step::new(elementwise::Op::Max, &[Arg::Input(0), Arg::Input(1)]),

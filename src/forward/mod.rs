@@ -329,9 +329,8 @@ impl Lowering<'_> {
                 let [x, y] = [x, y].map(|of| self.places.of(of).slice);
                 pool(kind, width, self.forward.buffers.inputs.spans, x, y)
             }
-            Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } | Op::Project { .. } => {
-                self.of_encoder(op)
-            }
+            Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.of_encoder(op),
+            Op::Project { .. } | Op::ConvAround { .. } => self.of_encoder(op),
             Op::Copy { .. } | Op::Combine { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.of_encoder(op),
             Op::Embed { .. }
             | Op::EmbedPlace { .. }

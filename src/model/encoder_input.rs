@@ -15,7 +15,7 @@ pub struct EncoderInput {
     pub outputs: usize,
     /// `[rows, 3 · patch size · patch size]`
     pub patches: Vec<f32>,
-    /// `[rows, taps]`, see [`Op::AddPlaces`].
+    /// `[rows, taps]`, see [`Op::AddPlaces`] and [`Op::ConvAround`].
     pub places: Taps,
     /// `[outputs, parts, taps]`, see [`Op::Regroup`].
     pub groups: Taps,
@@ -44,7 +44,7 @@ pub struct Fold {
 pub struct TableWidths {
     /// Values of a patch.
     pub patch: usize,
-    /// Taps of a row into the position table, and rows of that table.
+    /// Taps of a row into the position table, and rows of that table; 0 where they are taps into the rows themselves.
     pub places: [usize; 2],
     /// Taps of a regrouped row, over all parts.
     pub groups: usize,
@@ -60,6 +60,7 @@ impl TableWidths {
         let found = program.ops().fold(Self::default(), |found, op| match *op {
             Op::Input { y } => Self { patch: program.width(y), ..found },
             Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
+            Op::ConvAround { taps, .. } => Self { places: [taps, 0], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
             Op::Break { .. } => Self { breaks: 1, ..found },
             Op::Angles { y } => Self { turns: program.width(y), ..found },
@@ -112,6 +113,7 @@ impl EncoderInput {
         }
         self.check_folds(program)?;
         let folds = self.folds.iter().map(|fold| (&fold.taps, fold.rows));
+        let table = if table > 0 { table } else { rows };
         for (taps, most) in folds.chain([(&self.places, table), (&self.groups, rows)]) {
             let is_outside = |(index, weight): (&u32, &u32)| *index as usize >= most && f32::from_bits(*weight) != 0.0;
             if taps[0].iter().zip(&taps[1]).any(is_outside) {

@@ -129,6 +129,9 @@ pub enum Op {
     /// `to += Σ_t weight[t] · table[index[t]]`: `taps` taps for each row of `to`, which the caller provides; the table
     /// has `rows` rows.
     AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
+    /// `y[c] = Σ_t kernel[c, t] · weight[t] · x[index[t], c]`: a depthwise convolution over an image, with `taps` taps
+    /// for each row, which the caller provides in the place of taps into a position table.
+    ConvAround { x: Activation, kernel: WeightKey, taps: usize, y: Activation },
     /// `to = row` for the rows that the caller marks: line breaks of an image, or a class token.
     Break { row: WeightKey, to: Activation },
     /// `y = Σ_t weight[t] · x[index[t]]`, where each part of a row of y has its own taps. The following operations of
@@ -273,6 +276,7 @@ impl Op {
             Self::Bound { x, .. } => vec![x],
             Self::AttendNear { q, kv: [k, v], far, .. } => vec![q, k, v, far],
             Self::AddPlaces { to, .. } | Self::Break { to, .. } => vec![to],
+            Self::ConvAround { x, .. } => vec![x],
             Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
             Self::Combine { x, with: Operand::Vector(_), .. } => vec![x],
             Self::Combine { x, with: Operand::Rows(other), .. } => vec![x, other],
@@ -315,6 +319,7 @@ impl Op {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
             Self::EmbedPlace { y, .. } | Self::Pool { y, .. } | Self::Input { y } | Self::Copy { y, .. } => y,
             Self::AddPlaces { to, .. } | Self::Break { to, .. } => to,
+            Self::ConvAround { y, .. } => y,
             Self::Regroup { y, .. } | Self::Project { y, .. } | Self::Streams { y, .. } => y,
             Self::Spread { x, .. } | Self::Turn { x, .. } | Self::Combine { x, .. } | Self::Bound { x, .. } => x,
             Self::Angles { y } | Self::AttendNear { y, .. } | Self::Hadamard { y, .. } => y,

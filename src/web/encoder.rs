@@ -72,7 +72,9 @@ impl Info {
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
         let last = if encoder.kernels[0] > 0 { encoder.kernels[0] } else { config.hidden };
         let of_sounds = [encoder.bins, encoder.merge, last];
-        let images = numbers.chain(channels);
+        let [least, most] = encoder.pixels;
+        let resizing = [least, most, encoder.is_bilinear.into()];
+        let images = numbers.chain(channels).chain(resizing.map(|n| n as f64));
         let (adapter, self_check) = match model {
             AnyEmbedder::Gpu(encoder) => {
                 let model = encoder.model();

@@ -20,6 +20,8 @@ export const NAMES = [
   'gemma4v-bounded',
   'gemma4uv',
   'glm4v',
+  'lfm3vl',
+  'lfm3vl-wide',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

@@ -1,5 +1,6 @@
 // y[r] (+)= Σ_t weight[t] · x[index[t]], each of PARTS parts of a row of y with TAPS taps of its own: interpolation of
-// tables, means of rows, rows side by side; with DENSE products with a matrix [TAPS, width].
+// tables, means of rows, rows side by side; with DENSE products with a matrix [TAPS, width]; with CHANNELS a depthwise
+// convolution, where the columns of each tap have weights of their own, too.
 // One workgroup computes WG_SIZE columns of one row.
 
 override WG_SIZE: u32 = 64;
@@ -7,6 +8,7 @@ override TAPS: u32;
 override PARTS: u32;
 override DENSE: bool;    // t itself is the index
 override BY_VALUE: bool; // values of the parts take turns, else the parts follow each other
+override CHANNELS: bool;
 
 struct Params {
     width: u32, // of x
@@ -17,7 +19,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read> indices: array<u32>;  // [rows, PARTS, TAPS]
 @group(0) @binding(2) var<storage, read> weights: array<f32>;  // [rows, PARTS, TAPS]; a tap of weight 0 reads nothing
 @group(0) @binding(3) var<storage, read> x: array<f32>;        // [any, width]
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;  // [rows, PARTS · width]
+@group(0) @binding(4) var<storage, read> kernel: array<f32>;   // [width, TAPS] with CHANNELS
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;  // [rows, PARTS · width]
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -38,7 +41,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if weight != 0.0 {
             is_read = true;
             let row = select(indices[first + t], t, DENSE);
-            sum += weight * x[row * params.width + value];
+            var of_channel = 1.0;
+            // mutant: if CHANNELS => if false
+            if CHANNELS {
+                of_channel = kernel[value * TAPS + t];
+            }
+            sum += weight * x[row * params.width + value] * of_channel;
         }
     }
     let at = group.y * params.width * PARTS + column;

@@ -106,7 +106,8 @@ fn mix(view: &View) -> Work {
     let [taps, parts, width] = [view.constant("TAPS"), view.constant("PARTS"), view.param("width")];
     let values = view.workgroups() * view.threads();
     let x = if view.is_set("DENSE") { taps * width } else { values * taps };
-    let memory = (x + values + view.rows() * parts * taps * 2) * F32;
+    let kernel = if view.is_set("CHANNELS") { taps * width } else { 0 };
+    let memory = (x + values + kernel + view.rows() * parts * taps * 2) * F32;
     Work { memory, again: values * taps * F32, flops: 2 * values * taps, trips: 3, ..Work::default() }
 }
 

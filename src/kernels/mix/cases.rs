@@ -1,7 +1,8 @@
-//! Interpolation, means and rows side by side, of widths around the workgroup; taps that are left out; products.
+//! Interpolation, means and rows side by side, of widths around the workgroup; taps that are left out; products;
+//! convolutions.
 
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
-use crate::kernels::mix::{Mode, Shape, mix, project};
+use crate::kernels::mix::{Mode, Shape, mix, mix_channels, project};
 use crate::kernels::reference;
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
@@ -18,6 +19,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     ];
     let mut cases: Vec<Case> = shapes.into_iter().map(|shape| case(random, shape)).collect();
     cases.extend([[7, 65], [130, 31]].map(|sizes| product(random, sizes)));
+    cases.extend([[65, 9], [130, 3]].map(|sizes| convolution(random, sizes)));
     cases
 }
 
@@ -42,6 +44,26 @@ fn case(random: &mut Random, shape: Shape) -> Case {
     reference::mix(shape, [&indices, bytemuck::cast_slice(&weights)], &x, &mut expected);
     expected.push(7.0);
     bench.case(format!("{shape:?}"), vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
+}
+
+fn convolution(random: &mut Random, [width, taps]: [usize; 2]) -> Case {
+    const ROWS: usize = 6;
+    let (x, kernel) = (random.floats(ROWS * width), random.floats(width * taps));
+    let mut indices: Vec<u32> = (0..ROWS * taps).map(|_| random.below(ROWS as u32)).collect();
+    let mut weights = random.floats(ROWS * taps);
+    for (index, weight) in indices.iter_mut().zip(&mut weights).step_by(4) {
+        (*index, *weight) = (u32::MAX, 0.0);
+    }
+    let mut bench = Bench::new(ROWS as u32);
+    let y = bench.floats(&vec![f32::NAN; ROWS * width]);
+    let tables = [bench.bytes(bytemuck::cast_slice(&indices)), bench.floats(&weights)].map(Into::into);
+    let inputs = [&x, &kernel].map(|values| bench.floats(values).into());
+    let dispatch = mix_channels([width, taps], tables, inputs, y.into());
+    let mut expected = vec![0.0; ROWS * width];
+    let tables = [indices.as_slice(), bytemuck::cast_slice(&weights)];
+    reference::mix_channels([width, taps], tables, [&x, &kernel], &mut expected);
+    let name = format!("convolution of {ROWS} x {width} with {taps} taps");
+    bench.case(name, vec![dispatch], y, Expected::Close(expected, Tolerance::PLAIN))
 }
 
 fn product(random: &mut Random, [taps, width]: [usize; 2]) -> Case {

@@ -35,6 +35,31 @@ pub fn mix(shape: Shape, [indices, weights]: [&[u32]; 2], x: &[f32], y: &mut [f3
     }
 }
 
+/// y `[rows, width]`: a depthwise convolution of x `[any, width]` with a kernel `[width, taps]`, by indices and weights
+/// `[rows, taps]`.
+///
+/// # Panics
+/// If a tap of a weight other than 0 is no row of x.
+pub fn mix_channels(
+    [width, taps]: [usize; 2],
+    [indices, weights]: [&[u32]; 2],
+    [x, kernel]: [&[f32]; 2],
+    y: &mut [f32],
+) {
+    let taps_of_rows = indices.chunks_exact(taps).zip(weights.chunks_exact(taps));
+    for (y, (indices, weights)) in y.chunks_exact_mut(width).zip(taps_of_rows) {
+        y.fill(0.0);
+        for (t, (&index, &weight)) in indices.iter().zip(weights).enumerate() {
+            let weight = f32::from_bits(weight);
+            if weight != 0.0 {
+                let x = &x[index as usize * width..][..width];
+                let kernel = kernel[t..].iter().step_by(taps);
+                y.iter_mut().zip(x).zip(kernel).for_each(|((y, x), of_channel)| *y += weight * of_channel * x);
+            }
+        }
+    }
+}
+
 /// y `[rows, width] = a [rows, taps] · x [taps, width]`.
 pub fn project([taps, width]: [usize; 2], a: &[f32], x: &[f32], y: &mut [f32]) {
     for (a, y) in a.chunks_exact(taps).zip(y.chunks_exact_mut(width)) {

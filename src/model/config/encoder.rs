@@ -1,10 +1,8 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
-use std::borrow::Cow;
-
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, ModelConfig};
 use crate::error::{Error, Result};
-use crate::gguf::{GgmlType, Gguf, TensorInfo};
+use crate::gguf::{Gguf, TensorInfo};
 use crate::model::ActivationKind;
 
 /// The name of the architecture in encoder files.
@@ -15,12 +13,6 @@ pub(in crate::model) const VISION: &str = "clip.vision";
 pub(in crate::model) const AUDIO: &str = "clip.audio";
 /// The prefix of keys of a vocoder.
 pub(in crate::model) const VOICE: &str = "clip.gen.audio";
-
-/// Prefixes of the names of convolution kernels.
-const KERNELS: [&str; 4] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d.", "a.gen.wav."];
-
-/// The matrix that merges patches into one row; in some files a convolution kernel.
-const MERGER: &str = "mm.patch_merger.weight";
 
 /// Upper bound of the pixels along a side of an image or a patch.
 const MAX_SIDE: usize = 1 << 14;
@@ -48,6 +40,10 @@ pub struct Projector {
     pub is_rotated: bool,
     /// Whether the encoder has no layers: it projects merged patches directly, and nothing is rounded to f16.
     pub is_bare: bool,
+    /// Whether nothing is rounded to f16, as it is in convolutions of llama.cpp.
+    pub is_exact: bool,
+    /// Whether the file must say how many pixels an image has.
+    pub is_sized: bool,
 }
 
 impl Projector {
@@ -95,6 +91,10 @@ pub struct EncoderConfig {
     pub mean: [f32; 3],
     /// Standard deviation of each channel, which divides.
     pub deviation: [f32; 3],
+    /// The least and the most pixels of an image that is resized; 0: the projector takes any number.
+    pub pixels: [usize; 2],
+    /// Whether images are resized with a triangle, else with a spline, for projectors whose files say.
+    pub is_bilinear: bool,
     /// Pixels along the longer side before an image is cut into tiles, if the file says.
     pub longest_edge: Option<usize>,
     /// The least and the most tiles, if the file says.
@@ -190,6 +190,8 @@ impl EncoderConfig {
             activation: ActivationKind::GeluErf,
             mean: [0.0; 3],
             deviation: [1.0; 3],
+            pixels: [0; 2],
+            is_bilinear: false,
             longest_edge: None,
             tiles: [None; 2],
             window_pattern: None,
@@ -207,7 +209,7 @@ impl EncoderConfig {
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let of_ffn = |name: &str| dims(&format!("v.blk.0.{name}.weight")).unwrap_or_default();
-        let is_swapped = of_ffn("ffn_down").first() == Some(&(hidden as u64));
+        let is_swapped = !projector.is_exact && of_ffn("ffn_down").first() == Some(&(hidden as u64));
         let wide = of_ffn(if is_swapped { "ffn_down" } else { "ffn_up" });
         let ffn = wide.get(1).copied().filter(|&rows| rows <= MAX_FFN as u64).unwrap_or(0) as usize;
         let places = dims("v.position_embd.weight").map_or(0, |dims| dims.iter().skip(1).product::<u64>());
@@ -224,7 +226,6 @@ impl EncoderConfig {
         let [side, merge] = [keys.required("patch_size", MAX_SIDE)?, projector.merge(keys)?];
         let [patch_size, merge] = if projector.is_bare { [side * merge, 1] } else { [side, merge] };
         let config = Self {
-            projector,
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: keys.required("image_size", MAX_SIDE)?,
             patch_size,
@@ -232,6 +233,8 @@ impl EncoderConfig {
             activation: activation(keys)?,
             mean,
             deviation,
+            pixels: if projector.is_sized { pixels(keys)? } else { [0; 2] },
+            is_bilinear: projector.name == "lfm3vl" && is_bilinear(keys)?,
             longest_edge: keys.count_or_none("preproc_image_size", MAX_SIDE)?,
             tiles: [
                 keys.count_or_none("preproc_min_tiles", MAX_SIDE)?,
@@ -242,9 +245,8 @@ impl EncoderConfig {
             is_swapped,
             deep_layers: (0..layers).filter(is_deep).take(MAX_DEEP_ROWS).collect(),
             ffn,
-            bins: 0,
-            kernels: [0; 2],
             widths: projector_widths(&gguf.tensors),
+            ..Self::nothing(projector)
         };
         config.check(keys)?;
         Ok(config)
@@ -299,9 +301,10 @@ impl EncoderConfig {
 }
 
 impl ModelConfig {
-    /// Whether convolution kernels are rounded to f16; see [`rounded_kernel`].
+    /// Whether convolution kernels are rounded to f16; see [`rounded_kernel`](super::rounded_kernel).
     pub fn rounds_kernels(&self) -> bool {
-        self.encoder.as_ref().is_some_and(|encoder| !encoder.projector.is_bare && self.architecture != VOICE)
+        let rounds = |projector: &Projector| !projector.is_bare && !projector.is_exact;
+        self.encoder.as_ref().is_some_and(|encoder| rounds(&encoder.projector) && self.architecture != VOICE)
     }
 
     /// Whether a tensor belongs to the other encoder of the file, which reads sounds where this one reads images.
@@ -322,6 +325,22 @@ fn activation(keys: &Keys) -> Result<ActivationKind> {
     }
 }
 
+/// The least and the most pixels of an image.
+fn pixels(keys: &Keys) -> Result<[usize; 2]> {
+    let pixels = |key| keys.required(key, MAX_SIDE * MAX_SIDE);
+    Ok([pixels("image_min_pixels")?, pixels("image_max_pixels")?])
+}
+
+/// Whether images are resized with a triangle, else with a spline.
+fn is_bilinear(keys: &Keys) -> Result<bool> {
+    let name = keys.name("image_resize_algo");
+    match keys.metadata.str(&name)? {
+        Some("bilinear") => Ok(true),
+        Some("bicubic") => Ok(false),
+        found => Err(super::unsupported(format!("metadata `{name}`: expected bilinear or bicubic, found {found:?}"))),
+    }
+}
+
 /// A finite number for each channel.
 fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
     let name = keys.name(key);
@@ -339,42 +358,4 @@ fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
     let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
     own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()
-}
-
-/// The bytes of a tensor as they are used: where `rounds` is set, convolution kernels are rounded to f16, as in
-/// llama.cpp.
-pub fn rounded_kernel<'b>(rounds: bool, tensor: &TensorInfo, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-    let is_rounded = rounds && tensor.ty == GgmlType::F32 && is_kernel(&tensor.name);
-    if !(is_rounded && tensor.name.contains(".weight")) {
-        return bytes.into();
-    }
-    let round = |value: &[u8]| {
-        let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
-        half::f16::from_f32(value).to_f32().to_le_bytes()
-    };
-    bytes.chunks_exact(4).flat_map(round).collect()
-}
-
-fn is_kernel(name: &str) -> bool {
-    KERNELS.iter().any(|kernel| name.starts_with(kernel)) && !name.contains(".norm.")
-}
-
-/// Reshapes convolution kernels into matrices with a row per output, and position tables of several axes into one
-/// table.
-pub fn flatten(gguf: &mut Gguf) {
-    let is_own = |name: &str| name.starts_with(['v', 'a']) || name == MERGER;
-    for tensor in gguf.tensors.iter_mut().filter(|tensor| is_own(&tensor.name) && tensor.dims.len() > 1) {
-        let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
-        let dims = &tensor.dims;
-        let before = product(&dims[..dims.len() - 1]);
-        tensor.dims = if is_kernel(&tensor.name) && before == 1 {
-            vec![product(dims)]
-        } else if (is_kernel(&tensor.name) || tensor.name == MERGER) && dims.len() > 2 {
-            vec![before, dims[dims.len() - 1]]
-        } else if tensor.name == "v.position_embd.weight" {
-            vec![dims[0], product(&dims[1..])]
-        } else {
-            continue;
-        };
-    }
 }

@@ -3,6 +3,7 @@
 //! Past this point nobody reads metadata again, and nobody checks a dimension again.
 
 mod asked;
+mod convolutions;
 mod embedder;
 mod encoder;
 mod hadamard;
@@ -23,9 +24,10 @@ pub use latent::Latent;
 pub use layered::{Decoder, Loops, Stacks, T5};
 pub use wkv::Wkv;
 
+pub use convolutions::{flatten, rounded_kernel};
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
-pub use encoder::{EncoderConfig, MostRows, Projector, flatten, rounded_kernel};
+pub use encoder::{EncoderConfig, MostRows, Projector};
 
 pub use hadamard::Rotations;
 

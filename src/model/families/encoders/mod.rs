@@ -9,6 +9,7 @@ mod gemma;
 mod gemma_unified;
 mod glm;
 mod internvl;
+mod lfm3;
 mod pixtral;
 mod qwen;
 mod qwen_audio;
@@ -43,23 +44,45 @@ const SCALE: Option<&str> = Some("projector.scale_factor");
 const MERGE: Option<&str> = Some("spatial_merge_size");
 /// 1,024 rows of 2 × 2 patches.
 const PATCHES: MostRows = MostRows::Fixed(4096);
+/// A projector without options.
+const NONE: Projector = Projector {
+    name: "",
+    merge_key: None,
+    merge: 1,
+    rows: MostRows::Fixed(0),
+    is_rotated: false,
+    is_bare: false,
+    is_exact: false,
+    is_sized: false,
+};
+
 /// An encoder of images: `merge` patches along a side are merged into one row, unless the file says otherwise.
 const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge, rows: MostRows) -> Encoder {
-    let projector = Projector { name, merge_key, merge, rows, is_rotated: false, is_bare: false };
-    Encoder { projector, prefix: VISION, program }
+    Encoder { projector: Projector { name, merge_key, merge, rows, ..NONE }, prefix: VISION, program }
 }
 
 /// An encoder of sounds with up to `rows` rows, of which `merge` are merged into one, unless the file says otherwise.
 const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge, rows: usize) -> Encoder {
     let rows = MostRows::Fixed(rows);
-    let projector = Projector { name, merge_key, merge, rows, is_rotated: false, is_bare: false };
-    Encoder { projector, prefix: AUDIO, program }
+    Encoder { projector: Projector { name, merge_key, merge, rows, ..NONE }, prefix: AUDIO, program }
 }
 
 impl Encoder {
     /// Queries and keys are rotated.
     const fn rotated(mut self) -> Self {
         self.projector.is_rotated = true;
+        self
+    }
+
+    /// Nothing is rounded to f16.
+    const fn exact(mut self) -> Self {
+        self.projector.is_exact = true;
+        self
+    }
+
+    /// The file says how many pixels an image has.
+    const fn sized(mut self) -> Self {
+        self.projector.is_sized = true;
         self
     }
 
@@ -74,6 +97,7 @@ impl Encoder {
 static ENCODERS: &[Encoder] = &[
     // Tiles have their own size.
     encoder("lfm2", siglip::lfm2, (SCALE, 1), MostRows::OfTile { side: 512, merged: 256 }),
+    encoder("lfm3vl", lfm3::lfm3vl, (MERGE, 2), PATCHES).rotated().exact().sized(),
     encoder("idefics3", siglip::idefics3, (SCALE, 1), MostRows::OfImage(0)),
     encoder("gemma3", siglip::gemma3, (SCALE, 4), MostRows::OfImage(0)),
     encoder("qwen3vl_merger", qwen::qwen3vl, (MERGE, 2), PATCHES).rotated(),

@@ -3,10 +3,17 @@
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{
-    Activation, AttentionSpec, Combining, Factor, Grouping, Keys, Norm, NormKind, Op, Operand, Output, Program, Sight,
+    Activation, AttentionSpec, Combining, Factor, Keys, Norm, NormKind, Op, Operand, Output, Program, Sight,
     TensorPart, Weight,
 };
-use super::super::super::{ActivationKind, Role, WeightKey};
+use super::super::super::{Role, WeightKey};
+
+mod projector;
+
+/// Patches that a convolution reads: 3 × 3.
+const AROUND: usize = 9;
+/// The product before a convolution.
+const CONV_IN: &str = "conv2d_in_proj.weight";
 
 /// The options of a family's layers.
 #[derive(Clone, Copy)]
@@ -158,7 +165,10 @@ impl<'a> Vit<'a> {
 
     fn block(&mut self, layer: usize) {
         let normed = self.layer_norm(layer, ["ln1.weight", "ln1.bias"]);
-        let update = self.attention(normed, layer);
+        let update = match self.has(self.of_layer(layer, CONV_IN)) {
+            true => self.convolution(normed, layer),
+            false => self.attention(normed, layer),
+        };
         self.add_update(update, layer, ["ls1.weight", "attn_post_norm.weight"]);
         let normed = self.layer_norm(layer, ["ln2.weight", "ln2.bias"]);
         let update = self.feed_forward(normed, layer);
@@ -185,6 +195,28 @@ impl<'a> Vit<'a> {
             }
         }
         self.push(Op::Add { x: update, scale: 1.0, to: self.x });
+    }
+
+    /// `out(b · conv(a · c))`, with a, b and c the thirds of a product: a convolution over 3 × 3 patches, where the
+    /// file has its kernel.
+    fn convolution(&mut self, x: Activation, layer: usize) -> Activation {
+        let hidden = self.config.hidden;
+        self.split(layer, CONV_IN, ["conv2d_a.weight", "conv2d_b.weight", "conv2d_c.weight"], [hidden; 3]);
+        let mut inner = self.linear(x, layer, names!("conv2d_a"), ("conv input", hidden));
+        // Products of one activation would lie side by side: what is multiplied elementwise does not.
+        let again = self.activation("normed again", hidden);
+        self.push(Op::Copy { x, y: again });
+        let c = self.linear(again, layer, names!("conv2d_c"), ("conv gate", hidden));
+        self.push(multiply(inner, Operand::Rows(c)));
+        let kernel = self.of_layer(layer, "conv2d_spatial.weight");
+        if self.has(kernel) {
+            let y = self.activation("conv", hidden);
+            self.push(Op::ConvAround { x: inner, kernel, taps: AROUND, y });
+            inner = y;
+        }
+        let b = self.linear(x, layer, names!("conv2d_b"), ("conv factor", hidden));
+        self.push(multiply(inner, Operand::Rows(b)));
+        self.linear(inner, layer, names!("conv2d_out_proj"), ("update", hidden))
     }
 
     fn attention(&mut self, x: Activation, layer: usize) -> Activation {
@@ -236,19 +268,22 @@ impl<'a> Vit<'a> {
 
     /// A file may have q, k and v in one tensor, and their biases too.
     fn parts_of_qkv(&mut self, layer: usize, [q, kv]: [usize; 2]) {
-        let fused = [
-            ("attn_qkv.weight", ["attn_q.weight", "attn_k.weight", "attn_v.weight"]),
-            ("attn_qkv.bias", ["attn_q.bias", "attn_k.bias", "attn_v.bias"]),
-        ];
-        for (tensor, names) in fused {
-            let tensor = self.of_layer(layer, tensor);
-            if self.has(tensor) {
-                let every = q + 2 * kv;
-                for (name, (first, run)) in names.into_iter().zip([(0, q), (q, kv), (q + kv, kv)]) {
-                    let part = TensorPart { tensor, of: every, first, run, every };
-                    self.program.parts.insert(self.of_layer(layer, name), part);
-                }
-            }
+        let runs = [q, kv, kv];
+        self.split(layer, "attn_qkv.weight", ["attn_q.weight", "attn_k.weight", "attn_v.weight"], runs);
+        self.split(layer, "attn_qkv.bias", ["attn_q.bias", "attn_k.bias", "attn_v.bias"], runs);
+    }
+
+    /// Names for three runs of rows of a tensor, where the file has it.
+    fn split(&mut self, layer: usize, tensor: &'static str, names: [&'static str; 3], runs: [usize; 3]) {
+        let tensor = self.of_layer(layer, tensor);
+        if !self.has(tensor) {
+            return;
+        }
+        let (every, mut first) = (runs.iter().sum(), 0);
+        for (name, run) in names.into_iter().zip(runs) {
+            let part = TensorPart { tensor, of: every, first, run, every };
+            self.program.parts.insert(self.of_layer(layer, name), part);
+            first += run;
         }
     }
 
@@ -348,103 +383,6 @@ impl<'a> Vit<'a> {
     /// A norm with a weight and without a bias.
     pub fn norm(&self, kind: NormKind, weight: WeightKey, width: usize) -> Norm {
         Norm { kind, weight: Some(weight), bias: None, width, is_grouped: false, eps: self.config.norm_eps }
-    }
-
-    /// A norm of the projector, with a bias where the file has it.
-    pub fn projector_norm(&mut self, x: Activation, [weight, bias]: [&'static str; 2], eps: f32) -> Activation {
-        let bias = Some(Weight { key: own(bias), optional: true }).filter(|bias| self.has(bias.key));
-        let width = self.program.width(x);
-        let norm = Norm { bias, eps, ..self.norm(NormKind::Layer, own(weight), width) };
-        let y = self.activation("projector normed", width);
-        self.push(Op::Norm { x, norm, y });
-        y
-    }
-
-    /// Concatenates groups of `parts` rows of `x`. The following operations run on these rows.
-    pub fn side_by_side(&mut self, x: Activation, parts: usize) -> Activation {
-        self.regroup(x, Grouping { parts, taps: 1, by_value: false })
-    }
-
-    /// Merges rows of `x`. The following operations run on these rows.
-    pub fn regroup(&mut self, x: Activation, grouping: Grouping) -> Activation {
-        self.regroup_as("regrouped", x, grouping)
-    }
-
-    /// Merges rows of `x` into an activation of this name.
-    pub fn regroup_as(&mut self, name: &'static str, x: Activation, grouping: Grouping) -> Activation {
-        let y = self.activation(name, self.program.width(x) * grouping.parts);
-        self.push(Op::Regroup { x, grouping, y });
-        y
-    }
-
-    /// Means of `taps` rows of `x` each. The following operations run on these rows.
-    pub fn mean(&mut self, x: Activation, taps: usize) -> Activation {
-        self.regroup(x, Grouping { parts: 1, taps, by_value: false })
-    }
-
-    /// A product of the projector, whose width its tensor says.
-    pub fn project(&mut self, x: Activation, names: [&'static str; 2], label: &'static str) -> Activation {
-        let y = self.activation(label, self.encoder.width_of(names[0]));
-        let bias = self.optional(names[1]);
-        self.push(Op::Linear { x, weight: own(names[0]), bias, y });
-        y
-    }
-
-    /// Halves of a product of the projector without a bias.
-    pub fn halves(&mut self, x: Activation, tensor: &'static str, names: [&'static str; 2]) -> [Activation; 2] {
-        let every = self.encoder.width_of(tensor);
-        let run = every / 2;
-        [0, 1].map(|half| {
-            let y = self.activation(names[half], run);
-            let part = TensorPart { tensor: own(tensor), of: every, first: half * run, run, every };
-            self.program.parts.insert(own(names[half]), part);
-            self.push(Op::Linear { x, weight: own(names[half]), bias: None, y });
-            y
-        })
-    }
-
-    /// A product of the projector as wide as rows of prompts are.
-    pub fn project_rows(&mut self, x: Activation, names: [&'static str; 2]) -> Activation {
-        let y = self.activation("rows", self.encoder.width);
-        let bias = self.optional(names[1]);
-        self.push(Op::Linear { x, weight: own(names[0]), bias, y });
-        y
-    }
-
-    /// Two products of the projector with an activation between them, the second as wide as rows of prompts are.
-    pub fn project_twice(
-        &mut self,
-        x: Activation,
-        [first, second]: [[&'static str; 2]; 2],
-        kind: ActivationKind,
-    ) -> Activation {
-        let between = self.project(x, first, "between");
-        self.push(Op::Activate { x: between, kind });
-        self.project_rows(between, second)
-    }
-
-    /// A product with a tensor of the encoder itself.
-    pub fn push_linear(&mut self, x: Activation, [weight, bias]: [&'static str; 2], y: Activation) {
-        let bias = self.optional(bias);
-        self.push(Op::Linear { x, weight: own(weight), bias, y });
-    }
-
-    /// Rows for a deeper layer of the text model of `x`, by the weights of this layer's.
-    pub fn deep_rows(&mut self, x: Activation, layer: usize, name: &'static str) {
-        let key = |name| WeightKey { layer: Some(layer), role: Role::Named { group: "v.deepstack", name } };
-        let bias = |name| Some(Weight { key: key(name), optional: true });
-        let width = self.program.width(x);
-        let bias_of_norm = bias("norm.bias").filter(|bias| self.has(bias.key));
-        let norm = Norm { bias: bias_of_norm, ..self.norm(NormKind::Layer, key("norm.weight"), width) };
-        let normed = self.activation("deep normed", width);
-        self.push(Op::Norm { x, norm, y: normed });
-        let between = self.encoder.width_of(&key("fc1.weight").name());
-        let between = self.activation("deep between", between);
-        self.push(Op::Linear { x: normed, weight: key("fc1.weight"), bias: bias("fc1.bias"), y: between });
-        self.push(Op::Activate { x: between, kind: ActivationKind::Gelu });
-        let side = self.activation(name, self.encoder.width);
-        self.push(Op::Linear { x: between, weight: key("fc2.weight"), bias: bias("fc2.bias"), y: side });
-        self.program.sides.push(side);
     }
 
     fn optional(&self, name: &'static str) -> Option<Weight> {

@@ -1,0 +1,126 @@
+"""Small random encoders of images that only the newest llama.cpp knows, and what it makes of pictures with them:
+tests/fixtures/encoders/.
+
+    python tools/oracle/make_pictures.py [name ...]
+
+`newest/build_picture.sh` builds the program that is asked (`LLAMA_PICTURE` names another): rows, positions behind the
+prompt, and what a text model writes greedily after it, each with its log-probability.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+from f32_twin import write_twin
+from make_encoders import MODELS, SILU, TARGET, Encoder, picture
+
+DRIVER = Path(os.environ.get("LLAMA_PICTURE", ".oracle/newest/picture"))
+CONTEXT = 1024
+PROMPT = "ab <__media__> cd"
+
+
+def lfm3vl(name: str, text: str, algorithm: str, attends: set[int], **numbers) -> Encoder:
+    """Layers of `attends` have attention, the others convolutions."""
+    e = Encoder(name, "lfm3vl", text, [(60, 40), (150, 91), (21, 9)], **{
+        "image_size": 64, "spatial_merge_size": 2, "image_min_pixels": 500, "image_max_pixels": 6000,
+        "image_resize_algo": algorithm, "attention__layer_norm_epsilon": 1e-5} | numbers)
+    e.keys |= SILU
+    n = e.numbers
+    d, ff, heads = n["embedding_length"], n["feed_forward_length"], n["attention__head_count"]
+    head = n.get("attention__head_dim", d // heads)
+    e.start((), False, second=name == "lfm3vl")
+    e.norm("v.embedding_norm", d, False)
+    for layer in range(n["block_count"]):
+        at = f"v.blk.{layer}."
+        e.norm(at + "ln1", d, False)
+        e.norm(at + "ln2", d, False)
+        if layer in attends:
+            wide, narrow = heads * head, n["attention__head_count_kv"] * head
+            for part, width in [("q", wide), ("k", narrow), ("v", narrow)]:
+                e.linear(f"{at}attn_{part}", width, d, False, half=True)
+            for part in "qk":
+                e.norm(f"{at}attn_{part}_norm", head, False)
+            e.linear(at + "attn_out", d, wide, False)
+        else:
+            e.linear(at + "conv2d_in_proj", 3 * d, d, False, half=True)
+            e.tensor(at + "conv2d_spatial.weight", d, 1, 3, 3, deviation=0.4)
+            e.linear(at + "conv2d_out_proj", d, d, False)
+        e.linear(at + "ffn_gate", ff, d, False)
+        e.linear(at + "ffn_up", ff, d, False, half=True)
+        e.linear(at + "ffn_down", d, ff, False)
+    e.norm("mm.input_norm", d)
+    e.linear("mm.0", 41, 4 * d)
+    e.linear("mm.2", n["projection_dim"], 41)
+    return e
+
+
+def encoders():
+    yield lfm3vl("lfm3vl", "lfm3-bf16", "bicubic", {2}, embedding_length=36, projection_dim=52, block_count=4,
+                 attention__head_count=3, attention__head_count_kv=1)
+    # Heads that together are wider than a row, an odd size of patches, the other filter.
+    yield lfm3vl("lfm3vl-wide", "lfm3-q8_0", "bilinear", {0, 1}, patch_size=5, image_size=65, embedding_length=28,
+                 projection_dim=64, block_count=3, attention__head_count=4, attention__head_count_kv=2,
+                 attention__head_dim=12)
+
+
+class Asked:
+    """llama.cpp with an encoder and a text model."""
+
+    def __init__(self, encoder: Path, text: Path):
+        command = [str(DRIVER), str(text), str(encoder), str(CONTEXT)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, pixels, folder: Path) -> dict:
+        file = folder / "picture.rgb"
+        file.write_bytes(pixels.tobytes())
+        height, width, _ = pixels.shape
+        question = {"width": width, "height": height, "file": str(file), "prompt": PROMPT, "predict": 8}
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        found = json.loads(self.process.stdout.readline())
+        rows = [[[round(value, 6) for value in row] for row in piece] for piece in found.pop("rows")]
+        found.pop("texts")
+        if "logprobs" in found:
+            found["logprobs"] = [round(value, 6) for value in found["logprobs"]]
+        return {"rows": rows, **found}
+
+
+def some(found: dict) -> dict:
+    """The same with some of all rows, where there are many."""
+    rows = [row for piece in found.pop("rows") for row in piece]
+    at = [*range(0, len(rows), max(1, len(rows) // 16)), len(rows) - 1]
+    return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], **found}
+
+
+def main() -> None:
+    only = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for encoder in encoders():
+            if only and encoder.name not in only:
+                continue
+            encoder.write(encoder.path, half=True)
+            twin, text = folder / "encoder.gguf", folder / "text.gguf"
+            encoder.write(twin, half=False)
+            write_twin([MODELS / f"{encoder.text}.gguf"], text)
+            asked, cases = Asked(twin, text), []
+            for width, height in encoder.sizes:
+                pixels = picture(width, height)
+                image = f"picture-{width}x{height}.png"
+                if not (TARGET / image).exists():
+                    Image.fromarray(pixels).save(TARGET / image, optimize=True)
+                cases.append({"image": image, **some(asked.ask(pixels, folder))})
+            expected = {"encoder": encoder.path.name, "text": f"{encoder.text}.gguf", "cases": cases}
+            (TARGET / f"{encoder.name}.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
+            print(encoder.name, [(case["count"], case.get("positions"), case.get("generated")) for case in cases], flush=True)
+
+
+if __name__ == "__main__":
+    main()
