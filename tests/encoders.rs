@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 27] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -31,6 +31,10 @@ const NAMES: [&str; 23] = [
     "soprano",
     "lfm3vl",
     "lfm3vl-wide",
+    "lightonocr",
+    "lightonocr-single",
+    "paddleocr",
+    "paddleocr-odd",
 ];
 
 fn open(name: &str) -> Gguf {

@@ -47,6 +47,8 @@ export const FAMILIES: Record<string, Family> = {
     end: '<|image_end|>',
   },
   lfm3vl: { begin: '<|vision_start|>', end: '<|vision_end|>' },
+  lightonocr: { begin: '<|im_start|>', end: '<|im_end|>', rows: 2048 },
+  paddleocr: { begin: '<|IMAGE_START|>', end: '<|IMAGE_END|>', rows: 2048 },
   pixtral: { end: '[IMG_END]' },
   qwen2a: { begin: '<|audio_bos|>', end: '<|audio_eos|>' },
   qwen3a: { begin: '<|audio_start|>', end: '<|audio_end|>' },

@@ -19,7 +19,7 @@ pub const MOST_PIXELS: u64 = 1 << 24;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 2] = ["gemma4uv", "lfm3vl"];
+const EXACT: [&str; 4] = ["gemma4uv", "lfm3vl", "lightonocr", "paddleocr"];
 
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,12 +113,12 @@ impl Encoder {
         Bounds { align: self.align(), pixels: [pixels(least), pixels(most.min(self.most_tokens).max(least))] }
     }
 
-    /// The bounds of the file, and at most `most` tokens, or as many as the caller says.
-    fn bounds_of_file(&self, most: usize) -> Bounds {
-        let area = self.align().saturating_mul(self.align()).max(1);
-        let [of_least, of_most] = self.pixels.map(|pixels| pixels / area * area);
-        let most = area.saturating_mul(most.min(self.most_tokens)).min(of_most);
-        Bounds { align: self.align(), pixels: [of_least, most.max(of_least)] }
+    /// The bounds of the file in pixels, and at most as many rows as the caller says.
+    fn bounds_of_file(&self) -> Bounds {
+        let [least, most] = self.pixels;
+        let area = self.align().saturating_mul(self.align());
+        let most = area.saturating_mul(self.most_tokens).min(most);
+        Bounds { align: self.align(), pixels: [least, most.max(least)] }
     }
 
     /// The sizes that an image is resized to. Pixels are not needed.
@@ -131,10 +131,13 @@ impl Encoder {
             return Err(too_many((number as u64).saturating_mul(number as u64)));
         }
         let square = Size::square(self.image_size.max(1));
+        let longest = if self.longest_edge > 0 { self.longest_edge } else { self.image_size };
         let within = |tokens| sizes::within(size, self.bounds(tokens));
         let sizes = match self.projector.as_str() {
             "gemma3" => Sizes::one(square),
-            "lfm3vl" => Sizes::one(sizes::nearest(size, self.bounds_of_file(4096))),
+            "lfm3vl" => Sizes::one(sizes::nearest(size, self.bounds_of_file().in_rows())),
+            "paddleocr" => Sizes::one(sizes::within(size, self.bounds_of_file())),
+            "lightonocr" => Sizes::one(sizes::along_edge(size, longest, self.bounds([0, usize::MAX]))),
             "gemma4v" | "gemma4uv" => Sizes::one(within([70, 1120])),
             "pixtral" => Sizes::one(within([8, 1024])),
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => Sizes::one(within([8, 4096])),
@@ -167,11 +170,9 @@ impl Encoder {
             }
             other => return Err(format!("images for the encoder {other} are not known")),
         };
-        let [first, second] = [sizes.resized, sizes.refined].map(|size| size.map_or(0, Size::pixels));
-        let most = first.max(second).max(sizes.whole.pixels());
-        match most > MOST_PIXELS {
-            false => Ok(sizes),
-            true => Err(too_many(most)),
+        match sizes.most_pixels() {
+            most if most > MOST_PIXELS => Err(too_many(most)),
+            _ => Ok(sizes),
         }
     }
 
@@ -343,7 +344,7 @@ impl Encoder {
                 }
             }
             "lfm3vl" if self.place_taps > 0 => Ok(grid.around()),
-            "lfm2" => grid.resized(side, self.place_taps, antialiased),
+            "lfm2" | "paddleocr" => grid.resized(side, self.place_taps, antialiased),
             "qwen3vl_merger" => grid.resized(side, self.place_taps, between_corners),
             "glm4v" if side > 0 => grid.resized(side, self.place_taps, bicubic),
             _ => Ok(Taps::default()),
@@ -358,7 +359,7 @@ impl Encoder {
         let power = |theta: f64, pair: f64| (theta.ln() * -2.0 * pair / (self.head_dim / 2) as f64).exp();
         let step = |theta: f64, pair: usize| power(theta, pair as f64);
         match self.projector.as_str() {
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" | "lfm3vl" => {
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" | "lfm3vl" | "paddleocr" => {
                 let base = if self.projector == "lfm3vl" { 1e6 } else { 10_000.0 };
                 grid.turns(self.head_dim, |pair| match pair {
                     _ if pair < quarter => (ROW, step(base, pair)),
@@ -366,7 +367,7 @@ impl Encoder {
                     _ => (ROW, 0.0),
                 })
             }
-            "pixtral" => grid.turns(self.head_dim, |pair| match pair < quarter {
+            "pixtral" | "lightonocr" => grid.turns(self.head_dim, |pair| match pair < quarter {
                 true => (ROW, step(10_000.0, pair)),
                 false => (COLUMN, step(10_000.0, pair - quarter) * power(10_000.0, 0.5)),
             }),
@@ -399,8 +400,19 @@ mod tests {
     #[test]
     fn rows_are_known_from_sizes() {
         let encoder = |projector: &str, has_breaks: bool| Encoder { has_breaks, ..encoder(projector) };
-        let names =
-            ["lfm3vl", "gemma3", "gemma4v", "gemma4uv", "pixtral", "qwen2.5vl_merger", "internvl", "lfm2", "idefics3"];
+        let names = [
+            "lfm3vl",
+            "lightonocr",
+            "paddleocr",
+            "gemma3",
+            "gemma4v",
+            "gemma4uv",
+            "pixtral",
+            "qwen2.5vl_merger",
+            "internvl",
+            "lfm2",
+            "idefics3",
+        ];
         for (name, has_breaks) in names.map(|name| (name, false)).into_iter().chain([("pixtral", true)]) {
             for (width, height) in [(24, 16), (20, 28), (8, 8)] {
                 let rgba = vec![9; width * height * 4];
@@ -435,7 +447,7 @@ mod tests {
         }
     }
 
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 15] = [
         "gemma3",
         "gemma4v",
         "gemma4uv",
@@ -448,12 +460,14 @@ mod tests {
         "internvl",
         "lfm2",
         "lfm3vl",
+        "lightonocr",
+        "paddleocr",
         "other",
     ];
 
     #[test]
     fn rows_are_known_before_pixels() {
-        for (name, longest_edge) in NAMES[..12].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        for (name, longest_edge) in NAMES[..14].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
         {
             for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
                 let encoder = Encoder { longest_edge, ..encoder(name) };

@@ -54,6 +54,11 @@ impl Sizes {
         Self { resized: None, refined: Some(refined), tile, whole }
     }
 
+    /// The most pixels among the sizes of whole images.
+    pub fn most_pixels(&self) -> u64 {
+        [self.resized, self.refined, Some(self.whole)].into_iter().flatten().map(Size::pixels).fold(0, u64::max)
+    }
+
     /// Columns and rows of tiles.
     pub fn grid(&self) -> Option<Size> {
         let tile = self.tile.width.max(1);
@@ -68,6 +73,14 @@ pub struct Bounds {
     pub align: usize,
     /// The least and the most pixels; 0: any number.
     pub pixels: [usize; 2],
+}
+
+impl Bounds {
+    /// The same pixels as whole rows.
+    pub fn in_rows(self) -> Self {
+        let area = self.align.saturating_mul(self.align).max(1);
+        Self { pixels: self.pixels.map(|pixels| pixels / area * area), ..self }
+    }
 }
 
 /// The nearest size within the bounds with the same aspect ratio, up to rounding: "smart resize".
@@ -110,6 +123,15 @@ pub fn with_longest_edge(size: Size, longest: usize) -> Size {
         true => Size { width: longest, height: even(longest as f64 / ratio) },
         false => Size { width: even(longest as f64 * ratio), height: longest },
     }
+}
+
+/// The smallest multiple of `align` around a size whose longer side has at most `longest` pixels, unless that is more
+/// than the most pixels.
+pub fn along_edge(size: Size, longest: usize, bounds: Bounds) -> Size {
+    let longest = longest.min(size.width.max(size.height)) as f32;
+    let scale = (longest / size.width as f32).min(longest / size.height as f32);
+    let found = size.map(|side| (side as f32 * scale / bounds.align as f32).ceil() as usize * bounds.align);
+    if found.area() > bounds.pixels[1] { within(size, bounds) } else { found }
 }
 
 /// The smallest multiple of a tile that covers a size.
@@ -184,6 +206,10 @@ mod tests {
         assert_eq!(with_longest_edge(size(60, 40), 48), size(48, 32));
         assert_eq!(with_longest_edge(size(3, 1000), 48), size(2, 48));
         assert_eq!(covering(size(48, 32), 24), size(48, 48));
+        let bounds = Bounds { align: 10, pixels: [0, 6000] };
+        assert_eq!(along_edge(size(200, 121), 96, bounds), size(100, 60));
+        assert_eq!(along_edge(size(21, 9), 96, bounds), size(30, 10));
+        assert_eq!(along_edge(size(200, 100), 200, bounds), size(100, 50));
     }
 
     #[test]

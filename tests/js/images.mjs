@@ -22,6 +22,10 @@ export const NAMES = [
   'glm4v',
   'lfm3vl',
   'lfm3vl-wide',
+  'lightonocr',
+  'lightonocr-single',
+  'paddleocr',
+  'paddleocr-odd',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

@@ -19,7 +19,7 @@ from pathlib import Path
 from PIL import Image
 
 from f32_twin import write_twin
-from make_encoders import MODELS, SILU, TARGET, Encoder, picture
+from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
 
 DRIVER = Path(os.environ.get("LLAMA_PICTURE", ".oracle/newest/picture"))
 CONTEXT = 1024
@@ -68,6 +68,43 @@ def encoders():
     yield lfm3vl("lfm3vl-wide", "lfm3-q8_0", "bilinear", {0, 1}, patch_size=5, image_size=65, embedding_length=28,
                  projection_dim=64, block_count=3, attention__head_count=4, attention__head_count_kv=2,
                  attention__head_dim=12)
+    yield lightonocr("lightonocr", True, spatial_merge_size=2, image_size=96, embedding_length=48)
+    yield lightonocr("lightonocr-single", False, patch_size=6, image_size=72, preproc_image_size=100,
+                     embedding_length=40, attention__head_count=2, block_count=3)
+    yield paddleocr("paddleocr", GELU)
+    yield paddleocr("paddleocr-odd", {}, patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
+                    feed_forward_length=27, block_count=3)
+
+
+def lightonocr(name: str, merges: bool, **numbers) -> Encoder:
+    """Pixtral's layers, with or without patches that are merged."""
+    e = Encoder(name, "lightonocr", "qwen3-q4_0", [(60, 40), (150, 91), (21, 9)], **{
+        "projection_dim": 96, "attention__layer_norm_epsilon": 1e-5} | numbers)
+    e.keys |= SILU
+    d = e.width
+    e.start((), False)
+    e.norm("v.pre_ln", d, False)
+    e.blocks(bias=False, gate=True, half=True)
+    if merges:
+        e.norm("mm.input_norm", d, False)
+        e.tensor("mm.patch_merger.weight", d, 4 * d)
+    e.linear("mm.1", 52, d, bias=merges)
+    e.linear("mm.2", 96, 52, bias=merges)
+    return e
+
+
+def paddleocr(name: str, keys: dict, **numbers) -> Encoder:
+    e = Encoder(name, "paddleocr", "paddleocr-f16", [(60, 40), (150, 91), (21, 9)], **{
+        "projection_dim": 36, "image_min_pixels": 700, "image_max_pixels": 5000} | numbers)
+    e.keys |= keys
+    d = e.width
+    e.start(((e.numbers["image_size"] // e.numbers["patch_size"]) ** 2,))
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    e.norm("mm.input_norm", d)
+    e.linear("mm.1", 45, 4 * d)
+    e.linear("mm.2", 36, 45)
+    return e
 
 
 class Asked:

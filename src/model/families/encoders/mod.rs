@@ -56,6 +56,9 @@ const NONE: Projector = Projector {
     is_sized: false,
 };
 
+/// 2,048 rows of 2 × 2 patches: a page of text.
+const PAGE: MostRows = MostRows::Fixed(8192);
+
 /// An encoder of images: `merge` patches along a side are merged into one row, unless the file says otherwise.
 const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge, rows: MostRows) -> Encoder {
     Encoder { projector: Projector { name, merge_key, merge, rows, ..NONE }, prefix: VISION, program }
@@ -105,6 +108,8 @@ static ENCODERS: &[Encoder] = &[
     encoder("qwen2vl_merger", qwen::qwen2vl, (MERGE, 2), PATCHES).rotated(),
     encoder("glm4v", glm::glm4v, (MERGE, 2), PATCHES).rotated(),
     encoder("pixtral", pixtral::pixtral, (MERGE, 1), PATCHES).rotated(),
+    encoder("lightonocr", pixtral::pixtral, (MERGE, 1), PAGE).rotated().exact(),
+    encoder("paddleocr", siglip::paddleocr, (None, 2), PAGE).rotated().exact().sized(),
     // And a class token.
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
     // As many rows as llama.cpp takes.

@@ -1,4 +1,5 @@
-//! Pixtral (Agrawal et al. 2024, <https://arxiv.org/abs/2410.07073>): RMS norms, a gated feed-forward, heads rotated by
+//! Pixtral (Agrawal et al. 2024, <https://arxiv.org/abs/2410.07073>) and LightOnOCR (Taghadouini et al. 2026,
+//! <https://arxiv.org/abs/2601.14251>): RMS norms, a gated feed-forward, heads rotated by
 //! row and column, a row between the lines of an image.
 
 use super::super::super::ActivationKind;

@@ -1,11 +1,13 @@
-//! SigLIP (Zhai et al. 2023, <https://arxiv.org/abs/2303.15343>) and the projectors of LFM2-VL, SmolVLM and Gemma 3.
+//! SigLIP (Zhai et al. 2023, <https://arxiv.org/abs/2303.15343>) and the projectors of LFM2-VL, SmolVLM, Gemma 3 and
+//! PaddleOCR-VL (Cui et al. 2025, <https://arxiv.org/abs/2510.14528>).
 
 use super::super::super::ActivationKind;
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Activation, NormKind, Op, Program};
+use super::qwen::rotated;
 use super::vit::{Form, Vit, own};
 
-/// Epsilon of the norm before the projector of LFM2-VL.
+/// Epsilon of the norm before the projector of LFM2-VL and PaddleOCR-VL.
 const LFM2_EPS: f32 = 1e-5;
 
 /// Taps into the table of positions of a row: the table is resized with a triangle up to half of it wide.
@@ -19,6 +21,18 @@ pub fn lfm2(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
         x = vit.projector_norm(x, ["mm.input_norm.weight", "mm.input_norm.bias"], LFM2_EPS);
     }
     vit.project_twice(x, [["mm.1.weight", "mm.1.bias"], ["mm.2.weight", "mm.2.bias"]], ActivationKind::Gelu);
+    vit.finish()
+}
+
+/// PaddleOCR-VL: heads rotated by row and column besides the table of positions, 2 × 2 patches side by side, two
+/// products.
+pub fn paddleocr(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = Vit::new(config, encoder, rotated(config, NormKind::Layer));
+    vit.places(RESIZED_TAPS);
+    vit.layers(&mut |_, _| {});
+    let x = vit.projector_norm(vit.x, ["mm.input_norm.weight", "mm.input_norm.bias"], LFM2_EPS);
+    let x = vit.side_by_side(x, encoder.merge * encoder.merge);
+    vit.project_twice(x, [["mm.1.weight", "mm.1.bias"], ["mm.2.weight", "mm.2.bias"]], encoder.activation);
     vit.finish()
 }
 
