@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 28] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -35,6 +35,7 @@ const NAMES: [&str; 27] = [
     "lightonocr-single",
     "paddleocr",
     "paddleocr-odd",
+    "dots_ocr",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -99,6 +100,11 @@ fn hostile_numbers_are_refused() {
         refused(with("gemma3", &key(name), Some(wrong)), BadFile, part);
     }
     refused(with("qwen2vl", &key("attention.head_count"), Some(Value::U32(18))), BadFile, "multiple of 4");
+    let lanczos = Some(Value::String("lanczos".into()));
+    refused(with("lfm3vl", &key("image_resize_algo"), lanczos), UnsupportedArchitecture, "bilinear or bicubic");
+    refused(with("lfm3vl", &key("image_resize_algo"), None), UnsupportedArchitecture, "bilinear or bicubic");
+    refused(with("lfm3vl", &key("image_min_pixels"), None), BadFile, "image_min_pixels` is missing");
+    refused(with("paddleocr", &key("image_max_pixels"), Some(Value::U32(u32::MAX))), BadFile, "image_max_pixels");
     refused(with("gemma3", &key("projection_dim"), None), BadFile, "projection_dim");
     refused(with("gemma3", "clip.use_silu", Some(Value::Bool(true))), BadFile, "both");
     let other = Some(Value::String("adaptor".into()));

@@ -19,7 +19,7 @@ pub const MOST_PIXELS: u64 = 1 << 24;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 4] = ["gemma4uv", "lfm3vl", "lightonocr", "paddleocr"];
+const EXACT: [&str; 5] = ["dots_ocr", "gemma4uv", "lfm3vl", "lightonocr", "paddleocr"];
 
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,9 +134,9 @@ impl Encoder {
         let longest = if self.longest_edge > 0 { self.longest_edge } else { self.image_size };
         let within = |tokens| sizes::within(size, self.bounds(tokens));
         let sizes = match self.projector.as_str() {
-            "gemma3" => Sizes::one(square),
             "lfm3vl" => Sizes::one(sizes::nearest(size, self.bounds_of_file().in_rows())),
             "paddleocr" => Sizes::one(sizes::within(size, self.bounds_of_file())),
+            "dots_ocr" => Sizes::one(sizes::within_by(size, self.bounds_of_file(), f32::round_ties_even)),
             "lightonocr" => Sizes::one(sizes::along_edge(size, longest, self.bounds([0, usize::MAX]))),
             "gemma4v" | "gemma4uv" => Sizes::one(within([70, 1120])),
             "pixtral" => Sizes::one(within([8, 1024])),
@@ -155,7 +155,7 @@ impl Encoder {
                 let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge.min(MOST_TILES) };
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
             }
-            "internvl" => Sizes::one(square),
+            "internvl" | "gemma3" => Sizes::one(square),
             "lfm2" => {
                 let bounds = self.bounds([64, 256]);
                 let overview = sizes::within(size, bounds);
@@ -210,7 +210,7 @@ impl Encoder {
         let image = resized.as_ref().unwrap_or(image);
         let Some(refined) = sizes.refined else {
             let whole = match projector {
-                "internvl" | "lfm2" | "lfm3vl" => image.stretched(sizes.whole, filter).await,
+                "internvl" | "lfm2" | "lfm3vl" | "dots_ocr" => image.stretched(sizes.whole, filter).await,
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
@@ -359,7 +359,8 @@ impl Encoder {
         let power = |theta: f64, pair: f64| (theta.ln() * -2.0 * pair / (self.head_dim / 2) as f64).exp();
         let step = |theta: f64, pair: usize| power(theta, pair as f64);
         match self.projector.as_str() {
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" | "lfm3vl" | "paddleocr" => {
+            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" | "lfm3vl" | "paddleocr"
+            | "dots_ocr" => {
                 let base = if self.projector == "lfm3vl" { 1e6 } else { 10_000.0 };
                 grid.turns(self.head_dim, |pair| match pair {
                     _ if pair < quarter => (ROW, step(base, pair)),
@@ -447,7 +448,7 @@ mod tests {
         }
     }
 
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "gemma3",
         "gemma4v",
         "gemma4uv",
@@ -462,12 +463,13 @@ mod tests {
         "lfm3vl",
         "lightonocr",
         "paddleocr",
+        "dots_ocr",
         "other",
     ];
 
     #[test]
     fn rows_are_known_before_pixels() {
-        for (name, longest_edge) in NAMES[..14].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        for (name, longest_edge) in NAMES[..15].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
         {
             for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
                 let encoder = Encoder { longest_edge, ..encoder(name) };

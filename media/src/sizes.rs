@@ -84,9 +84,14 @@ impl Bounds {
 }
 
 /// The nearest size within the bounds with the same aspect ratio, up to rounding: "smart resize".
-pub fn within(size: Size, Bounds { align, pixels: [least, most] }: Bounds) -> Size {
+pub fn within(size: Size, bounds: Bounds) -> Size {
+    within_by(size, bounds, f32::round)
+}
+
+/// The same with another way to round where the bounds allow it.
+pub fn within_by(size: Size, Bounds { align, pixels: [least, most] }: Bounds, round: fn(f32) -> f32) -> Size {
     let f = align as f32;
-    let rounded = size.map(|side| ((side as f32 / f).round() as usize * align).max(align));
+    let rounded = size.map(|side| (round(side as f32 / f) as usize * align).max(align));
     let area = size.height as f32 * size.width as f32;
     if most > 0 && rounded.area() > most {
         let shrink = (area / most as f32).sqrt();
@@ -203,6 +208,7 @@ mod tests {
         {
             assert_eq!(nearest(size(given.0, given.1), bounds), size(expected.0, expected.1), "{given:?}");
         }
+        assert_eq!(within_by(size(100, 36), bounds, f32::round_ties_even), size(96, 32));
         assert_eq!(with_longest_edge(size(60, 40), 48), size(48, 32));
         assert_eq!(with_longest_edge(size(3, 1000), 48), size(2, 48));
         assert_eq!(covering(size(48, 32), 24), size(48, 48));

@@ -26,6 +26,7 @@ export const NAMES = [
   'lightonocr-single',
   'paddleocr',
   'paddleocr-odd',
+  'dots_ocr',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

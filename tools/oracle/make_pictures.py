@@ -71,6 +71,7 @@ def encoders():
     yield lightonocr("lightonocr", True, spatial_merge_size=2, image_size=96, embedding_length=48)
     yield lightonocr("lightonocr-single", False, patch_size=6, image_size=72, preproc_image_size=100,
                      embedding_length=40, attention__head_count=2, block_count=3)
+    yield dots_ocr()
     yield paddleocr("paddleocr", GELU)
     yield paddleocr("paddleocr-odd", {}, patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
                     feed_forward_length=27, block_count=3)
@@ -104,6 +105,22 @@ def paddleocr(name: str, keys: dict, **numbers) -> Encoder:
     e.norm("mm.input_norm", d)
     e.linear("mm.1", 45, 4 * d)
     e.linear("mm.2", 36, 45)
+    return e
+
+
+def dots_ocr() -> Encoder:
+    e = Encoder("dots_ocr", "dots_ocr", "qwen2-q8_0", [(60, 40), (150, 91), (36, 20)], patch_size=5, image_size=60,
+                embedding_length=32, feed_forward_length=45, attention__head_count=2, block_count=3,
+                projector__scale_factor=2, image_min_pixels=400, image_max_pixels=6000, projection_dim=96,
+                attention__layer_norm_epsilon=1e-5)
+    e.keys |= SILU
+    e.start()
+    e.norm("v.pre_ln", 32, False)
+    e.blocks(bias=False, gate=True, fused=True, half=True)
+    e.norm("mm.post_norm", 32, False)
+    e.norm("mm.input_norm", 32)
+    e.linear("mm.0", 40, 128)
+    e.linear("mm.2", 96, 40)
     return e
 
 

@@ -110,6 +110,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("pixtral", pixtral::pixtral, (MERGE, 1), PATCHES).rotated(),
     encoder("lightonocr", pixtral::pixtral, (MERGE, 1), PAGE).rotated().exact(),
     encoder("paddleocr", siglip::paddleocr, (None, 2), PAGE).rotated().exact().sized(),
+    encoder("dots_ocr", qwen::dots_ocr, (SCALE, 2), PAGE).rotated().exact().sized(),
     // And a class token.
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
     // As many rows as llama.cpp takes.

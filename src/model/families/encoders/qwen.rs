@@ -1,11 +1,15 @@
 //! The encoders of Qwen2-VL (Wang et al. 2024, <https://arxiv.org/abs/2409.12191>), Qwen2.5-VL (Bai et al. 2025,
-//! <https://arxiv.org/abs/2502.13923>) and Qwen3-VL: heads rotated by row and column, 2 × 2 patches to a row.
+//! <https://arxiv.org/abs/2502.13923>), Qwen3-VL and dots.ocr (Li et al. 2025, <https://arxiv.org/abs/2512.02498>):
+//! heads rotated by row and column, 2 × 2 patches to a row.
 
 use super::super::super::ActivationKind;
 use super::super::super::config::MAX_DEEP_ROWS;
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{Grouping, NormKind, Op, Program};
 use super::vit::{Form, Vit};
+
+/// Epsilon of the norm before the projector of dots.ocr and LFM3-VL.
+const EPS: f32 = 1e-6;
 
 /// Taps into the table of positions: between four neighbours.
 const BILINEAR_TAPS: usize = 4;
@@ -26,6 +30,22 @@ pub fn qwen3vl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let mut vit = Vit::new(config, encoder, rotated(config, NormKind::Layer));
     vit.places(BILINEAR_TAPS);
     merged(vit)
+}
+
+/// dots.ocr: RMS norms, a gated feed-forward; a norm before the patches of a row are side by side.
+pub fn dots_ocr(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = Vit::new(config, encoder, rotated(config, NormKind::Rms));
+    vit.layers(&mut |_, _| {});
+    vit.stream_norm(["mm.post_norm.weight", ""]);
+    projected(vit)
+}
+
+/// A norm, 2 × 2 patches side by side, two products.
+pub fn projected(mut vit: Vit) -> Program {
+    let x = vit.projector_norm(vit.x, ["mm.input_norm.weight", "mm.input_norm.bias"], EPS);
+    let x = vit.side_by_side(x, vit.encoder.merge * vit.encoder.merge);
+    vit.project_twice(x, [["mm.0.weight", "mm.0.bias"], ["mm.2.weight", "mm.2.bias"]], ActivationKind::GeluErf);
+    vit.finish()
 }
 
 /// Norms of this kind, heads rotated as wholes.
