@@ -16,7 +16,7 @@ export const SIZE_BUDGET = 760_000;
  */
 export const GRAMMAR_BUDGET = 466_600;
 /** The same of what a page with images loads more: WebAssembly and JavaScript. */
-export const MEDIA_BUDGET = 60_000;
+export const MEDIA_BUDGET = 64_000;
 /**
  * The same of what the entries `webgguf/compute` and `webgguf/training` add, without the training of models: scripts,
  * shaders, and the part of the WebAssembly that works on tensors (65,000).
