@@ -27,21 +27,25 @@ impl ReadBack {
 
 /// Read-back buffers of one size, used as a ring: tokens come back in the order they were submitted.
 pub struct Ring {
+    depth: usize,
+    size: u64,
     free: Vec<Buffer>,
     flying: VecDeque<(Buffer, Mapped)>,
+    /// Reads that nobody waits for.
+    dropped: VecDeque<(Buffer, Mapped)>,
 }
 
 impl Ring {
     /// A ring for up to `depth` reads in flight of `bytes` each.
     pub fn new(device: &Device, depth: usize, bytes: u64) -> Result<Self> {
-        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let make = |_| device.buffer("read-back", bytes, usage);
-        Ok(Self { free: (0..depth).map(make).collect::<Result<_>>()?, flying: VecDeque::new() })
+        let free = (0..depth).map(|_| read_back(device, bytes)).collect::<Result<_>>()?;
+        Ok(Self { depth, size: bytes, free, flying: VecDeque::new(), dropped: VecDeque::new() })
     }
 
     /// Bytes of all its buffers.
     pub fn bytes(&self) -> u64 {
-        self.free.iter().chain(self.flying.iter().map(|(buffer, _)| buffer)).map(|buffer| buffer.size()).sum()
+        let mapped = self.flying.iter().chain(&self.dropped).map(|(buffer, _)| buffer);
+        self.free.iter().chain(mapped).map(|buffer| buffer.size()).sum()
     }
 
     /// Reads in flight.
@@ -49,14 +53,22 @@ impl Ring {
         self.flying.len()
     }
 
-    /// Whether a buffer is free.
+    /// Whether one more read may be in flight.
     pub fn has_free(&self) -> bool {
-        !self.free.is_empty()
+        self.flying.len() < self.depth
     }
 
-    /// A buffer for one read; `None` where every buffer is in flight.
-    pub fn reserve(&mut self) -> Option<ReadBack> {
-        self.free.pop().map(ReadBack)
+    /// A buffer for one read; `None` where as many reads are in flight as may be.
+    ///
+    /// # Errors
+    /// `limit_exceeded` where the buffer is too large for the device.
+    pub fn reserve(&mut self, device: &Device) -> Result<Option<ReadBack>> {
+        if !self.has_free() {
+            return Ok(None);
+        }
+        self.reclaim();
+        let free = self.free.pop().map_or_else(|| read_back(device, self.size), Ok)?;
+        Ok(Some(ReadBack(free)))
     }
 
     /// Starts mapping a buffer once the copy to it was submitted.
@@ -65,11 +77,24 @@ impl Ring {
         self.flying.push_back((buffer, mapped));
     }
 
-    /// Drops all reads in flight. Their buffers are free at once: `unmap` ends a mapping that is under way, and what is
-    /// copied into them later comes after it in the queue.
+    /// Drops all reads in flight. Their buffers are used again once their mappings have ended: wgpu takes the end of a
+    /// mapping that was given up for the end of the next one of the same buffer, and would show what was in it before.
     pub fn discard(&mut self) {
-        let dropped = self.flying.drain(..).map(|(buffer, _)| buffer);
-        self.free.extend(dropped.inspect(|buffer| buffer.unmap()));
+        self.dropped.append(&mut self.flying);
+    }
+
+    /// Takes back the buffers of dropped reads that have ended, and lets go of more than a ring needs.
+    fn reclaim(&mut self) {
+        while let Some((_, mapped)) = self.dropped.front_mut()
+            && let outcome @ (Ok(Some(_)) | Err(_)) = mapped.try_recv()
+            && let Some((buffer, _)) = self.dropped.pop_front()
+        {
+            if matches!(outcome, Ok(Some(Ok(())))) {
+                buffer.unmap();
+            }
+            self.free.push(buffer);
+        }
+        self.free.truncate(self.depth - self.flying.len());
     }
 
     /// The oldest read in flight, once it is there; `None` where nothing is in flight.
@@ -93,6 +118,10 @@ impl Ring {
         self.free.push(buffer);
         bytes.map(Some)
     }
+}
+
+fn read_back(device: &Device, bytes: u64) -> Result<Buffer> {
+    device.buffer("read-back", bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
 }
 
 fn lost(what: String) -> Error {
@@ -161,8 +190,7 @@ impl Device {
         size: u64,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<()> {
-        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let target = self.buffer("read", size, usage)?;
+        let target = read_back(self, size)?;
         let mut encoder = self.raw.create_command_encoder(&Default::default());
         encoder.copy_buffer_to_buffer(buffer, offset, &target, 0, Some(size));
         self.queue.submit([encoder.finish()]);

@@ -9,6 +9,7 @@ mod matrix;
 mod memory;
 mod model;
 mod movement;
+mod readback;
 mod rows;
 
 /// A test for each of these functions, which are asynchronous.
@@ -46,5 +47,6 @@ tests! {
     movement: axes, pieces, indices, many_indices;
     model: rotations, attention, caches, scans, doubly_stochastic;
     memory: freed_tensors_make_room, a_tensor_lives_as_long_as_its_clones;
+    readback: a_dropped_read_is_not_taken_for_a_later_one;
     errors: wrong_inputs_are_named, devices_do_not_mix, only_plain_numbers_are_read;
 }

@@ -59,7 +59,7 @@ impl Executor {
         let mut reserved = Vec::new();
         for step in steps {
             if let Step::Read { what, .. } = step {
-                reserved.push((*what, self.reads.reserve(*what)?));
+                reserved.push((*what, self.reads.reserve(&self.device, *what)?));
             }
         }
         Ok(reserved)

@@ -61,10 +61,11 @@ impl Reads {
     ///
     /// # Errors
     /// `limit_exceeded` where all are in flight.
-    pub fn reserve(&mut self, what: Read) -> Result<ReadBack> {
-        let free = match what {
-            Read::Outcome => self.outcomes.reserve(),
-            Read::Logits => self.logits.as_mut().and_then(Ring::reserve),
+    pub fn reserve(&mut self, device: &Device, what: Read) -> Result<ReadBack> {
+        let free = match (what, &mut self.logits) {
+            (Read::Outcome, _) => self.outcomes.reserve(device)?,
+            (Read::Logits, Some(logits)) => logits.reserve(device)?,
+            (Read::Logits, None) => None,
         };
         let none = || Error::new(ErrorCode::LimitExceeded, format!("{MAX_DEPTH} tokens are in flight already"));
         free.ok_or_else(none)
