@@ -268,12 +268,7 @@ impl Schedule {
 
     /// Takes the data that must be written before the next pass.
     pub fn take_writes(&mut self) -> Vec<Write> {
-        let mut due = Vec::new();
-        for &number in &self.rows {
-            let Text { writes, sent, .. } = &mut self.texts[number];
-            due.extend(std::iter::from_fn(|| writes.pop_front_if(|write| write.after <= *sent)));
-        }
-        due
+        self.rows.iter().flat_map(|&number| self.texts[number].take_due_writes()).collect()
     }
 
     /// Number of texts in the passes.
@@ -468,6 +463,42 @@ mod tests {
         assert_eq!(tokens(&mut schedule, 1), (101..101 + MOST_AHEAD as u32).collect::<Vec<_>>());
         schedule.text(1).wanted = 1;
         assert_eq!((schedule.members(), go(&mut schedule), tokens(&mut schedule, 1)), (vec![0, 1], 1, vec![133]));
+    }
+
+    /// The first bytes of what is written before the next pass, which is then submitted.
+    fn sends(schedule: &mut Schedule) -> Vec<u8> {
+        let written = schedule.take_writes().iter().map(|write| write.bytes[0]).collect();
+        schedule.submitted();
+        written
+    }
+
+    #[test]
+    fn what_was_written_before_passes_that_did_nothing_is_written_again() {
+        let mut schedule = empty(2, 64);
+        let part = Slice::from(crate::kernels::spec::BufferId(0));
+        schedule.text(1).begin(3, 8);
+        for byte in 1..4 {
+            schedule.text(1).write(part, vec![byte]);
+            schedule.text(1).ask();
+        }
+        let mut pass = schedule.begin_pass();
+        assert_eq!([0; 3].map(|_| sends(&mut schedule)), [[1], [2], [3]]);
+        run(&mut pass);
+        schedule.received(&pass.header, None, 0.0);
+        // The second pass lacks a row of a table, and so do those behind it.
+        pass.header.sequences[1].done = WAITING;
+        (0..2).for_each(|_| schedule.received(&pass.header, None, 0.0));
+        schedule.begin_pass();
+        assert_eq!([0; 3].map(|_| sends(&mut schedule)), [vec![2], vec![3], vec![]]);
+        pass.header.sequences[1].done = 0;
+        (0..2).for_each(|_| schedule.received(&pass.header, None, 0.0));
+        assert!(schedule.text(1).written.is_empty());
+        schedule.forget_in_flight();
+        schedule.text(1).begin(3, 8);
+        schedule.text(1).write(part, vec![7]);
+        schedule.text(1).ask();
+        schedule.begin_pass();
+        assert_eq!(sends(&mut schedule), [7], "of another run nothing is left");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::kernels::spec::Slice;
 pub type Drawn = (Token, Option<Vec<f32>>);
 
 /// Data to write into a lane's part of a buffer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Write {
     /// Number of the lane's passes since [`Text::begin`] that must be submitted before the write.
     pub(super) after: usize,
@@ -52,10 +52,13 @@ pub struct Text {
     pub drafts: Option<Drafts>,
     /// Whether the GPU waits for the table row of the lane's last token.
     pub(super) waits: bool,
-    /// Number of tokens asked for, and of passes submitted for the lane, since it began.
+    /// Number of tokens asked for, of passes submitted for the lane, and of passes that gave it tokens, since it began.
     pub(super) asked: usize,
     pub(super) sent: usize,
+    pub(super) given: usize,
     pub(super) writes: VecDeque<Write>,
+    /// Writes before passes that have not given a token yet.
+    pub(super) written: VecDeque<Write>,
     pub(super) inbox: VecDeque<Drawn>,
     pub(super) error: Option<Error>,
 }
@@ -76,7 +79,8 @@ impl Text {
     pub fn begin(&mut self, token: u32, position: usize) {
         self.stop();
         self.next = Sequence { token, done: 0, steps: self.steps, position: position as u32 };
-        (self.is_on, self.asked, self.sent) = (true, 0, 0);
+        (self.is_on, self.asked, self.sent, self.given) = (true, 0, 0, 0);
+        self.written.clear();
         self.writes.iter_mut().for_each(|write| write.after = 0);
     }
 
@@ -96,6 +100,26 @@ impl Text {
         (self.is_on, self.waits, self.wanted) = (false, false, 0);
         self.version += 1;
         self.inbox.clear();
+    }
+
+    /// Takes the writes that must come before the next pass.
+    pub(in crate::runtime) fn take_due_writes(&mut self) -> Vec<Write> {
+        let (writes, sent) = (&mut self.writes, self.sent);
+        let due: Vec<Write> = std::iter::from_fn(|| writes.pop_front_if(|write| write.after <= sent)).collect();
+        self.written.extend(due.iter().cloned());
+        due
+    }
+
+    /// Notes that a pass gave the text a token, or that it and those in flight behind it did nothing. What was written
+    /// before these is written again before the passes that do their work.
+    fn passed(&mut self) {
+        if self.waits {
+            self.sent = self.given;
+            self.written.drain(..).rev().for_each(|write| self.writes.push_front(write));
+        } else {
+            self.given += 1;
+            self.written.retain(|write| write.after >= self.given);
+        }
     }
 
     /// Takes all queued writes, for a pass that begins the lane's text.
@@ -119,6 +143,7 @@ impl Text {
             self.positions.rewind_states(left.position as usize);
         }
         self.waits = left.done == WAITING;
+        self.passed();
     }
 
     /// Queues a token of a pass for the request, and notes whether it ends the text.
