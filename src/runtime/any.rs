@@ -106,6 +106,10 @@ impl Session for AnySession {
         either!(self, session => session.draws_ahead())
     }
 
+    fn drafts_ahead(&self) -> usize {
+        either!(self, session => session.drafts_ahead())
+    }
+
     fn rounds(&self) -> bool {
         either!(self, session => session.rounds())
     }

@@ -155,6 +155,11 @@ pub trait Session {
     /// Whether tokens in flight can be dropped and replaced by others at no cost.
     fn draws_ahead(&self) -> bool;
 
+    /// Number of tokens that a pass with a draft may give; 0 while passes have none.
+    fn drafts_ahead(&self) -> usize {
+        0
+    }
+
     /// Whether many tokens read at once are rounded more than tokens read one by one.
     fn rounds(&self) -> bool;
 

@@ -21,6 +21,10 @@ const LEAST_RATE: f32 = 1.3;
 const GOOD_GAIN: usize = 16;
 /// Number of tokens at the end of the text in which the host looks; the GPU looks in all.
 const LOOK_BACK: usize = 1 << 14;
+/// Number of tokens that drafts must have gained before a grammar refused one, lest they wait longer the next time.
+const LITTLE_GAIN: usize = 4;
+/// Number of tokens read in the middle of a text, up to which it is looked whether they were predicted.
+const FOLLOWED: usize = 64;
 /// Separates a prediction from the text; it is the id of no token.
 const GAP: u32 = u32::MAX;
 
@@ -39,6 +43,8 @@ pub(in crate::runtime) struct Drafts {
     predicted: u32,
     needed: u32,
     is_on: bool,
+    /// Whether tokens of the answer came.
+    has_begun: bool,
     /// Moving average of the number of tokens per pass with a draft.
     rate: f32,
     /// Number of tokens gained since passes last began to have drafts.
@@ -70,6 +76,7 @@ impl Drafts {
             predicted: 0,
             needed: drafting.predicted(),
             is_on: false,
+            has_begun: false,
             rate: 0.0,
             gained: 0,
             alone: Clock::default(),
@@ -116,22 +123,49 @@ impl Drafts {
         (self.rate as usize).clamp(1, DRAFT_ROWS)
     }
 
-    /// Records that the text has these tokens at `position` and after.
+    /// Records that the text has these tokens at `position` and after. In the middle of an answer, what was known past
+    /// them is no part of the text: a grammar has refused it.
     pub fn read(&mut self, ids: &[u32], position: usize) {
-        self.ids.resize(self.start + position, GAP);
-        self.ids.extend_from_slice(ids);
-        self.source = self.foreseen();
-        (self.predicted, self.is_on) = (0, false);
-        self.alone = Clock::default();
+        let (at, goes_on) = (self.start + position, self.has_begun && ids.len() <= FOLLOWED);
+        if self.is_on {
+            self.refuse(self.ids.len().saturating_sub(at + ids.len()));
+        }
+        if self.is_on || !goes_on {
+            self.alone = Clock::default();
+        }
+        let known = self.ids.iter().skip(at).zip(ids).take_while(|(known, id)| known == id).count();
+        self.ids.resize(at + known, GAP);
+        (self.is_on, self.source) = (false, self.foreseen());
+        if goes_on {
+            return ids[known..].iter().for_each(|&id| self.follow(id));
+        }
+        self.ids.extend_from_slice(&ids[known..]);
+        (self.predicted, self.source) = (0, self.foreseen());
+    }
+
+    /// Ends drafts at a token that a grammar refused; `dropped` tokens are no part of the text.
+    fn refuse(&mut self, dropped: usize) {
+        self.accepted = self.accepted.saturating_sub(dropped);
+        self.gained = self.gained.saturating_sub(dropped);
+        if self.gained < LITTLE_GAIN {
+            self.end();
+        }
+        self.predicted = self.gained as u32;
+    }
+
+    /// Adds a token to the text, and looks whether it was predicted.
+    fn follow(&mut self, id: u32) {
+        let hit = self.source.filter(|&at| self.ids[at] == id);
+        self.ids.push(id);
+        self.predicted = if hit.is_some() || self.by_model { self.predicted + 1 } else { 0 };
+        self.source = hit.map(|at| at + 1).or_else(|| self.foreseen());
     }
 
     /// Records a token that came without a draft. `now` is in milliseconds.
     pub fn took(&mut self, id: u32, now: f64) {
-        let hit = self.source.filter(|&at| self.ids[at] == id);
-        self.ids.push(id);
+        self.has_begun = true;
+        self.follow(id);
         self.alone.take(1, now);
-        self.predicted = if hit.is_some() || self.by_model { self.predicted + 1 } else { 0 };
-        self.source = hit.map(|at| at + 1).or_else(|| self.foreseen());
         if self.predicted < self.needed {
             return;
         }
@@ -387,6 +421,49 @@ mod tests {
         assert_eq!(drafts.text(4), None);
         drafts.read(&[4], 5);
         assert_eq!((drafts.text(6), drafts.text(3)), (None, Some(&[1, 2, 9][..])));
+    }
+
+    #[test]
+    fn drafts_go_on_after_a_token_that_a_grammar_refused() {
+        let text: Vec<u32> = (0..40).collect();
+        let mut drafts = of(Drafting::Prompt, &text);
+        let begin = |drafts: &mut Drafts, from: u32| {
+            (from..).find(|&id| {
+                drafts.took(id, 0.0);
+                drafts.is_on()
+            })
+        };
+        assert_eq!(begin(&mut drafts, 10), Some(13), "two tokens are read before anything is predicted");
+        drafts.took_draft(&[14, 15, 16, 17, 18, 19, 20, 21], 7, 0.0);
+        // Token 20 was refused, and 50 was drawn in its place.
+        drafts.read(&[19], 40 + 9);
+        assert!(!drafts.is_on());
+        assert_eq!((drafts.accepted, drafts.next()[..2].to_vec()), (5, vec![20, 21]));
+        drafts.took(50, 0.0);
+        assert!(!drafts.is_on(), "which was not predicted");
+        assert_eq!(begin(&mut drafts, 20), Some(23));
+        drafts.took_draft(&[24, 25, 26], 7, 0.0);
+        drafts.read(&[23], 40 + 10 + 4);
+        assert_eq!(
+            drafts.text(40 + 15).map(|ids| ids[40..].to_vec()),
+            Some(vec![10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 50, 20, 21, 22, 23])
+        );
+        assert_eq!(begin(&mut drafts, 24), Some(27), "all were refused: it takes four");
+    }
+
+    #[test]
+    fn a_token_that_is_read_again_counts_once() {
+        let mut drafts = of(Drafting::Automatic, &(0..40).collect::<Vec<_>>());
+        for id in 10..17 {
+            drafts.took(id, 0.0);
+            // The next one has a mask of its own, for which the last one is read again.
+            drafts.read(&[id], 40 + id as usize - 10);
+            assert!(!drafts.is_on(), "at {id}");
+        }
+        // Forced tokens count as well.
+        drafts.read(&[17], 40 + 7);
+        drafts.took(18, 0.0);
+        assert!(drafts.is_on());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::model::GpuModel;
 use super::session::GpuSession;
 use super::turns::Turn;
 use crate::forward::{Room, SampleBuffers};
+use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::kv_type::KvType;
 use crate::kernels::logit_bias;
 use crate::kernels::sample::{Options, mask_words, words_of_mask};
@@ -236,8 +237,7 @@ impl Session for GpuLane {
         let is_exact = !self.draws_ahead();
         self.state(|text| {
             text.is_exact = is_exact;
-            // The mask of a token is known only once the tokens before it are.
-            text.drafts = None;
+            text.drafts.take_if(|_| is_exact);
         });
         let vocab = self.model.config.vocab as u32;
         let words = words_of_mask(mask, vocab);
@@ -246,6 +246,10 @@ impl Session for GpuLane {
 
     fn draws_ahead(&self) -> bool {
         self.state(|text| !text.positions.has_states())
+    }
+
+    fn drafts_ahead(&self) -> usize {
+        self.state(|text| if text.drafts.as_ref().is_some_and(Drafts::is_on) { DRAFT_ROWS } else { 0 })
     }
 
     fn rounds(&self) -> bool {

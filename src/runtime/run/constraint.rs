@@ -67,7 +67,8 @@ impl<S: Session> Engine<S> {
     ) -> Result<bool> {
         while run.reason.is_none() && !self.stop.get() {
             let has_news = !piece.ids.is_empty();
-            if guide.restart || self.session.in_flight() == 0 {
+            let has_drafts = guide.forced.is_empty() && self.session.drafts_ahead() > 0;
+            if guide.restart || (self.session.in_flight() == 0 && !has_drafts) {
                 // Without drawing ahead, a wave is one token, and the piece should not wait for it.
                 if has_news && !guide.can_draw_ahead {
                     break;
@@ -163,7 +164,10 @@ impl<S: Session> Engine<S> {
 
     /// Keeps passes in flight whose tokens are drawn ahead of their masks.
     fn draw_ahead(&mut self, run: &mut Run, guide: &Guide) -> Result<()> {
-        let ahead = if guide.can_draw_ahead { guide.speculation.count(guide.ahead) } else { 0 };
+        let ahead = match guide.can_draw_ahead {
+            true => guide.speculation.count(guide.ahead).max(self.session.drafts_ahead()),
+            false => 0,
+        };
         let depth = (1 + ahead).min(run.limit - run.ids.len());
         while self.session.in_flight() < depth && self.session.step()? {}
         Ok(())
