@@ -265,7 +265,7 @@ async fn recurrent_states_go_back_to_the_last_row_that_was_right() {
     }
 }
 
-/// Grammars and log-probabilities: no drafts, and the text is the same.
+/// No drafts, and the text is the same.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn log_probabilities_have_no_drafts() {
     let prompt = ids(20, 64);
