@@ -4,7 +4,7 @@ import { defineConfig } from 'vite';
 
 const names = [
   ...['react-chat', 'search', 'extract', 'triage', 'worker', 'tabs', 'offline'],
-  ...['train', 'digits', 'spectrum', 'camera', 'dictate', 'talk', 'ask-your-files', 'agents'],
+  ...['train', 'digits', 'spectrum', 'camera', 'dictate', 'talk', 'ask-your-files', 'agents', 'translate'],
 ];
 const pages = ['index', ...names.map((name) => `${name}/index`)];
 const input = { ...Object.fromEntries(pages.map((page) => [page, `${page}.html`])), 'offline/sw': 'offline/sw.js' };

@@ -99,7 +99,7 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
         Output::Logits => {
             let lists = forward.lists();
             kept = lists.kept;
-            vec![
+            [
                 ("prefill", lists.prefill),
                 ("head", lists.head),
                 ("decode", lists.decode),
@@ -107,6 +107,9 @@ fn dump(name: &str, architecture: &str, caps: &Caps, ty: impl Fn(Role) -> GgmlTy
                 ("sample", lists.sample),
                 ("all", forward.head_of_all(buffers.logits)),
             ]
+            .into_iter()
+            .chain([("source", lists.source), ("keys", lists.keys)].into_iter().filter(|(_, list)| !list.is_empty()))
+            .collect()
         }
         _ => {
             let lists = forward.batch_lists(2048);
@@ -139,7 +142,7 @@ fn every_family_runs_the_dispatches_of_the_snapshot() {
     let large = || Caps { max_binding: 2 << 30, max_buffer: 4 << 30, ..Caps::baseline() };
     let nvidia = Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, vendor: "nvidia".into(), ..large() };
     let mut text = String::new();
-    for architecture in architectures().filter(tiny::is_for_gpu) {
+    for architecture in architectures() {
         text +=
             &dump("q4_0 on NVIDIA", architecture, &nvidia.clone().with_precision(Precision::Auto), |_| GgmlType::Q4_0);
         text += &dump("mixed types on any device", architecture, &large(), |role| match role {
@@ -194,7 +197,7 @@ fn drafts_take_one_dispatch_and_leave_other_passes_as_they_are() {
 #[test]
 fn recurrent_states_are_replayed_after_a_draft() {
     let mut known = 0;
-    for architecture in architectures().filter(tiny::is_for_gpu) {
+    for architecture in architectures() {
         let config = config(architecture);
         let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
         let program = webgguf::model::program(&config);

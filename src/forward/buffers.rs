@@ -1,18 +1,15 @@
 //! The buffers of a run besides the weights: the pass, activations, KV cache, what sampling needs.
 
-use super::CHUNK;
 use super::activations::{self, AllPlaces};
-use super::encoder::Tables;
 use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::plan::Plan;
 use super::weights::Weights;
+use super::{CHUNK, Source, Tables};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Drafts, bytes_of_reports, words_of_texts};
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
 use crate::kernels::attention::{Splits, split_count};
 use crate::kernels::kv_type::KvType;
-use crate::kernels::logit_bias;
-use crate::kernels::lora;
 use crate::kernels::mat_mul_int8::Quants;
 use crate::kernels::mat_mul_subgroup_matrix::Halves;
 use crate::kernels::mat_vec::MAX_COLUMNS;
@@ -20,6 +17,7 @@ use crate::kernels::pass::{MAX_SEQUENCES, Pass};
 use crate::kernels::rope_kv::{Axes, Cache, Heads};
 use crate::kernels::sample::{Options, mask_words, scratch_bytes};
 use crate::kernels::spec::Slice;
+use crate::kernels::{logit_bias, lora};
 use crate::model::program::{AttentionSpec, Op, Output, Program, RopeTable};
 
 /// Keys and values of one attention layer, and its shape.
@@ -214,6 +212,8 @@ pub struct Buffers {
     pub sample: SampleBuffers,
     /// How much of each adapter the sequences have, see [`crate::kernels::lora::scale_words`].
     pub scales: Slice,
+    /// Where the model attends to a source.
+    pub source: Option<Source>,
 }
 
 impl Buffers {
@@ -234,11 +234,10 @@ impl Buffers {
         (chunk, inputs): (usize, usize),
         plan: &mut Plan,
     ) -> Self {
-        let attentions = program.attentions();
         let logits = plan.words("logits", room.rows * vocab);
         let places = activations::place(program, chunk, logits, plan);
-        let cache = attentions.iter().enumerate().map(|(number, spec)| layer_cache(number, spec, room, plan));
-        let cache = cache.collect();
+        let attentions = program.attentions();
+        let cache = (0..).zip(&attentions).map(|(number, spec)| layer_cache(number, spec, room, plan)).collect();
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
         let next = program.next.as_deref().filter(|_| room.drafts && room.sequences == 1);
@@ -288,6 +287,7 @@ impl Buffers {
                 },
             },
             scales: plan.words("scales of adapters", lora::WORDS),
+            source: Source::alloc(program, room, plan),
         }
     }
 

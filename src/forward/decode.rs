@@ -114,6 +114,7 @@ impl Lowering<'_> {
                 let Forward { buffers, weights, .. } = self.forward;
                 let can_rotate = can_rotate(&attention.heads, attend.kv.is_some())
                     && !heads.norms_rotated
+                    && limits.distances.is_none()
                     && attend.attention.value_dim == attend.attention.head_dim;
                 if self.rows == 1 && !self.has_axes(heads) && can_rotate {
                     let norms = heads.qk_norm.map_or(buffers.dummy, |(q, _)| weights.head_norms[&q]);

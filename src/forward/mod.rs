@@ -17,12 +17,14 @@ mod experts;
 mod export;
 mod fusion;
 mod growth;
+mod lists;
 mod next;
 mod placement;
 mod plan;
 mod prefill;
 mod recurrent;
 mod row_cache;
+mod source;
 mod streams;
 mod trace;
 mod weights;
@@ -39,9 +41,11 @@ pub use expert_adapters::bytes_of_experts;
 pub use experts::{ExpertPart, ExpertScratch};
 pub use export::{Export, export};
 pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};
+pub use lists::Lists;
 pub use placement::place;
 pub use plan::{BufferSpec, Plan};
 pub use row_cache::RowCache;
+pub use source::Source;
 pub use trace::{Traced, ops_in_a_row};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights};
 
@@ -85,46 +89,6 @@ pub struct Forward<'a> {
     pub adapters: Option<Adapters<'a>>,
 }
 
-/// Everything that runs a model.
-#[derive(Debug, Clone, Default)]
-pub struct Lists {
-    /// A chunk of tokens through all layers: the residual stream holds the last layer's output.
-    pub prefill: Vec<Dispatch>,
-    /// Number of dispatches until caches and recurrent states are complete: of `prefill`, and in lists of several rows
-    /// of `decode`.
-    pub kept: usize,
-    /// The last row of the pass → logits `[vocab]`.
-    pub head: Vec<Dispatch>,
-    /// The pass's one row through all layers and the head.
-    pub decode: Vec<Dispatch>,
-    /// The run's biases added to the logits.
-    pub bias: Vec<Dispatch>,
-    /// Logits → the largest one's id, committed as the next token.
-    pub greedy: Vec<Dispatch>,
-    /// Logits → one id by the run's sampling options, committed as the next token.
-    pub sample: Vec<Dispatch>,
-    /// Of passes with drafts: the recurrent states of before along the rows that were accepted.
-    pub replay: Vec<Dispatch>,
-    /// After `prefill`, where the model predicts the token after the next: that block along the rows, as far as its
-    /// cache needs. The lists of few rows have it within `decode`.
-    pub follow: Vec<Dispatch>,
-    /// Of passes with drafts: a step that drafts a token.
-    pub step: Vec<Dispatch>,
-}
-
-impl Lists {
-    /// Each list, in order.
-    pub fn each(&self) -> [&Vec<Dispatch>; 9] {
-        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, .. } = self;
-        [prefill, head, decode, bias, greedy, sample, replay, follow, step]
-    }
-
-    /// All dispatches.
-    pub fn all(&self) -> impl Iterator<Item = &Dispatch> {
-        self.each().into_iter().flatten()
-    }
-}
-
 impl<'a> Forward<'a> {
     /// A model with every fusion that there is.
     pub fn new(program: &'a Program, caps: &'a Caps, weights: &'a Weights, buffers: &'a Buffers) -> Self {
@@ -136,6 +100,7 @@ impl<'a> Forward<'a> {
         let mut lists = self.lists_of_rows(1);
         (lists.prefill, lists.kept) = self.prefill_and_kept();
         lists.head = self.head(1);
+        (lists.source, lists.keys) = self.source();
         if let Some(next) = self.next() {
             lists.kept = lists.prefill.len();
             lists.follow = next.follow_many();
@@ -323,11 +288,11 @@ impl Lowering<'_> {
             Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } | Op::Wkv { .. } => {
                 unreachable!("each lowering has its own")
             }
-            Op::HeadLinear { .. } | Op::Hadamard { .. } | Op::AttendSource { .. } => unreachable!("each has its own"),
+            Op::AttendSource { q, ref attention, number, y, .. } => self.attend_source([q, y], attention, number),
+            Op::HeadLinear { .. } | Op::Hadamard { .. } => unreachable!("each has its own"),
             Op::Pool { x, kind, y } => {
-                let width = self.forward.width(x);
-                let [x, y] = [x, y].map(|of| self.places.of(of).slice);
-                pool(kind, width, self.forward.buffers.inputs.spans, x, y)
+                let [from, to] = [x, y].map(|of| self.places.of(of).slice);
+                pool(kind, self.forward.width(x), self.forward.buffers.inputs.spans, from, to)
             }
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.of_encoder(op),
             Op::Project { .. } | Op::ConvAround { .. } => self.of_encoder(op),

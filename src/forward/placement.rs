@@ -134,10 +134,7 @@ impl Placer<'_> {
             WeightUse::Table => self.table(weight.key),
             WeightUse::Values if weight.optional && !self.found.contains_key(&weight.key) => Ok(()),
             WeightUse::Values => self.vector(weight.key),
-            WeightUse::Matrix => {
-                let message = format!("{} is a matrix of no product", weight.key.name());
-                Err(Error::new(ErrorCode::Internal, message))
-            }
+            WeightUse::Matrix => self.projection(&[(weight.key, None)]),
         }
     }
 

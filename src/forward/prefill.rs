@@ -168,7 +168,7 @@ impl Lowering<'_> {
     }
 
     /// Products with one x, which is rounded once for those that take it so.
-    fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
+    pub(super) fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
         let Forward { buffers, caps, .. } = self.forward;
         let (pass, dummy, scratch) = (buffers.pass, buffers.dummy, &buffers.scratch);
         let groups = |problem: &MatMul| match format {
@@ -203,7 +203,7 @@ impl Lowering<'_> {
 }
 
 /// 8 bits are too few for keys, values and states: an error in them stays for all later tokens.
-fn format_of_keys(format: ActivationFormat) -> ActivationFormat {
+pub(super) fn format_of_keys(format: ActivationFormat) -> ActivationFormat {
     match format {
         ActivationFormat::Int8 => ActivationFormat::F32,
         other => other,

@@ -30,7 +30,7 @@ macro_rules! for_each_kernel {
             accept_drafts [SPEC] (reference) (cases);
             argmax [MERGE, SPEC] (reference) ();
             attention [DECODE, MERGE, SPEC, TILED] (reference, reference_merge) (cases, cases_rotated, cases_tiled);
-            attention_batch [SPEC, TILED] (reference) (cases, cases_tiled);
+            attention_batch [SPEC, TILED] (reference) (cases, cases_source, cases_tiled);
             attention_near [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);
             carry_row [SPEC] () (cases);

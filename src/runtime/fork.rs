@@ -11,19 +11,21 @@ use crate::Result;
 const WORTH: usize = 32;
 
 impl Engine {
-    /// Another session of the same model and tokenizer: with a copy of what this one has cached, or empty.
+    /// Another session of the same model and tokenizer: with a copy of what this one has cached, or empty. What attends
+    /// to a source is not copied.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on; `out_of_memory`, `device_lost`.
     pub async fn another(&self, with_cache: bool) -> Result<Self> {
         self.check_idle()?;
+        let with_cache = with_cache && self.source.is_empty();
         Ok(Self {
             session: self.session.another(with_cache).await?,
             tokenizer: self.tokenizer.clone(),
             stop: std::rc::Rc::default(),
             cached: if with_cache { self.cached.clone() } else { Vec::new() },
             cached_with: if with_cache { self.cached_with.clone() } else { Vec::new() },
-            source: if with_cache { self.source.clone() } else { Vec::new() },
+            source: Vec::new(),
             rows: Vec::new(),
             run: None,
         })
@@ -35,9 +37,10 @@ impl Engine {
     }
 
     /// How many tokens of `ids`, read with these adapters, `other` has cached; `None` where it is running, or too
-    /// little ahead of this session to be worth copying.
+    /// little ahead of this session to be worth copying, or attends to a source.
     pub fn gains_from(&self, other: &Self, ids: &[u32], adapters: &[AdapterUse]) -> Option<usize> {
-        let theirs = (other.run.is_none() && self.source == other.source).then(|| other.cached_of(ids, adapters))?;
+        let is_copied = other.run.is_none() && self.source.is_empty() && other.source.is_empty();
+        let theirs = is_copied.then(|| other.cached_of(ids, adapters))?;
         (theirs >= self.cached_of(ids, adapters) + WORTH).then_some(theirs)
     }
 

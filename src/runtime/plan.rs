@@ -84,6 +84,10 @@ pub enum List {
     Replay,
     /// One token of a draft, by the model's own block.
     Step,
+    /// The encoder over the rows of a source.
+    Source,
+    /// The keys and values of a source, for each sequence in turn.
+    Keys,
 }
 
 /// Dispatches of a list, over a pass of some rows.

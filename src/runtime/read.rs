@@ -122,6 +122,7 @@ impl Reader<'_> {
 
     /// Makes room for all of it. Returns whether it is [short](Self::is_short).
     async fn begin(&mut self, reading: &Reading<'_>, wants: &Wants<'_>) -> Result<bool> {
+        self.session.check_source(self.number)?;
         self.session.gpu.reads.discard();
         self.schedule.borrow_mut().started = false;
         let written = self.schedule.borrow().written();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use super::load::{Choice, Opening, one, open_for, per_layer_embeddings, read_header, read_tokenizer};
+use super::load::{Choice, Opening, one, open, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place, takes_drafts};
@@ -107,7 +107,7 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
             let room = room.with_drafts(options.draft_context.is_none());
             // Where `load` would take the CPU, the result has no `gpu`.
-            if let Ok(Opening { device: Some(device), .. }) = open_for(&config, options.backend, None).await {
+            if let Ok(Opening { device: Some(device), .. }) = open(options.backend, None).await {
                 let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
                 let caps = Caps { per_layer_embeddings, ..device.caps.clone() };
                 found.gpu = Some(estimate((&device, &caps), (&config, &gguf.tensors), room).await);

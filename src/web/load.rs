@@ -25,7 +25,7 @@ use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{ModelConfig, Pooling, WeightSpec, rounded_kernel};
+use crate::model::{Pooling, WeightSpec, rounded_kernel};
 use crate::runtime::{
     AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun, LoadRequest,
     Loaded, Matched,
@@ -233,7 +233,7 @@ pub async fn load(
     let tune = options.tune.dyn_into::<Function>().ok();
     let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
-    let Opening { device, why_cpu } = open_for(&matched.config, options.backend, device).await?;
+    let Opening { device, why_cpu } = open(options.backend, device).await?;
     matched.choose_mtp(&request, &room, device.is_some());
     let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
     let caps = device.as_ref().map(|device| {
@@ -280,17 +280,6 @@ pub struct Opening {
 impl From<Device> for Opening {
     fn from(device: Device) -> Self {
         Self { device: Some(device.into()), why_cpu: None }
-    }
-}
-
-/// As [`open`], for this model: one that attends to a source is for the CPU, unless the caller wants the GPU, which
-/// refuses it.
-pub async fn open_for(config: &ModelConfig, choice: Choice, given: Option<DeviceHandle>) -> Result<Opening, JsValue> {
-    match (config.t5.decoder, choice) {
-        (Some(_), Choice::Auto) => {
-            Ok(Opening { device: None, why_cpu: Some("a model that attends to a source runs on the CPU alone".into()) })
-        }
-        _ => open(choice, given).await,
     }
 }
 

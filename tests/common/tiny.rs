@@ -61,11 +61,6 @@ pub fn metadata(architecture: &str) -> Metadata {
     metadata
 }
 
-/// Whether the GPU path runs models of this architecture.
-pub fn is_for_gpu(architecture: &&'static str) -> bool {
-    *architecture != "t5"
-}
-
 /// Keys without which a family would be another.
 fn own_keys(architecture: &str) -> Vec<(String, Value)> {
     let own = |key: &str, value: Value| vec![(format!("{architecture}.{key}"), value)];

@@ -27,6 +27,7 @@ await build({ root: path.join(SOURCE, 'extension'), logLevel: 'error' });
 const STORYTELLER = '/models/storyteller.gguf';
 const HEARER = '/fixtures/models/llama-f32.gguf';
 const EARS = '/fixtures/encoders/ultravox.gguf';
+const TRANSLATOR = '/fixtures/sources/t5-f16.gguf';
 const EMBEDDER = '/fixtures/embedders/nomic-bert-f16.gguf';
 const MOUNTS = { '/': path.join(SOURCE, 'dist'), '/models/': path.join(ROOT, 'www', 'models') };
 const HARE = '<!doctype html><title>The hare</title><main>A hare and a tortoise ran a race. The hare slept.</main>';
@@ -225,6 +226,28 @@ test('extract: what comes follows the schema, whatever the model is', () =>
     assert.match(form.day, /day$/);
     assert.match(form.time, /^[0-2]\d:[0-5]\d$/);
     assert.equal(await page.locator('#table tr').count(), 6);
+  }));
+
+test('translate: each paragraph gets a translation, and it can be stopped', () =>
+  withExample('translate', `?model=${TRANSLATOR}`, async (page) => {
+    await page.getByRole('button', { name: 'Translate' }).click();
+    await textOf(page, '#status', /^translated 3 paragraphs in/);
+    const [first, ...others] = await page.locator('#translated p').allInnerTexts();
+    assert.equal(others.length, 2);
+    assert.ok(first.length > 20, first);
+    await page.getByLabel('Text').fill('one\n\n\n \ntwo');
+    await page.getByLabel('To').selectOption('French');
+    await page.getByRole('button', { name: 'Translate' }).click();
+    await textOf(page, '#status', /^translated 2 paragraphs in/);
+    assert.equal(await page.locator('#translated p[lang="fr"]').count(), 2);
+    await page.getByLabel('Text').fill('many words \n\n'.repeat(200));
+    await page.getByRole('button', { name: 'Translate' }).click();
+    await textOf(page, '#status', /^paragraph \d+ of 200$/);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await textOf(page, '#status', /^stopped$/);
+    await page.getByLabel('Text').fill(' \n');
+    await page.getByRole('button', { name: 'Translate' }).click();
+    await textOf(page, '#error', /no text/);
   }));
 
 test('triage: every letter gets a team, an urgency and a place', () =>

@@ -43,6 +43,7 @@ const COSTS = {
   extract: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   agents: 'Runs with the storyteller (6.8 MB), which calls tools by chance; Qwen3 4B (2.5 GB) if you choose it',
   triage: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
+  translate: 'Downloads Flan-T5 large (about 830 MB) once you translate',
   tabs: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   worker: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',

@@ -3,6 +3,8 @@
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 #[cfg(feature = "harness")]
+pub(crate) mod cases_source;
+#[cfg(feature = "harness")]
 pub(crate) mod cases_tiled;
 pub mod reference;
 pub mod tiled;
@@ -113,6 +115,22 @@ pub struct BatchBuffers {
     pub y: Slice,
 }
 
+/// The buffers of an attention of a pass to rows that are not its own.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceBuffers {
+    /// The pass.
+    pub pass: Slice,
+    /// First row of the keys of each sequence, and one past its last: `[sequences, 2]` u32. They begin in the order of
+    /// the sequences.
+    pub spans: Slice,
+    /// `[rows, heads, head_dim]` f32
+    pub q: Slice,
+    /// Keys and values, f32: rows as wide as a row of q, which begin with the `kv_heads` heads.
+    pub kv: [Slice; 2],
+    /// `[rows, heads, head_dim]` f32
+    pub y: Slice,
+}
+
 pub use tiled::SPEC as TILED;
 
 /// Attention of every row of the pass over the rows of its own input, for inputs that usually have many rows, as images
@@ -133,13 +151,6 @@ pub fn attention_of_inputs(
 /// Attention of every row of the pass over the rows of its own input, for inputs of any length.
 pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers) -> Dispatch {
     let BatchHeads { heads, kv_heads, head_dim } = of;
-    let queries: u32 = if head_dim <= 128 { 16 } else { 8 };
-    let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("QUERIES", queries.into())];
-    let kernel = Kernel::new(&SPEC, &constants);
-    let kernel = match head_dim.is_multiple_of(4) {
-        true => kernel.import("kv", "kv_f32"),
-        false => kernel.named("ragged").import("kv", "kv_ragged").import("kv_value", "kv_value_f32"),
-    };
     let params = Params {
         heads,
         group: heads / kv_heads,
@@ -153,7 +164,33 @@ pub fn attention_batch(of: BatchHeads, rules: BatchRules, buffers: BatchBuffers)
         alibi: rules.alibi,
     };
     let BatchBuffers { pass, inputs, qkv, y } = buffers;
-    let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
-    let dispatch = Dispatch::new(kernel, &params, &[pass, inputs, qkv, qkv, qkv, y], grid);
+    let dispatch = dispatch(head_dim, most_queries(head_dim), &params, &[pass, inputs, qkv, qkv, qkv, y]);
     distances::biased(dispatch, &BIASED, "distance_bias_batch", rules.distances)
+}
+
+/// Attention of every row of a pass of up to `rows` rows to all rows of the source of its sequence.
+pub fn attention_to_source(rows: u32, of: BatchHeads, scale: f32, buffers: SourceBuffers) -> Dispatch {
+    let BatchHeads { heads, kv_heads, head_dim } = of;
+    let (group, stride) = (heads / kv_heads, heads * head_dim);
+    let params = Params { heads, group, stride, scale, ..Params::default() };
+    let SourceBuffers { pass, spans, q, kv: [k, v], y } = buffers;
+    // A decode pass has few rows, and a thread scores a key for each query of its workgroup.
+    let queries = rows.next_power_of_two().clamp(2, most_queries(head_dim));
+    dispatch(head_dim, queries, &params, &[pass, spans, q, k, v, y])
+}
+
+/// Rows of a workgroup, at most.
+const fn most_queries(head_dim: u32) -> u32 {
+    if head_dim <= 128 { 16 } else { 8 }
+}
+
+fn dispatch(head_dim: u32, queries: u32, params: &Params, buffers: &[Slice]) -> Dispatch {
+    let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", head_dim.into()), ("QUERIES", queries.into())];
+    let kernel = Kernel::new(&SPEC, &constants);
+    let kernel = match head_dim.is_multiple_of(4) {
+        true => kernel.import("kv", "kv_f32"),
+        false => kernel.named("ragged").import("kv", "kv_ragged").import("kv_value", "kv_value_f32"),
+    };
+    let grid = [Extent::Fixed(params.heads), Extent::PerRows(queries), Extent::Fixed(1)];
+    Dispatch::new(kernel, params, buffers, grid)
 }

@@ -79,7 +79,8 @@ fn attention(b: &mut Builder, x: Activation, of: OfLayer, keys: Keys) -> Activat
 fn cross_attention(b: &mut Builder, x: Activation, number: usize) -> Activation {
     let attention = plain(b);
     let width = attention.query_width();
-    let q = b.linear(x, of_decoder("cross_attn_q.weight"), None, ("q", width));
+    // A name of its own: the other queries lie beside keys and values.
+    let q = b.linear(x, of_decoder("cross_attn_q.weight"), None, ("q of the source", width));
     let y = b.activation("attended", width);
     let kv = ["cross_attn_k.weight", "cross_attn_v.weight"].map(|name| b.weight(of_decoder(name)));
     b.push(Op::AttendSource { q, kv, attention, number, y });

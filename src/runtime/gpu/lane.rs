@@ -205,6 +205,11 @@ impl Session for GpuLane {
         self.state(|text| text.adapters = adapters);
     }
 
+    async fn read_source(&mut self, ids: &[u32], stop: &Cell<bool>) -> Result<bool> {
+        self.go_back(0);
+        self.turn().await?.read_source(self.number, ids, stop).await
+    }
+
     fn rewind(&mut self, position: usize) -> usize {
         self.go_back(position)
     }

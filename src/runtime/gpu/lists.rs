@@ -18,6 +18,8 @@ pub(in crate::runtime) struct Lists {
     pub replay: CommandList,
     pub follow: CommandList,
     pub step: CommandList,
+    pub source: CommandList,
+    pub keys: CommandList,
 }
 
 impl Lists {
@@ -29,11 +31,12 @@ impl Lists {
             time_slice.yield_if_over().await;
             recorded.push(CommandList::record(device, dispatches, table)?);
         }
-        let recorded = <[CommandList; 9]>::try_from(recorded);
-        let Ok([prefill, head, decode, bias, greedy, sample, replay, follow, step]) = recorded else {
+        let recorded = <[CommandList; 11]>::try_from(recorded);
+        let Ok([prefill, head, decode, bias, greedy, sample, replay, follow, step, source, keys]) = recorded else {
             unreachable!("as many lists as before")
         };
-        Ok(Self { prefill, kept: lists.kept, head, decode, bias, greedy, sample, replay, follow, step })
+        let kept = lists.kept;
+        Ok(Self { prefill, kept, head, decode, bias, greedy, sample, replay, follow, step, source, keys })
     }
 
     /// Compiles all pipelines in parallel, then records the lists like [`Lists::record`].
@@ -43,9 +46,9 @@ impl Lists {
         Self::record(device, lists, table).await
     }
 
-    pub fn all(&self) -> [&CommandList; 9] {
-        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, .. } = self;
-        [prefill, head, decode, bias, greedy, sample, replay, follow, step]
+    pub fn all(&self) -> [&CommandList; 11] {
+        let Self { prefill, head, decode, bias, greedy, sample, replay, follow, step, source, keys, .. } = self;
+        [prefill, head, decode, bias, greedy, sample, replay, follow, step, source, keys]
     }
 
     /// A list; `None` for those that are recorded apart.
@@ -60,6 +63,8 @@ impl Lists {
             List::Sample => &self.sample,
             List::Replay => &self.replay,
             List::Step => &self.step,
+            List::Source => &self.source,
+            List::Keys => &self.keys,
             List::ExactPrefill | List::HeadOfAll => return None,
         })
     }

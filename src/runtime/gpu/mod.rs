@@ -19,4 +19,5 @@ pub(super) mod reads;
 pub(super) mod row_cache;
 pub(super) mod session;
 pub(super) mod slots;
+pub(super) mod source;
 pub(super) mod turns;

@@ -108,9 +108,9 @@ fn check_stages(specs: &[BufferSpec], program: &Program, most: u64) -> Result<()
 /// The plan for what a model is loaded for.
 pub(in crate::runtime) enum RunPlan {
     /// Writes text.
-    Session(SessionPlan),
+    Session(Box<SessionPlan>),
     /// Gives vectors or scores.
-    Batches(BatchPlan),
+    Batches(Box<BatchPlan>),
 }
 
 impl RunPlan {

@@ -25,6 +25,15 @@ use crate::runtime::plan::{Form, List, Place, Plan, Set};
 use crate::runtime::saved::regions::{Region, bytes_of};
 use crate::{Error, ErrorCode, Result};
 
+/// What grows.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) enum Grown {
+    /// The caches, of whose positions the first `written` are in use.
+    Caches { written: usize },
+    /// The room for sources.
+    Source,
+}
+
 /// Caches and samplers of one sequence or several on the GPU, for a model that other sessions may run, too.
 pub struct GpuSession {
     pub(in crate::runtime) model: Rc<GpuModel>,
@@ -32,6 +41,8 @@ pub struct GpuSession {
     pub(in crate::runtime) gpu: Executor,
     /// Logits `[EVALUATE_CHUNK, vocab]`, made at the first evaluation.
     all_logits: Option<BufferId>,
+    /// How many tokens the source of each sequence has; 0 where none is read.
+    pub(in crate::runtime) sources: Vec<usize>,
 }
 
 impl GpuSession {
@@ -69,13 +80,15 @@ impl GpuSession {
         };
         let reads = Reads::new(&model.device, bytes)?;
         let gpu = Executor::new(model.device.clone(), table, lists, reads);
-        let mut session = Self { model, buffers, gpu, all_logits: None };
+        let sources = vec![0; buffers.room.sequences];
+        let mut session = Self { model, buffers, gpu, all_logits: None, sources };
         let mut plan = Plan::default();
         for (slice, frequencies) in session.buffers.frequencies.iter().zip(&session.model.frequencies) {
             plan.write(*slice, bytemuck::cast_slice(frequencies));
         }
         axes::start(&mut plan, session.layout());
         session.gpu.execute(&plan)?;
+        session.write_sources();
         Ok(session)
     }
 
@@ -221,24 +234,36 @@ impl GpuSession {
     /// # Errors
     /// `out_of_memory`, which leaves everything as it was; errors of the device.
     pub(in crate::runtime) async fn grow_to(&mut self, positions: usize, written: usize) -> Result<()> {
+        self.grow_by(positions, Grown::Caches { written }).await
+    }
+
+    /// Makes room for this many positions of caches, or rows of sources, as far as the context goes.
+    ///
+    /// # Errors
+    /// The errors of [`GpuSession::grow_to`].
+    pub(in crate::runtime) async fn grow_by(&mut self, count: usize, of: Grown) -> Result<()> {
         let room = self.buffers.room;
-        let needed = positions.min(room.context);
-        if needed <= room.allocated {
+        let (needed, name, known) = match of {
+            Grown::Caches { .. } => (count.min(room.context), "KV cache", room.allocated),
+            Grown::Source => (count, "source", self.buffers.source.as_ref().map_or(count, |source| source.rows)),
+        };
+        if needed <= known {
             return Ok(());
         }
         let (model, mut wanted) = (self.model.clone(), 0);
-        for length in grown_lengths(room.allocated, needed, room.context) {
-            let growth = self.buffers.grown(length, written);
+        for length in grown_lengths(known, needed, room.context) {
+            let growth = match of {
+                Grown::Caches { written } => self.buffers.grown(length, written),
+                Grown::Source => self.buffers.with_source_of(&model.program, length),
+            };
             let mut table = self.gpu.table.clone();
             match model.device.try_make(|| table.make(&model.device, &growth.specs)).await? {
                 Some(()) => return self.grow(growth, table).await,
                 None => wanted = growth.bytes(),
             }
         }
-        let message = format!(
-            "the GPU has no room for {wanted} bytes, a KV cache of {needed} tokens: {} tokens still fit",
-            room.allocated
-        );
+        let message =
+            format!("the GPU has no room for {wanted} bytes, a {name} of {needed} tokens: {known} tokens still fit");
         Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
@@ -257,6 +282,7 @@ impl GpuSession {
         // The old caches go with their table. What was submitted before still runs.
         (self.gpu.table, self.buffers) = (table, buffers);
         self.gpu.lists.replace(lists, &mut self.gpu.table);
+        self.write_sources();
         model.device.check()
     }
 

@@ -18,7 +18,7 @@ use crate::kernels::caps::Caps;
 use crate::kernels::repack::staging_bytes;
 use crate::kernels::rope::{Frequencies, Yarn};
 use crate::kernels::spec::BufferId;
-use crate::model::program::{Output, Program, RopeTable};
+use crate::model::program::{Output, RopeTable};
 use crate::model::{ModelConfig, WeightKey, WeightSpec, rounded_kernel};
 use crate::runtime::gpu::embedder::GpuEmbedder;
 use crate::runtime::gpu::model::GpuModel;
@@ -27,7 +27,7 @@ use crate::runtime::gpu::plans::{BatchPlan, RunPlan, SessionPlan};
 use crate::runtime::gpu::row_cache::{RowSource, Rows};
 use crate::runtime::gpu::session::GpuSession;
 use crate::runtime::gpu::slots::Slots;
-use crate::{Error, ErrorCode, Result};
+use crate::{Error, Result};
 
 /// Maximum number of bytes of a slice of a tensor, unless one row has more.
 const SLICE: u64 = 8 << 20;
@@ -78,7 +78,7 @@ impl<'a> GpuModelBuilder<'a> {
     ) -> Result<Self> {
         let room = room.into();
         let mut plan = Plan::default();
-        let program = program_of(&config)?;
+        let program = crate::model::program(&config);
         let placement = place(&program, &caps, tensors, matched.clone(), &mut plan)?;
         let mut table = BufferTable::default();
         table.make(&device, &plan.buffers)?;
@@ -99,8 +99,8 @@ impl<'a> GpuModelBuilder<'a> {
             self_check: SelfCheck::default(),
         };
         let run = match model.program.output {
-            Output::Logits => RunPlan::Session(SessionPlan::new(&model, room)?),
-            _ => RunPlan::Batches(BatchPlan::new(&model, room.context)?),
+            Output::Logits => RunPlan::Session(SessionPlan::new(&model, room)?.into()),
+            _ => RunPlan::Batches(BatchPlan::new(&model, room.context)?.into()),
         };
         let mut run_table = model.table.clone();
         run_table.make(&model.device, run.specs())?;
@@ -259,9 +259,9 @@ impl<'a> GpuModelBuilder<'a> {
                         plan.lists = Forward::new(&model.program, &model.caps, &model.weights, &plan.buffers).lists();
                     }
                 }
-                GpuRun::Session(GpuSession::assemble(model, plan, run_table).await?.into())
+                GpuRun::Session(GpuSession::assemble(model, *plan, run_table).await?.into())
             }
-            RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, plan, run_table)?.into()),
+            RunPlan::Batches(plan) => GpuRun::Embedder(GpuEmbedder::assemble(model, *plan, run_table)?.into()),
         };
         device.check_pipelines().await?;
         match &mut run {
@@ -274,18 +274,6 @@ impl<'a> GpuModelBuilder<'a> {
             Check::Known(found) => run.run_without(found).await?,
         }
         Ok(run)
-    }
-}
-
-/// The program of a model, if the GPU path runs it.
-fn program_of(config: &ModelConfig) -> Result<Program> {
-    let program = crate::model::program(config);
-    match program.source {
-        Some(_) => Err(Error::new(
-            ErrorCode::UnsupportedArchitecture,
-            "the GPU path has no attention to a source; load with backend 'cpu'",
-        )),
-        None => Ok(program),
     }
 }
 

@@ -4,8 +4,8 @@
 //! A short prompt and one token after it (for an encoder see [`super::encoder_check`]) run through some parts of the
 //! model, those in which each kernel occurs first, with the model's own shapes and weights. After each step the results
 //! are read back and compared with those of the same operations on the CPU. For these, some rows of each matrix were
-//! kept during loading: see [`SampledModel`]. The choice of experts and their products are not checked. Where a kernel
-//! is wrong, the choices of tuning are dropped first.
+//! kept during loading: see [`SampledModel`]. Experts, their choice and attention to a source are not checked. Where a
+//! kernel is wrong, the choices of tuning are dropped first.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -351,11 +351,12 @@ fn rows_of(program: &Program, activation: Activation, place: &Place, words: &[f3
 
 /// Whether a step's results match those of its operations on the CPU.
 async fn is_right(model: &mut SampledModel, ops: &[Op], results: Vec<(Activation, Vec<f32>)>) -> Result<bool> {
-    // Of matrices of experts and heads no rows are kept.
-    let of_experts = |op: &Op| {
-        matches!(op, Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } | Op::HeadLinear { .. })
+    // Of matrices of experts and heads no rows are kept, and there is no source.
+    let is_left_out = |op: &Op| {
+        let is_of_experts = matches!(op, Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. });
+        is_of_experts || matches!(op, Op::HeadLinear { .. } | Op::AttendSource { .. })
     };
-    let is_checked = !ops.iter().any(of_experts);
+    let is_checked = !ops.iter().any(is_left_out);
     if is_checked {
         model.run(ops).await?;
     }

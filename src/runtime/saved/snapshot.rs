@@ -22,8 +22,9 @@ impl Engine {
         }
         let model = self.session.config().digest;
         let own = text.map_or(self.cached.len(), |text| self.common_prefix(text));
-        // A model that is loaded again has no adapters, so what was read with some is useless to it.
-        if !self.cached_with.is_empty() || text.is_some_and(|text| own == 0 || 2 * own < text.len()) {
+        // A model that is loaded again has no adapters and no source, so what was read with them is useless to it.
+        let is_useless = !self.cached_with.is_empty() || !self.source.is_empty();
+        if is_useless || text.is_some_and(|text| own == 0 || 2 * own < text.len()) {
             return Head { model, notes, ..Head::default() }.bytes();
         }
         // As the next run would, first make tokens and states end at the same position.
