@@ -27,7 +27,10 @@ export type {
   ChatTemplateOptions,
   ChosenToken,
   DetokenizeOptions,
+  EmbedContent,
+  EmbedInput,
   EmbedOptions,
+  EmbedTask,
   AdapterOptions,
   AdapterSource,
   AdapterUse,
@@ -83,6 +86,7 @@ export type {
   ContentPart,
   CustomTool,
   CustomToolCall,
+  EmbeddingContent,
   EmbeddingRequest,
   EmbeddingResponse,
 } from './openai/types.js';

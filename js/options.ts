@@ -208,7 +208,12 @@ export function evaluateOptions(options: EvaluateOptions): EvaluateOptions {
   return checked('evaluate', options, EVALUATE);
 }
 
-const EMBED: Record<keyof EmbedOptions, Check> = { ...RANK, normalize: FLAG, dimensions: TOKENS };
+const EMBED: Record<keyof EmbedOptions, Check> = {
+  ...RANK,
+  task: ofType('string', 'a string'),
+  normalize: FLAG,
+  dimensions: TOKENS,
+};
 
 /** A checked copy of the options of `embed`. @internal */
 export function embedOptions(options: EmbedOptions): EmbedOptions {

@@ -44,6 +44,7 @@ import { onDemand } from './model/on-demand.js';
 import * as budget from './openai/budget.js';
 import * as callGrammar from './openai/call-grammar.js';
 import * as completions from './openai/completions.js';
+import * as embedContents from './model/embed-contents.js';
 import * as embeddings from './openai/embeddings.js';
 import * as families from './openai/families.js';
 import { openaiFiles } from './openai/files.js';
@@ -98,6 +99,7 @@ const ofPage: typeof onDemand = having({
     adapter,
     budget,
     completions,
+    embedContents,
     embeddings,
     families,
     inWorker,

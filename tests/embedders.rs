@@ -6,15 +6,18 @@
 mod console;
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/embeddings.rs"]
+mod embeddings;
 
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::kernels::reference::softmax;
-use webgguf::model::match_tensors;
+use webgguf::model::{InputSource, match_tensors};
 use webgguf::runtime::{GpuEmbedder, GpuModelBuilder, GpuRun};
 
 use console::console_log;
 use device::device;
+use embeddings::embeddings;
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -105,4 +108,40 @@ models! {
     gemma_embedding2_q8_0: "gemma-embedding2-q8_0",
     qwen3_embedding_q4_0: "qwen3-embedding-q4_0",
     qwen3_rerank_q8_0: "qwen3-rerank-q8_0",
+}
+
+/// Rows that are the embeddings of tokens say what the tokens say, wherever they stand in a batch.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn rows_stand_among_tokens() {
+    let file = include_bytes!("fixtures/embedders/gemma-embedding2-q8_0.gguf");
+    let json = include_str!("fixtures/embedders/gemma-embedding2-q8_0.json");
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).expect("ids");
+    let expected: Vec<Vec<f32>> = serde_json::from_value(json["pooled"].clone()).expect("numbers");
+    let mut embedder = on_gpu(file).await;
+    let (gguf, device) = (header(file), embedder.model().device().clone());
+    let mut held = Vec::new();
+    let mut with_rows = |ids: &[u32], from: usize, count: usize| {
+        let rows = embeddings(file, &gguf, &ids[from..from + count]);
+        let source = InputSource { digest: held.len() as u64, count: count as u32, columns: 0 };
+        let buffer = device.storage_buffer("rows", rows.len() as u64 * 4).expect("a buffer");
+        device.write(&buffer, 0, bytemuck::cast_slice(&rows));
+        held.push(embedder.model().add_rows_of(source, &buffer).expect("rows"));
+        let ids_of_rows = held.last().map(|held| held.ids.clone()).into_iter().flatten();
+        [&ids[..from], &ids_of_rows.collect::<Vec<_>>(), &ids[from + count..]].concat()
+    };
+    // One without rows, one of rows alone, one with rows in two places.
+    let whole = with_rows(&inputs[2], 0, inputs[2].len());
+    let first = with_rows(&inputs[5], 3, 70);
+    let both = with_rows(&first, 140, 9);
+    let all = [&inputs[1], &whole, &both, &inputs[4]].map(Vec::as_slice);
+    let found = embedder.embed(&all, &Default::default()).await.expect("results").expect("nobody stops it");
+    let width = expected[0].len();
+    for (row, at) in found.chunks_exact(width).zip([1, 2, 5, 4]) {
+        let error = relative(row, &expected[at]);
+        assert!(error < 2e-4, "input {at}: off by {error}");
+    }
+    drop(held);
+    let error = embedder.embed(&all, &Default::default()).await.expect_err("nobody holds the rows");
+    assert!(error.message().contains("is not held"), "{}", error.message());
 }

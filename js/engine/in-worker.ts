@@ -197,8 +197,10 @@ export class WorkerEngine implements Engine {
     return this.#call('removeAdapter', id);
   }
 
-  embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
-    return this.#connection.channel.call('embed', [this.#number, inputs, options], { signal });
+  async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
+    // Not awaited where there is none: calls keep their order.
+    const sent = inputs.some(hasMedia) ? await Promise.all(inputs.map((input) => contentsIn(input, signal))) : inputs;
+    return this.#connection.channel.call('embed', [this.#number, sent, options], { signal });
   }
 
   rank(query: string, documents: readonly Input[], options: RankCall, signal?: AbortSignal): Promise<Float32Array[]> {
@@ -291,10 +293,10 @@ function hasMedia(prompt: Prompt): prompt is Conversation {
   return typeof prompt === 'object' && 'messages' in prompt && prompt.media !== undefined;
 }
 
-async function contentsIn(prompt: Prompt): Promise<Prompt> {
+async function contentsIn(prompt: Prompt, signal?: AbortSignal): Promise<Prompt> {
   if (!hasMedia(prompt)) return prompt;
   const { withContents } = await later.imagePrompt();
-  return withContents(prompt);
+  return withContents(prompt, signal);
 }
 
 /** Starts a worker. When `signal` fires, it ends at once. */

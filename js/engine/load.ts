@@ -35,6 +35,9 @@ export interface Loaded {
   readonly handles: readonly Handle[];
 }
 
+/** Rows of an image that an embedder reads, at most, unless the page says how many. */
+const OF_EMBEDDER = 280;
+
 type Backend = WasmLoadOptions['backend'];
 type Report = EncoderScope['report'];
 type Warn = (warning: LoadWarning) => void;
@@ -236,7 +239,9 @@ async function openEncoders(
   // Key and digests are the model's.
   const { sha256: _, cacheKey: _key, ...others } = from;
   const threads = (signal: AbortSignal): WasmLoadOptions['threads'] => LazyThreads.of(options.threads, signal)?.start;
-  return Kind.open(source, others, options, { ...scope, width, threads, vocoder: later.vocoder });
+  // As many rows as the processor of EmbeddingGemma 2 makes of an image.
+  const { maxImageTokens = handle.info().pooling && OF_EMBEDDER } = options;
+  return Kind.open(source, others, { ...options, maxImageTokens }, { ...scope, width, threads, vocoder: later.vocoder });
 }
 
 /** What is known of a model. A page that left the backend to `auto` is told why the model runs on the CPU. */

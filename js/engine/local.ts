@@ -6,7 +6,7 @@ import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
 import type { SoundPart, Vocoder } from '../voice/vocoder.js';
-import { type Group, type Input, runInputs } from '../model/embedding.js';
+import { type Group, type Input, type InputRun, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
@@ -247,16 +247,26 @@ export class LocalEngine implements Engine {
   async embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
     const handle = this.#handle;
     const { truncate, normalize, dimensions, first } = options;
-    const encode = (text: string): Uint32Array => handle.encodeInput(text, truncate);
-    const run = {
-      handle,
-      inputs,
-      first,
-      signal,
-      encode,
-      run: ({ ids, lengths }: Group) => handle.embed(ids, lengths, normalize, dimensions),
+    const rows = new Map<string, TileRows>();
+    const encode: InputRun['encode'] = (input) => this.#inputIds(input, truncate, { signal, rows });
+    const run = async ({ ids, lengths }: Group): Promise<Float32Array | undefined> => {
+      for (const { digest, columns, values } of rows.values()) handle.addRows(digest, columns, values);
+      rows.clear();
+      return handle.embed(ids, lengths, normalize, dimensions);
     };
-    return this.#kept(() => runInputs(run), signal);
+    return this.#kept(() => runInputs({ handle, inputs, first, signal, encode, run }), signal);
+  }
+
+  /** The ids of an input of an embedder; images and sounds in it are encoded. */
+  #inputIds(input: Prompt, truncate: boolean, wanted: Wanted): Uint32Array | Promise<Uint32Array> {
+    if (typeof input === 'string') return this.#handle.encodeInput(input, truncate);
+    return isConversation(input) ? this.#idsOfInput(input, wanted) : input;
+  }
+
+  async #idsOfInput(input: Conversation, wanted: Wanted): Promise<Uint32Array> {
+    const { idsOfInput } = await later.imagePrompt();
+    const { contextLength } = this.info;
+    return idsOfInput(this.#handle, this.#loaded.encoders, input, { ...wanted, contextLength });
   }
 
   async rank(
@@ -266,7 +276,7 @@ export class LocalEngine implements Engine {
     signal?: AbortSignal,
   ): Promise<Float32Array[]> {
     const handle = this.#handle;
-    const encode = (document: string): Uint32Array => handle.encodePair(query, document, call.truncate);
+    const encode: InputRun['encode'] = (document) => handle.encodePair(query, document as string, call.truncate);
     const run = ({ ids, lengths }: Group): ReturnType<typeof handle.rank> => handle.rank(ids, lengths);
     return this.#kept(() => runInputs({ handle, inputs: documents, first: call.first, signal, encode, run }), signal);
   }
@@ -289,6 +299,7 @@ export class LocalEngine implements Engine {
   }
 
   async count(prompt: Prompt, signal?: AbortSignal): Promise<number> {
+    if (this.info.pooling) return (await this.#inputIds(prompt, false, { signal })).length;
     return (await this.#ids(prompt, { signal })).length;
   }
 

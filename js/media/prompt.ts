@@ -87,10 +87,24 @@ export async function idsOfConversation(
   return Uint32Array.from(ids);
 }
 
+/** The ids of an input of an embedder, which ends as texts do. @internal */
+export async function idsOfInput(
+  handle: WasmModel,
+  encoders: Encoders | undefined,
+  input: Conversation,
+  wanted: Wanted & { readonly contextLength: number },
+): Promise<Uint32Array> {
+  const end = handle.encodeInput('', false).subarray(handle.encodePrompt('').length);
+  // Nothing is answered, so that the last place is free.
+  const contextLength = wanted.contextLength - end.length + 1;
+  const ids = await idsOfConversation(handle, encoders, input, { ...wanted, fits: true, contextLength });
+  return Uint32Array.of(...ids, ...end);
+}
+
 /** The encoders, if they take such a medium. @internal */
 export function given(encoders: Encoders | undefined, medium: Medium): Encoders {
   const kind = 'image' in medium ? 'image' : 'audio';
   if (encoders?.info.media?.[kind]) return encoders;
   const what = kind === 'image' ? 'images' : 'sounds';
-  throw invalidArgument(`generate: the model was loaded without an encoder of ${what}: load it with option 'mmproj'`);
+  throw invalidArgument(`the model was loaded without an encoder of ${what}: load it with option 'mmproj'`);
 }

@@ -264,7 +264,7 @@ export function mediumOf(part: unknown): Medium | undefined {
     : undefined;
 }
 
-/** A text without marks: what a page writes must not stand for an image. */
-function withoutMarks<T>(text: T): T {
+/** A text without marks: what a page writes must not stand for an image. @internal */
+export function withoutMarks<T>(text: T): T {
   return typeof text === 'string' ? (text.replaceAll(MEDIA_MARK, '') as T) : text;
 }

@@ -2,17 +2,22 @@
  * Texts for embedders and rerankers: checked, encoded, and handed over some at a time.
  */
 import { stoppable } from '../cancel.js';
-import type { EmbedCall, Engine } from '../engine/engine.js';
+import type { EmbedCall, Engine, Prompt } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { checkIds, show } from '../check.js';
-import type { EmbedOptions, TokenIds } from '../types/read.js';
+import type { EmbedContent, EmbedOptions, TokenIds } from '../types/read.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Inputs of one call into WebAssembly: their results are read at once. */
 const GROUP = 1024;
 
-/** A text, or ids as they are. @internal */
-export type Input = string | Uint32Array;
+/** A text, ids as they are, or a text with images and sounds. @internal */
+export type Input = Prompt;
+
+/** Whether an input is a part or the content of a message. @internal */
+export function isContent(input: unknown): input is EmbedContent {
+  return typeof input === 'object' && input !== null && ('content' in input || 'type' in input);
+}
 
 /** Checked copies of texts and ids; `what` names one of them in messages. @internal */
 export function checkInputs(call: string, what: string, inputs: unknown, vocabularySize: number): Input[] {
@@ -30,6 +35,8 @@ export function checkInputs(call: string, what: string, inputs: unknown, vocabul
 const REPORTED = 4096;
 /** Characters of a token, about. */
 const CHARACTERS = 4;
+/** Tokens of an image or a sound, about. */
+const OF_MEDIUM = 280;
 
 type OnProgress = EmbedOptions['onProgress'];
 /** The work on all inputs. */
@@ -51,25 +58,34 @@ async function inSteps(
   onProgress: OnProgress,
   work: (some: readonly Input[], first: number) => Promise<Float32Array[]>,
 ): Promise<Float32Array[]> {
-  if (!onProgress) return work(inputs, 0);
+  // No more images and sounds are in memory than go through the model together.
+  if (!onProgress && !inputs.some(hasMedia)) return work(inputs, 0);
   const total = inputs.length;
   const rows: Float32Array[] = [];
   const tell = (): void => {
     const loaded = rows.length;
-    onProgress({ stage: 'prefill', loaded, total, fraction: total === 0 ? 1 : loaded / total });
+    onProgress?.({ stage: 'prefill', loaded, total, fraction: total === 0 ? 1 : loaded / total });
   };
   tell();
   while (rows.length < total) {
     const first = rows.length;
     let [end, tokens] = [first, 0];
     for (; end < total && tokens < REPORTED; end += 1) {
-      const input = inputs[end] as Input;
-      tokens += typeof input === 'string' ? 1 + input.length / CHARACTERS : input.length;
+      tokens += sizeOf(inputs[end] as Input);
     }
     rows.push(...(await work(inputs.slice(first, end), first)));
     tell();
   }
   return rows;
+}
+
+const hasMedia = (input: Input): boolean => typeof input === 'object' && 'messages' in input;
+
+/** How many tokens an input has, about. */
+function sizeOf(input: Input): number {
+  if (typeof input === 'string') return 1 + input.length / CHARACTERS;
+  if (input instanceof Uint32Array) return input.length;
+  return sizeOf(input.text ?? '') + OF_MEDIUM * (input.media?.length ?? 0);
 }
 
 /** One group of inputs: the ids one after the other, and how many each has. @internal */
@@ -85,7 +101,7 @@ export interface InputRun {
   /** How many inputs of the call were before these: messages count them all. */
   readonly first?: number | undefined;
   readonly signal: AbortSignal | undefined;
-  encode(text: string): Uint32Array;
+  encode(input: Exclude<Input, Uint32Array>): Uint32Array | Promise<Uint32Array>;
   /** `undefined` where it was cancelled. */
   run(group: Group): Promise<Float32Array | undefined>;
 }
@@ -99,7 +115,8 @@ export async function runInputs({ handle, inputs, first = 0, signal, encode, run
   const rows: Float32Array[] = [];
   for (let start = 0; start < inputs.length; start += GROUP) {
     const some = inputs.slice(start, start + GROUP);
-    const encoded = some.map((input) => (typeof input === 'string' ? encode(input) : input));
+    const encoded: Uint32Array[] = [];
+    for (const input of some) encoded.push(input instanceof Uint32Array ? input : await encode(input));
     const group = joined(encoded, first + start);
     const found = await stoppable(handle, signal, () => run(group));
     const width = found.length / some.length;

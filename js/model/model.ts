@@ -4,7 +4,7 @@
  */
 import { cancellable } from '../cancel.js';
 import { conversationOf, textConversationOf } from './conversation.js';
-import { checkInputs, embedWork, type Input, rankWork } from './embedding.js';
+import { checkInputs, embedWork, type Input, isContent, rankWork } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
@@ -41,7 +41,10 @@ import type { Inspection, ModelInfo, ModelState } from '../types/info.js';
 import type { InspectOptions, AdapterOptions, LoadOptions } from '../types/load.js';
 import type {
   DetokenizeOptions,
+  EmbedContent,
+  EmbedInput,
   EmbedOptions,
+  EmbedTask,
   EvaluateOptions,
   Evaluation,
   RankOptions,
@@ -332,9 +335,10 @@ export class WasmModel {
 
   /**
    * Turns texts into vectors whose directions say how alike the texts are; many go through the model at once. For
-   * models that embed: `info.pooling` is `mean`, `cls` or `last`.
+   * models that embed: `info.pooling` is `mean`, `cls` or `last`. Some embed images and sounds, too.
    *
-   * @param texts a text, or an array of texts; in the array also token ids, which are taken as they are
+   * @param texts a text or a content, see {@link EmbedContent}, or an array of them; in the array also token ids, which
+   *   are taken as they are
    * @param options see {@link EmbedOptions}
    * @returns for a text its vector, of `info.embeddingLength` or `options.dimensions` values; for an array one for each
    * @throws {WebggufError} `invalid_argument`, also for a model that writes text; `context_full` where a text is longer
@@ -345,18 +349,37 @@ export class WasmModel {
    * const [a, b] = await model.embed(['a cat on a wall', 'a kitten on a fence']);
    * const likeness = a.reduce((sum, value, i) => sum + value * b[i], 0);
    */
-  async embed(texts: string, options?: EmbedOptions): Promise<Float32Array>;
-  async embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
+  async embed(texts: string | EmbedContent, options?: EmbedOptions): Promise<Float32Array>;
+  async embed(texts: readonly EmbedInput[], options?: EmbedOptions): Promise<Float32Array[]>;
   async embed(
-    texts: string | readonly (string | TokenIds)[],
+    texts: string | EmbedContent | readonly EmbedInput[],
     options: EmbedOptions = {},
   ): Promise<Float32Array | Float32Array[]> {
-    const { signal, onProgress, truncate = false, normalize = true, dimensions } = embedOptions(options);
-    const isOne = typeof texts === 'string';
-    const inputs = checkInputs('embed', 'text', isOne ? [texts] : texts, this.info.vocabularySize);
+    const { signal, onProgress, truncate = false, normalize = true, dimensions, task } = embedOptions(options);
+    const isOne = typeof texts === 'string' || isContent(texts);
+    const inputs = await this.#embedInputs(isOne ? [texts] : texts, task);
     const call = { truncate, normalize, dimensions };
     const rows = await this.#inTurn('embed', embedWork(inputs, onProgress, call), signal);
     return isOne ? (rows[0] as Float32Array) : rows;
+  }
+
+  /** How many tokens inputs of `embed` have together. @internal */
+  async countInputs(given: readonly EmbedInput[], { task, signal }: EmbedOptions): Promise<number> {
+    const inputs = await this.#embedInputs(given, task);
+    const count = async (engine: Engine, scope: AbortSignal): Promise<number> => {
+      let sum = 0;
+      for (const input of inputs) sum += await engine.count(input, scope);
+      return sum;
+    };
+    return this.#inTurn('embed', count, signal);
+  }
+
+  async #embedInputs(inputs: unknown, task: EmbedTask | undefined): Promise<Input[]> {
+    if (task === undefined && !(Array.isArray(inputs) && inputs.some(isContent))) {
+      return checkInputs('embed', 'text', inputs, this.info.vocabularySize);
+    }
+    const { contentInputs } = await onDemand.embedContents();
+    return contentInputs(inputs, task, this.info);
   }
 
   /**

@@ -9,6 +9,7 @@ export const onDemand = allFetched({
   adapter: () => import('../load/adapter.js'),
   budget: () => import('../openai/budget.js'),
   completions: () => import('../openai/completions.js'),
+  embedContents: () => import('./embed-contents.js'),
   embeddings: () => import('../openai/embeddings.js'),
   families: () => import('../openai/families.js'),
   inWorker: () => import('../engine/in-worker.js'),

@@ -6,7 +6,7 @@ import type { Generation } from '../model/generation.js';
 import type { ChatTemplateOptions, Message } from '../types/chat.js';
 import type { GenerateOptions } from '../types/generate.js';
 import type { ModelInfo } from '../types/info.js';
-import type { DetokenizeOptions, EmbedOptions, TokenIds, TokenizeOptions } from '../types/read.js';
+import type { DetokenizeOptions, EmbedInput, EmbedOptions, TokenIds, TokenizeOptions } from '../types/read.js';
 
 /** A model that answers requests, such as a `WasmModel`. */
 export interface ChatModel {
@@ -17,7 +17,9 @@ export interface ChatModel {
   /** Writes text after a prompt. */
   generate(prompt: string | readonly Message[] | TokenIds, options?: GenerateOptions): Generation;
   /** A vector for each text. */
-  embed(texts: readonly (string | TokenIds)[], options?: EmbedOptions): Promise<Float32Array[]>;
+  embed(texts: readonly EmbedInput[], options?: EmbedOptions): Promise<Float32Array[]>;
+  /** How many tokens inputs of `embed` have together. @internal */
+  countInputs?(inputs: readonly EmbedInput[], options: EmbedOptions): Promise<number>;
   /** Text to token ids. */
   tokenize(text: string, options?: TokenizeOptions): Promise<Uint32Array>;
   /** Token ids to text. */

@@ -3,7 +3,8 @@
  */
 import type { ChatModel } from './chat-model.js';
 import { signalOption } from '../check.js';
-import type { TokenIds } from '../types/read.js';
+import { isContent } from '../model/embedding.js';
+import type { EmbedInput, EmbedTask, TokenIds } from '../types/read.js';
 import { nameOf } from './completions.js';
 import { checkEmbedding } from './request.js';
 import type { EmbeddingRequest, EmbeddingResponse, RequestOptions } from './types.js';
@@ -37,13 +38,11 @@ export class LocalEmbeddings implements Embeddings {
   }
 
   create = (async (body: EmbeddingRequest, options: RequestOptions = {}) => {
-    const { input, encoding_format: format = 'float', dimensions, model } = checkEmbedding(body);
+    const { input, encoding_format: format = 'float', dimensions, model, task } = checkEmbedding(body);
     const signal = signalOption('embeddings.create', { signal: options?.signal ?? undefined });
     const texts = inputsOf(input as EmbeddingRequest['input']);
-    // A special token is text here, and BOS and the like are added, as `embed` does it.
-    const counts = await Promise.all(texts.map((text) => this.#count(text)));
-    const rows = await this.#model.embed(texts, { signal, dimensions, onProgress: options?.onProgress });
-    const tokens = counts.reduce((sum, found) => sum + found, 0);
+    const tokens = await this.#count(texts, task, signal);
+    const rows = await this.#model.embed(texts, { task, signal, dimensions, onProgress: options?.onProgress });
     return {
       object: 'list',
       data: rows.map((row, index) => ({
@@ -56,15 +55,25 @@ export class LocalEmbeddings implements Embeddings {
     };
   }) as Embeddings['create'];
 
-  async #count(text: string | TokenIds): Promise<number> {
-    return typeof text === 'string' ? (await this.#model.tokenize(text, { addSpecial: true })).length : text.length;
+  async #count(inputs: EmbedInput[], task: EmbedTask | undefined, signal?: AbortSignal): Promise<number> {
+    const model = this.#model;
+    if (model.countInputs && (task !== undefined || inputs.some(isContent))) {
+      return model.countInputs(inputs, { task, signal });
+    }
+    const counts = inputs.map(async (input) => {
+      // A special token is text here, and BOS and the like are added, as `embed` does it.
+      if (typeof input === 'string') return (await model.tokenize(input, { addSpecial: true })).length;
+      return (input as TokenIds).length;
+    });
+    return (await Promise.all(counts)).reduce((sum, found) => sum + found, 0);
   }
 }
 
 /** An array of numbers is one input. */
-function inputsOf(input: EmbeddingRequest['input']): (string | TokenIds)[] {
-  if (typeof input === 'string') return [input];
-  return typeof input[0] === 'number' ? [input as number[]] : ([...input] as (string | TokenIds)[]);
+function inputsOf(input: EmbeddingRequest['input']): EmbedInput[] {
+  if (typeof input === 'string' || isContent(input)) return [input as EmbedInput];
+  const all = input as readonly (EmbedInput | number)[];
+  return typeof all[0] === 'number' ? [all as number[]] : ([...all] as EmbedInput[]);
 }
 
 function base64(row: Float32Array): string {

@@ -2,6 +2,7 @@
  * Requests checked: what is wrong is named, with what was found and what is right.
  */
 import { invalidArgument } from '../errors.js';
+import { isContent } from '../model/embedding.js';
 import { jsonSchemaOf, withParameters } from '../model/schema.js';
 import { show } from '../check.js';
 import { checkBreakers, checkSampling, type OpenAiSamplingOptions, SAMPLING_ROWS } from '../sampling.js';
@@ -94,7 +95,9 @@ export const CHAT_CHECKS: Record<keyof ChatRequest, Check> = {
 };
 
 const EMBEDDING: Record<keyof EmbeddingRequest, Check> = {
-  input: (value) => (typeof value === 'string' || Array.isArray(value) ? undefined : 'a string or an array'),
+  input: (value) =>
+    typeof value === 'string' || Array.isArray(value) || isContent(value) ? undefined : 'a string or an array',
+  task: TEXT,
   model: TEXT,
   encoding_format: words('float', 'base64'),
   dimensions: TOKENS,

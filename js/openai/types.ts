@@ -7,6 +7,7 @@ import type { OpenAiSamplingOptions } from '../sampling.js';
 import type { Message, TextPart, Tool, ToolCall } from '../types/chat.js';
 import type { AdapterUse, PromptProgress } from '../types/generate.js';
 import type { AudioPart, ImagePart } from '../types/media.js';
+import type { EmbedTask } from '../types/read.js';
 
 /**
  * A request of `chat.completions.create`, with the options of the sampler under their names in the OpenAI API.
@@ -309,10 +310,21 @@ export interface ChatChunk extends Common {
   usage?: CompletionUsage | null;
 }
 
+/** Parts of a message that become one vector. */
+export interface EmbeddingContent {
+  /** A text, or texts, images and sounds in this order. */
+  content: ChatMessage['content'];
+}
+
 /** A request of `embeddings.create`. */
 export interface EmbeddingRequest {
-  /** A text or several; or token ids of a text or of several. */
-  input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  /**
+   * A text or several; or token ids of a text or of several. Not OpenAI's: `{ content }` with parts of messages, also
+   * in OpenAI's shapes, for models that embed images and sounds.
+   */
+  input: string | readonly number[] | EmbeddingContent | readonly (string | readonly number[] | EmbeddingContent)[];
+  /** What the vectors are for, as `task` of `embed`. Not OpenAI's. */
+  task?: EmbedTask | undefined;
   /** Comes back in the result. */
   model?: string | undefined;
   /** `base64`: the bytes of 32-bit floats, little-endian. Default `float`. */

@@ -1,7 +1,9 @@
 /**
  * What a model computes of texts without writing any: token ids, probabilities, vectors and scores. No code here.
  */
+import type { TextPart } from './chat.js';
 import type { AdapterUse, PromptProgress } from './generate.js';
+import type { AudioPart, ImagePart } from './media.js';
 
 /** What {@link WasmModel.evaluate} finds, for n ids and a vocabulary of v. */
 export interface Evaluation {
@@ -23,13 +25,44 @@ export interface EvaluateOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** What {@link WasmModel.embed} makes a vector of: a text, token ids as they are, or what a message may hold. */
+export type EmbedInput = string | TokenIds | EmbedContent;
+
+/**
+ * Texts, images and sounds that become one vector, in this order; texts follow each other with nothing between them.
+ * For models that embed images and sounds, such as EmbeddingGemma 2, loaded with {@link LoadOptions.mmproj}.
+ */
+export type EmbedContent =
+  | ImagePart
+  | AudioPart
+  | { readonly content: string | readonly (TextPart | ImagePart | AudioPart)[] };
+
+/** What vectors are for: see {@link EmbedOptions.task}. */
+export type EmbedTask =
+  | 'search query'
+  | 'document'
+  | 'question answering'
+  | 'fact checking'
+  | 'classification'
+  | 'clustering'
+  | 'sentence similarity'
+  | 'code retrieval';
+
 /** Options of {@link WasmModel.embed}. */
 export interface EmbedOptions {
+  /**
+   * What the vectors are for: puts the prompt before each input with which EmbeddingGemma 1 and 2 were trained for it.
+   * Other models want other texts, which are the page's to write: `invalid_argument`. Default: no prompt.
+   */
+  task?: EmbedTask | undefined;
   /** Divide each vector by its length, so that the dot product of two is their cosine. Default true. */
   normalize?: boolean | undefined;
   /** Number of first values of each vector to keep, before that: for models trained so (Matryoshka). Default: all. */
   dimensions?: number | undefined;
-  /** Cut texts that are longer than the context. Default false: they are an error. */
+  /**
+   * Cut texts that are longer than the context. Default false: they are an error, and so are inputs with images and
+   * sounds that are too long, always.
+   */
   truncate?: boolean | undefined;
   /**
    * Called at the start and after about each 4,000 tokens, with how many texts are done; without it all go in one call.

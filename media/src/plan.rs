@@ -210,7 +210,9 @@ impl Encoder {
         let image = resized.as_ref().unwrap_or(image);
         let Some(refined) = sizes.refined else {
             let whole = match projector {
-                "internvl" | "lfm2" | "lfm3vl" | "dots_ocr" => image.stretched(sizes.whole, filter).await,
+                "dots_ocr" | "gemma4uv" | "gemma4v" | "internvl" | "lfm2" | "lfm3vl" => {
+                    image.stretched(sizes.whole, filter).await
+                }
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });

@@ -2,16 +2,17 @@
 
 use crate::cpu::CpuModel;
 use crate::cpu::interpreter::Activations;
+use crate::cpu::model::enter_behind;
 use crate::error::{Error, Result};
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{mix, pool};
 use crate::model::program::{Grouping, Op, Output, Program};
-use crate::model::{EncoderInput, Taps};
+use crate::model::{EncoderInput, Item, Taps};
 
 /// Tokens, or patches.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// The token ids of a text.
+    /// The token ids of a text, with the ids of rows among them.
     Ids(&'a [u32]),
     /// The token ids of a source, whose encoder gives a row for each.
     Source(&'a [u32]),
@@ -49,8 +50,8 @@ impl CpuModel {
     /// millisecond or two; once `is_over` the work ends without a result.
     ///
     /// # Errors
-    /// `invalid_argument` for no ids, ids outside the vocabulary, and for a model that writes text or reads something
-    /// else; those of [`EncoderInput::check`].
+    /// `invalid_argument` for no ids, ids outside the vocabulary, rows that nobody holds, and for a model that writes
+    /// text or reads something else; those of [`EncoderInput::check`].
     pub async fn embed(
         &mut self,
         input: Input<'_>,
@@ -60,6 +61,7 @@ impl CpuModel {
         self.check_input(input)?;
         let [rows, outputs] = input.counts();
         let (ids, image) = input.parts();
+        let (tokens, runs) = (Item::tokens(ids), self.input_rows().runs(ids)?);
         let before = input.rows_of_stages();
         let mut run = Activations::of(self.program(), [], 0);
         self.go_to(0);
@@ -76,7 +78,7 @@ impl CpuModel {
                 (_, Some(&rows)) => staged(self.program(), run, image, (part, rows)),
                 _ => run,
             };
-            let (program, mut interpreter) = self.interpreter(&mut run, ids);
+            let (program, mut interpreter) = self.interpreter(&mut run, &tokens);
             interpreter.input = image;
             let ops = match part {
                 _ if parts - part == 1 => program.head_parts().1,
@@ -86,6 +88,9 @@ impl CpuModel {
             };
             for op in ops {
                 interpreter.run(op, &mut yield_now).await?;
+                if part < before.len() {
+                    enter_behind(op, program, &runs, interpreter.run);
+                }
             }
         }
         let output = self.program().output_activation();

@@ -249,6 +249,14 @@ impl CpuModel {
     }
 }
 
+/// Puts rows in the places of embeddings, once an operation has written these.
+pub(super) fn enter_behind(op: &Op, program: &Program, runs: &[InputRun<Vec<f32>>], run: &mut Activations) {
+    let y = op.writes();
+    if y == program.residual() && matches!(op, Op::Embed { .. } | Op::Hadamard { .. }) {
+        enter(runs, 0, &mut run.values[y.0], program.width(y));
+    }
+}
+
 /// Puts rows in the places of embeddings: the first of their parts, or one for a deeper layer.
 fn enter(runs: &[InputRun<Vec<f32>>], part: usize, embeddings: &mut [f32], width: usize) {
     for &InputRun { at, row, count, of, ref data } in runs {
@@ -347,9 +355,7 @@ impl Pass<'_> {
         let (program, mut interpreter) = self.model.interpreter(&mut self.run, &tokens);
         for op in &program.embed {
             interpreter.run(op, yield_now).await?;
-            if op.writes() == program.residual() && matches!(op, Op::Embed { .. } | Op::Hadamard { .. }) {
-                enter(&input.runs(ids)?, 0, &mut interpreter.run.values[op.writes().0], program.width(op.writes()));
-            }
+            enter_behind(op, program, &input.runs(ids)?, interpreter.run);
         }
         for (deep, x) in program.inputs().into_iter().enumerate() {
             interpreter.run.values[x.0].fill(0.0);

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::gpu::embedder::GpuEmbedder;
+use super::held_rows::HeldRows;
 use crate::cpu::{CpuModel, Input};
 use crate::kernels::reference::softmax;
 use crate::model::program::Output;
@@ -32,6 +33,11 @@ impl CpuEmbedder {
     /// Makes an embedder of this model.
     pub fn new(model: CpuModel) -> Self {
         Self { model, time_slice: TimeSlice::new() }
+    }
+
+    /// The model that it runs.
+    pub(super) fn model(&self) -> &CpuModel {
+        &self.model
     }
 
     async fn embed(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
@@ -110,6 +116,8 @@ pub struct EmbedEngine {
     pub tokenizer: Rc<Tokenizer>,
     /// Set this flag to end the running call.
     pub stop: Rc<Cell<bool>>,
+    /// Rows that the inputs of the next call hold.
+    pub(super) rows: Vec<HeldRows>,
     output: Output,
 }
 
@@ -117,7 +125,7 @@ impl EmbedEngine {
     /// Makes an embedder with its tokenizer.
     pub fn new(embedder: AnyEmbedder, tokenizer: Tokenizer) -> Self {
         let output = crate::model::program(embedder.config()).output;
-        Self { embedder, tokenizer: Rc::new(tokenizer), stop: Rc::default(), output }
+        Self { embedder, tokenizer: Rc::new(tokenizer), stop: Rc::default(), rows: Vec::new(), output }
     }
 
     /// The ids of a text, with the special tokens that the model wants. With `truncate`, ids past the context are left
@@ -186,6 +194,7 @@ impl EmbedEngine {
     }
 
     async fn run(&mut self, inputs: &[&[u32]]) -> Result<Option<Vec<f32>>> {
+        let _rows = std::mem::take(&mut self.rows);
         self.check(inputs)?;
         self.stop.set(false);
         self.embedder.run(inputs, &self.stop).await
@@ -201,7 +210,7 @@ impl EmbedEngine {
                 let message = format!("input {at} has {} tokens, the context holds {context}", ids.len());
                 return Err(Error::new(ErrorCode::ContextFull, message));
             }
-            if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
+            if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab && !self.embedder.knows_row(id)) {
                 let message = format!("input {at}: id {id} is not in the vocabulary of {vocab}");
                 return Err(Error::invalid_argument(message));
             }

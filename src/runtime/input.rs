@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::any::AnySession;
+use super::embed::{AnyEmbedder, EmbedEngine};
 use super::gpu::input_rows::check_values;
 use super::gpu::lane::GpuLane;
 use super::held_rows::HeldRows;
 use super::run::engine::Engine;
 use super::session::Session;
-use crate::Result;
-use crate::model::{InputSource, Item, Places, RowIds};
+use crate::model::{InputRows, InputSource, Item, Places, RowIds};
+use crate::{Error, Result};
 
 impl Engine {
     /// The sources of the rows that the prompt of the run still has to enter and that nobody holds.
@@ -40,14 +41,9 @@ impl AnySession {
     /// ids are left; errors of the device.
     pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
         check_values(source, rows.len() as u64, self.config().row_width())?;
-        let ids = self.know(source)?;
         match self {
             Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
-            Self::Cpu(session) => {
-                let all = session.model().input_rows();
-                let held = all.held(source).unwrap_or_else(|| all.add(source, rows.to_vec()));
-                Ok(HeldRows::new(ids, held))
-            }
+            Self::Cpu(session) => hold(session.model().input_rows(), source, rows),
         }
     }
 
@@ -117,4 +113,64 @@ impl AnySession {
     pub(super) fn know(&self, source: InputSource) -> Result<Range<u32>> {
         self.row_ids().know(source)
     }
+}
+
+impl EmbedEngine {
+    /// Number of values of a row of an image or a sound among the tokens of an input.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a model that embeds texts alone.
+    pub fn row_width(&self) -> Result<usize> {
+        let config = self.embedder.config();
+        if config.embeds_media() {
+            return Ok(config.row_width());
+        }
+        let message = format!("option 'mmproj': models of architecture {} embed texts alone here", config.architecture);
+        Err(Error::invalid_argument(message))
+    }
+
+    /// Holds rows until the next call of [`Self::embed`] is over.
+    ///
+    /// # Errors
+    /// The errors of [`AnySession::add_rows`], and of [`Self::row_width`].
+    pub fn hold_rows(&mut self, source: InputSource, rows: &[f32]) -> Result<()> {
+        check_values(source, rows.len() as u64, self.row_width()?)?;
+        self.rows.push(match &self.embedder {
+            AnyEmbedder::Gpu(embedder) => embedder.model().add_rows(source, rows)?,
+            AnyEmbedder::Cpu(embedder) => hold(embedder.model().input_rows(), source, rows)?,
+        });
+        Ok(())
+    }
+}
+
+impl AnyEmbedder {
+    /// The ids of all rows that inputs may hold.
+    pub fn row_ids(&self) -> Rc<RowIds> {
+        match self {
+            Self::Gpu(embedder) => embedder.model().input_rows.ids(),
+            Self::Cpu(embedder) => embedder.model().input_rows().ids(),
+        }
+    }
+
+    /// Goes on with the ids that the model gave to rows before it was loaded again.
+    pub fn share_row_ids(&self, ids: Rc<RowIds>) {
+        match self {
+            Self::Gpu(embedder) => embedder.model().input_rows.share(ids),
+            Self::Cpu(embedder) => embedder.model().input_rows().share(ids),
+        }
+    }
+
+    /// Whether an id is that of a row that is known.
+    pub(super) fn knows_row(&self, id: u32) -> bool {
+        match self {
+            Self::Gpu(embedder) => embedder.model().input_rows.knows(id),
+            Self::Cpu(embedder) => embedder.model().input_rows().knows(id),
+        }
+    }
+}
+
+/// The rows of a source on the CPU, which are added where nobody holds them.
+fn hold(all: &InputRows<Vec<f32>>, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
+    let ids = all.ids().know(source)?;
+    Ok(HeldRows::new(ids, all.held(source).unwrap_or_else(|| all.add(source, rows.to_vec()))))
 }

@@ -294,7 +294,7 @@ impl WasmModel {
     pub(super) fn new(loaded: Loaded, siblings: Siblings) -> Self {
         let (tokenizer, stop, rows) = match &loaded {
             Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone(), engine.session.row_ids()),
-            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone(), Rc::default()),
+            Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone(), engine.embedder.row_ids()),
         };
         let engine = Rc::new(RefCell::new(loaded));
         siblings.join(&engine);

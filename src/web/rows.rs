@@ -2,18 +2,21 @@
 
 use wasm_bindgen::prelude::*;
 
-use super::engine::{WasmModel, borrow};
+use super::engine::{WasmModel, borrow, busy};
 use super::errors::to_js;
 use crate::Error;
 use crate::model::InputSource;
-use crate::runtime::Session;
+use crate::runtime::{Loaded, Session};
 
 #[wasm_bindgen]
 impl WasmModel {
     /// Number of values of a prompt row.
     #[wasm_bindgen(js_name = rowWidth)]
     pub fn row_width(&self) -> Result<usize, JsValue> {
-        Ok(borrow(&self.engine)?.session.config().row_width())
+        match &*self.engine.try_borrow().map_err(|_| busy())? {
+            Loaded::Text(engine) => Ok(engine.session.config().row_width()),
+            Loaded::Embed(engine) => engine.row_width().map_err(to_js),
+        }
     }
 
     /// The id of the first of `count` rows of an image or a sound. The same `digest`, 16 hexadecimal digits, always
@@ -31,13 +34,16 @@ impl WasmModel {
         Ok(missing.iter().map(|source| format!("{:016x}", source.digest)).collect())
     }
 
-    /// Gives rows, `[rows, width of the model]`, for the prompt that was started; they are kept until it is read.
+    /// Gives rows, `[rows, width of the model]`, for the prompt that was started, which are kept until it is read, or
+    /// for the next call of `embed`.
     #[wasm_bindgen(js_name = addRows)]
     pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<(), JsValue> {
-        let mut engine = borrow(&self.engine)?;
-        let width = engine.session.config().row_width().max(1);
-        let source = InputSource { digest: digest_of(digest)?, count: (rows.len() / width) as u32, columns };
-        engine.hold_rows(source, rows).map_err(to_js)
+        let count = (rows.len() / self.row_width()?.max(1)) as u32;
+        let source = InputSource { digest: digest_of(digest)?, count, columns };
+        match &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
+            Loaded::Text(engine) => engine.hold_rows(source, rows).map_err(to_js),
+            Loaded::Embed(engine) => engine.hold_rows(source, rows).map_err(to_js),
+        }
     }
 
     /// The position of a token that follows these ids.

@@ -230,7 +230,7 @@ impl EncoderConfig {
             image_size: keys.required("image_size", MAX_SIDE)?,
             patch_size,
             merge,
-            activation: activation(keys)?,
+            activation: activation(keys, &projector)?,
             mean,
             deviation,
             pixels: if projector.is_sized { pixels(keys)? } else { [0; 2] },
@@ -314,13 +314,14 @@ impl ModelConfig {
     }
 }
 
-/// The activation, from two keys; without them the quick GELU.
-fn activation(keys: &Keys) -> Result<ActivationKind> {
+/// The activation, from two keys; without them the quick GELU, but for Gemma 4, whose files do not have them.
+fn activation(keys: &Keys, projector: &Projector) -> Result<ActivationKind> {
     let is_set = |name: &str| Ok::<_, Error>(keys.metadata.bool(&format!("{CLIP}.{name}"))?.unwrap_or(false));
     match (is_set("use_gelu")?, is_set("use_silu")?) {
         (true, true) => Err(Error::bad_file("metadata `clip.use_gelu` and `clip.use_silu`: expected one, found both")),
         (true, false) => Ok(ActivationKind::Gelu),
         (false, true) => Ok(ActivationKind::Silu),
+        (false, false) if projector.name == "gemma4v" => Ok(ActivationKind::Gelu),
         (false, false) => Ok(ActivationKind::QuickGelu),
     }
 }

@@ -13,7 +13,7 @@ use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Part};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::Slice;
 use crate::model::program::Op;
-use crate::model::{EncoderInput, ModelConfig};
+use crate::model::{EncoderInput, Item, ModelConfig};
 use crate::runtime::pass::batches;
 
 /// Maximum size in bytes of the results that are read back at once.
@@ -101,7 +101,7 @@ impl GpuEmbedder {
     /// input must have between 1 and [`Self::context_length`] tokens.
     ///
     /// # Errors
-    /// `device_lost` and `out_of_memory` as the browser reports them.
+    /// `invalid_argument` for a row that nobody holds; `device_lost` and `out_of_memory` as the browser reports them.
     pub async fn embed(&mut self, inputs: &[&[u32]], stop: &Cell<bool>) -> Result<Option<Vec<f32>>> {
         let bytes = self.width() as u64 * 4;
         let at_once = usize::try_from(RESULT_BYTES / bytes).unwrap_or(1).max(1);
@@ -109,7 +109,7 @@ impl GpuEmbedder {
         for group in inputs.chunks(at_once) {
             let device = self.model.device.clone();
             let results = device.storage_buffer("results", group.len() as u64 * bytes)?;
-            if !self.run(group, &results, stop).await {
+            if !self.run(group, &results, stop).await? {
                 return Ok(None);
             }
             let values = device.read(&results, 0, group.len() as u64 * bytes).await?;
@@ -181,15 +181,19 @@ impl GpuEmbedder {
 
     /// Runs `inputs` batch by batch, and leaves the results in `results`, `[inputs, width]`. False where `stop` was set
     /// before all was submitted.
-    pub(in crate::runtime) async fn run(&self, inputs: &[&[u32]], results: &Buffer, stop: &Cell<bool>) -> bool {
+    ///
+    /// # Errors
+    /// `invalid_argument` for a row that nobody holds.
+    pub(in crate::runtime) async fn run(&self, inputs: &[&[u32]], results: &Buffer, stop: &Cell<bool>) -> Result<bool> {
         let (row, source) = (self.width() as u64 * 4, self.plan.pooled);
         let mut queue = Queue::new(&self.model);
         let mut offset = 0;
         for batch in batches(inputs, self.plan.buffers.chunk) {
             let tokens = self.begin_batch(batch);
             let lists = self.lists_for(tokens);
-            if !queue.run_list(&lists.rows, tokens, stop).await || stop.get() {
-                return false;
+            let from = self.enter_rows(batch, lists, tokens)?;
+            if !queue.run_list((&lists.rows, from), tokens, stop).await || stop.get() {
+                return Ok(false);
             }
             let bytes = batch.len() as u64 * row;
             let (source, source_offset) = (self.table.get(source.buffer), source.offset);
@@ -197,7 +201,28 @@ impl GpuEmbedder {
             self.model.device.submit([Part::from(&lists.inputs)], batch.len() as u32, Some(&copy));
             offset += bytes;
         }
-        true
+        Ok(true)
+    }
+
+    /// Where a batch holds rows beside tokens: writes the embeddings, and copies the rows over those of their places.
+    /// Returns how many dispatches ran.
+    fn enter_rows(&self, batch: &[&[u32]], lists: &Lists, tokens: usize) -> Result<usize> {
+        let runs = self.model.input_rows.runs(&batch.concat())?;
+        if runs.is_empty() {
+            return Ok(0);
+        }
+        let (device, range) = (&self.model.device, 0..self.plan.embeddings);
+        device.submit([Part { list: &lists.rows, range: range.clone() }], tokens as u32, None);
+        let to = self.plan.buffers.places.embed.of(self.model.program.residual()).slice;
+        let row = self.model.config.row_width() as u64 * 4;
+        device.copy(runs.iter().map(|run| Copy {
+            source: &run.data,
+            source_offset: run.row as u64 * row,
+            target: self.table.get(to.buffer),
+            offset: to.offset + run.at as u64 * row,
+            bytes: run.count as u64 * row,
+        }));
+        Ok(range.end)
     }
 
     /// Encodes an image or a tile, and leaves its rows in `results`: `[outputs, width]`, then as many for each deeper
@@ -215,7 +240,7 @@ impl GpuEmbedder {
             self.model.device.submit([Part::from(stage)], rows as u32, None);
         }
         let mut queue = Queue::new(&self.model);
-        if !queue.run_list(&lists.rows, tokens, stop).await || stop.get() {
+        if !queue.run_list((&lists.rows, 0), tokens, stop).await || stop.get() {
             return false;
         }
         let source = self.plan.pooled;
@@ -243,7 +268,8 @@ impl GpuEmbedder {
 
     /// Writes a pass over a batch; returns its number of rows.
     pub(in crate::runtime) fn begin_batch(&self, batch: &[&[u32]]) -> usize {
-        let pass = Pass::batch(batch);
+        let tokens: Vec<Vec<u32>> = batch.iter().map(|ids| Item::tokens(ids)).collect();
+        let pass = Pass::batch(&tokens.iter().map(Vec::as_slice).collect::<Vec<_>>());
         self.write(self.plan.buffers.pass, &pass.bytes());
         self.write(self.plan.buffers.inputs.spans, bytemuck::cast_slice(&Pass::spans(batch)));
         let of_inputs = Pass::chunk(0, 0, &vec![0; batch.len()]);

@@ -4,6 +4,7 @@ use super::model::GpuModel;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, takes_drafts, widest_row};
 use crate::kernels::spec::{Dispatch, MAX_WORKGROUPS, Slice};
 use crate::model::program::{Output, Program};
+use crate::runtime::passes::rows::embeddings;
 use crate::{Error, ErrorCode, Result};
 
 /// Maximum number of rows of a batch, unless one input has more.
@@ -71,6 +72,8 @@ pub(in crate::runtime) struct BatchPlan {
     pub lists: Vec<BatchLists>,
     /// Slice with the results of a batch.
     pub pooled: Slice,
+    /// Dispatches at the start of the lists over rows that write embeddings.
+    pub embeddings: usize,
 }
 
 impl BatchPlan {
@@ -90,9 +93,9 @@ impl BatchPlan {
         check_stages(&plan.buffers[weights.len()..], &model.program, most)?;
         let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
         let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();
-        let pooled = forward.pooled();
+        let (pooled, embeddings) = (forward.pooled(), embeddings(&forward));
         let specs = plan.buffers.split_off(weights.len());
-        Ok(Self { context, buffers, specs, lists, pooled })
+        Ok(Self { context, buffers, specs, lists, pooled, embeddings })
     }
 }
 

@@ -68,10 +68,10 @@ impl Queue {
         Ok(true)
     }
 
-    /// Submits a whole list in the same way.
-    pub async fn run_list(&mut self, list: &CommandList, tokens: usize, stop: &Cell<bool>) -> bool {
+    /// Submits a list from a dispatch on in the same way.
+    pub async fn run_list(&mut self, (list, from): (&CommandList, usize), tokens: usize, stop: &Cell<bool>) -> bool {
         let device = self.model.device.clone();
-        let work = Work { range: 0..list.len(), len: list.len(), tokens };
+        let work = Work { range: from..list.len(), len: list.len(), tokens };
         let submit = |range, _| {
             device.submit([Part { list, range }], tokens as u32, None);
             Ok(())

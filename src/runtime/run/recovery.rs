@@ -65,7 +65,9 @@ impl EmbedEngine {
     /// `integrity_failed` where the embedder is that of another model.
     pub fn recover(&mut self, embedder: AnyEmbedder) -> Result<()> {
         same_model(embedder.config(), self.embedder.config())?;
+        embedder.share_row_ids(self.embedder.row_ids());
         self.embedder = embedder;
+        self.rows.clear();
         Ok(())
     }
 }
