@@ -241,7 +241,12 @@ async function openEncoders(
   const threads = (signal: AbortSignal): WasmLoadOptions['threads'] => LazyThreads.of(options.threads, signal)?.start;
   // As many rows as the processor of EmbeddingGemma 2 makes of an image.
   const { maxImageTokens = handle.info().pooling && OF_EMBEDDER } = options;
-  return Kind.open(source, others, { ...options, maxImageTokens }, { ...scope, width, threads, vocoder: later.vocoder });
+  return Kind.open(
+    source,
+    others,
+    { ...options, maxImageTokens },
+    { ...scope, width, threads, vocoder: later.vocoder },
+  );
 }
 
 /** What is known of a model. A page that left the backend to `auto` is told why the model runs on the CPU. */

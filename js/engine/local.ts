@@ -258,12 +258,8 @@ export class LocalEngine implements Engine {
   }
 
   /** The ids of an input of an embedder; images and sounds in it are encoded. */
-  #inputIds(input: Prompt, truncate: boolean, wanted: Wanted): Uint32Array | Promise<Uint32Array> {
-    if (typeof input === 'string') return this.#handle.encodeInput(input, truncate);
-    return isConversation(input) ? this.#idsOfInput(input, wanted) : input;
-  }
-
-  async #idsOfInput(input: Conversation, wanted: Wanted): Promise<Uint32Array> {
+  async #inputIds(input: Prompt, truncate: boolean, wanted: Wanted): Promise<Uint32Array> {
+    if (!isConversation(input)) return typeof input === 'string' ? this.#handle.encodeInput(input, truncate) : input;
     const { idsOfInput } = await later.imagePrompt();
     const { contextLength } = this.info;
     return idsOfInput(this.#handle, this.#loaded.encoders, input, { ...wanted, contextLength });
@@ -299,8 +295,8 @@ export class LocalEngine implements Engine {
   }
 
   async count(prompt: Prompt, signal?: AbortSignal): Promise<number> {
-    if (this.info.pooling) return (await this.#inputIds(prompt, false, { signal })).length;
-    return (await this.#ids(prompt, { signal })).length;
+    const ids = this.info.pooling ? this.#inputIds(prompt, false, { signal }) : this.#ids(prompt, { signal });
+    return (await ids).length;
   }
 
   async encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts> {

@@ -5,7 +5,9 @@ import { stoppable } from '../cancel.js';
 import type { EmbedCall, Engine, Prompt } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { checkIds, show } from '../check.js';
-import type { EmbedContent, EmbedOptions, TokenIds } from '../types/read.js';
+import type { ModelInfo } from '../types/info.js';
+import type { EmbedContent, EmbedOptions, EmbedTask, TokenIds } from '../types/read.js';
+import { onDemand } from './on-demand.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Inputs of one call into WebAssembly: their results are read at once. */
@@ -29,6 +31,24 @@ export function checkInputs(call: string, what: string, inputs: unknown, vocabul
     }
     throw invalidArgument(`${call}: ${what} ${index} must be a string or token ids, found ${show(input)}`);
   });
+}
+
+/** Checked inputs of `embed`; code for contents and tasks is fetched for them. @internal */
+export async function embedInputs(inputs: unknown, task: EmbedTask | undefined, info: ModelInfo): Promise<Input[]> {
+  if (task === undefined && !(Array.isArray(inputs) && inputs.some(isContent))) {
+    return checkInputs('embed', 'text', inputs, info.vocabularySize);
+  }
+  const { contentInputs } = await onDemand.embedContents();
+  return contentInputs(inputs, task, info);
+}
+
+/** Counts the tokens of inputs. @internal */
+export function countWork(inputs: readonly Input[]): (engine: Engine, scope: AbortSignal) => Promise<number> {
+  return async (engine, scope) => {
+    let sum = 0;
+    for (const input of inputs) sum += await engine.count(input, scope);
+    return sum;
+  };
 }
 
 /** Tokens between two reports, about. */

@@ -4,7 +4,7 @@
  */
 import { cancellable } from '../cancel.js';
 import { conversationOf, textConversationOf } from './conversation.js';
-import { checkInputs, embedWork, type Input, isContent, rankWork } from './embedding.js';
+import { checkInputs, countWork, embedInputs, embedWork, isContent, rankWork } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
@@ -357,29 +357,14 @@ export class WasmModel {
   ): Promise<Float32Array | Float32Array[]> {
     const { signal, onProgress, truncate = false, normalize = true, dimensions, task } = embedOptions(options);
     const isOne = typeof texts === 'string' || isContent(texts);
-    const inputs = await this.#embedInputs(isOne ? [texts] : texts, task);
-    const call = { truncate, normalize, dimensions };
-    const rows = await this.#inTurn('embed', embedWork(inputs, onProgress, call), signal);
+    const inputs = await embedInputs(isOne ? [texts] : texts, task, this.info);
+    const rows = await this.#inTurn('embed', embedWork(inputs, onProgress, { truncate, normalize, dimensions }), signal);
     return isOne ? (rows[0] as Float32Array) : rows;
   }
 
   /** How many tokens inputs of `embed` have together. @internal */
   async countInputs(given: readonly EmbedInput[], { task, signal }: EmbedOptions): Promise<number> {
-    const inputs = await this.#embedInputs(given, task);
-    const count = async (engine: Engine, scope: AbortSignal): Promise<number> => {
-      let sum = 0;
-      for (const input of inputs) sum += await engine.count(input, scope);
-      return sum;
-    };
-    return this.#inTurn('embed', count, signal);
-  }
-
-  async #embedInputs(inputs: unknown, task: EmbedTask | undefined): Promise<Input[]> {
-    if (task === undefined && !(Array.isArray(inputs) && inputs.some(isContent))) {
-      return checkInputs('embed', 'text', inputs, this.info.vocabularySize);
-    }
-    const { contentInputs } = await onDemand.embedContents();
-    return contentInputs(inputs, task, this.info);
+    return this.#inTurn('embed', countWork(await embedInputs(given, task, this.info)), signal);
   }
 
   /**

@@ -169,7 +169,7 @@ export class WasmModel {
   tokens(): VocabularyTokens;
   /** Token ids of a text in the middle of another. */
   tokenizeInside(text: string): Uint32Array;
-  /** Number of values of a prompt row. */
+  /** Number of values of a prompt row. Throws `invalid_argument` for an embedder of texts alone. */
   rowWidth(): number;
   /**
    * The id of the first of `count` rows in prompts. The same `digest`, 16 hexadecimal digits, always gets the same ids,
@@ -178,7 +178,7 @@ export class WasmModel {
   knowRows(digest: string, columns: number, count: number): number;
   /** The digests of rows that the next call of `next` reads and that were not added yet. */
   missingRows(): string[];
-  /** Adds rows `[count, rowWidth]`, which are kept until the started prompt is read or its generation ends. */
+  /** Adds rows `[count, rowWidth]`, kept until the started prompt is read, the generation or `embed` ends. */
   addRows(digest: string, columns: number, rows: Float32Array): void;
   /** The position of a token that follows these ids. */
   countPositions(ids: Uint32Array): number;

@@ -51,7 +51,7 @@ impl CpuModel {
     ///
     /// # Errors
     /// `invalid_argument` for no ids, ids outside the vocabulary, rows that nobody holds, and for a model that writes
-    /// text or reads something else; those of [`EncoderInput::check`].
+    /// text or reads something else; the errors of [`EncoderInput::check`].
     pub async fn embed(
         &mut self,
         input: Input<'_>,

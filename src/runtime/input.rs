@@ -122,7 +122,7 @@ impl EmbedEngine {
     /// `invalid_argument` for a model that embeds texts alone.
     pub fn row_width(&self) -> Result<usize> {
         let config = self.embedder.config();
-        if config.embeds_media() {
+        if config.architecture == "gemma-embedding2" {
             return Ok(config.row_width());
         }
         let message = format!("option 'mmproj': models of architecture {} embed texts alone here", config.architecture);
@@ -160,7 +160,7 @@ impl AnyEmbedder {
         }
     }
 
-    /// Whether an id is that of a row that is known.
+    /// Whether a row with this id is known.
     pub(super) fn knows_row(&self, id: u32) -> bool {
         match self {
             Self::Gpu(embedder) => embedder.model().input_rows.knows(id),

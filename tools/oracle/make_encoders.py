@@ -40,6 +40,7 @@ class Encoder:
     """A file of an encoder in the making. Widths are odd on purpose, and types differ from tensor to tensor."""
 
     only_some = False  # whether some rows of an image are expected, not all
+    newest = False  # whether the newest llama.cpp is asked, which has mended the encoder: not here
 
     def __init__(self, name: str, projector: str, text: str, sizes: list[tuple[int, int]], **numbers):
         self.name, self.text, self.sizes = name, text, sizes
@@ -245,7 +246,7 @@ def bounded() -> Encoder:
     e = Encoder("gemma4v-bounded", "gemma4v", "gemma4-bf16", [(60, 40), (20, 22)], image_size=24, patch_size=2,
                 embedding_length=24, feed_forward_length=20, projection_dim=56, image_mean=[0.0, 0.0, 0.0],
                 image_std=[1.0, 1.0, 1.0])
-    e.only_some = True
+    e.only_some = e.newest = True
     e.start((2, 36), False)
     e.blocks(bias=False, gate=True, sandwich=True)
     e.tensor("mm.input_projection.weight", 56, 24)
@@ -400,6 +401,7 @@ def encoders():
     yield e
     e = Encoder("gemma4v", "gemma4v", "gemma4-bf16", [(144, 96), (170, 110)], image_size=224, projection_dim=56,
                 image_mean=[0.0, 0.0, 0.0], image_std=[1.0, 1.0, 1.0])
+    e.newest = True
     e.start((2, 128), False)
     e.blocks(bias=False, gate=True, sandwich=True)
     e.tensor("v.std_bias", 36)
@@ -409,7 +411,7 @@ def encoders():
     yield bounded()
     e = Encoder("gemma4uv", "gemma4uv", "gemma4-bf16", [(60, 40), (20, 22)], image_size=24, patch_size=2,
                 embedding_length=20, block_count=0, feed_forward_length=0, attention__head_count=0, projection_dim=56)
-    e.only_some = True
+    e.only_some = e.newest = True
     for number, width in [(1, 108), (2, 20), (3, 20)]:
         e.norm(f"v.patch_norm.{number}", width)
     e.linear("v.patch_embd", 20, 108, half=True)
@@ -602,7 +604,7 @@ def main() -> None:
     only = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         for encoder in encoders():
-            if only and encoder.name not in only:
+            if encoder.newest or (only and encoder.name not in only):
                 continue
             encoder.write(encoder.path, half=True)
             twin, text = Path(folder) / "encoder.gguf", Path(folder) / "text.gguf"

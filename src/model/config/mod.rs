@@ -388,11 +388,6 @@ impl ModelConfig {
         self.hidden * (1 + self.deep_rows)
     }
 
-    /// Whether an embedder takes rows of images and sounds among its tokens.
-    pub fn embeds_media(&self) -> bool {
-        self.architecture == "gemma-embedding2"
-    }
-
     /// Whether the file has a tensor of this name.
     pub fn has_tensor(&self, name: &str) -> bool {
         self.tensor_names.contains(name)
