@@ -249,12 +249,8 @@ export class LocalEngine implements Engine {
     const { truncate, normalize, dimensions, first } = options;
     const rows = new Map<string, TileRows>();
     const encode: InputRun['encode'] = (input) => this.#inputIds(input, truncate, { signal, rows });
-    const run = async ({ ids, lengths }: Group): Promise<Float32Array | undefined> => {
-      for (const { digest, columns, values } of rows.values()) handle.addRows(digest, columns, values);
-      rows.clear();
-      return handle.embed(ids, lengths, normalize, dimensions);
-    };
-    return this.#kept(() => runInputs({ handle, inputs, first, signal, encode, run }), signal);
+    const run: InputRun['run'] = ({ ids, lengths }) => handle.embed(ids, lengths, normalize, dimensions);
+    return this.#kept(() => runInputs({ handle, inputs, rows, first, signal, encode, run }), signal);
   }
 
   /** The ids of an input of an embedder; images and sounds in it are encoded. */

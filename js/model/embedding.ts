@@ -7,6 +7,7 @@ import { invalidArgument } from '../errors.js';
 import { checkIds, show } from '../check.js';
 import type { ModelInfo } from '../types/info.js';
 import type { EmbedContent, EmbedOptions, EmbedTask, TokenIds } from '../types/read.js';
+import type { TileRows } from '../media/encoder.js';
 import { onDemand } from './on-demand.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
@@ -33,20 +34,36 @@ export function checkInputs(call: string, what: string, inputs: unknown, vocabul
   });
 }
 
-/** Checked inputs of `embed`; code for contents and tasks is fetched for them. @internal */
-export async function embedInputs(inputs: unknown, task: EmbedTask | undefined, info: ModelInfo): Promise<Input[]> {
+/** Inputs, or a promise of them where code for contents and tasks has to be fetched. */
+type Given = readonly Input[] | Promise<Input[]>;
+
+/** Checked inputs of `embed`. */
+function embedInputs(inputs: unknown, task: EmbedTask | undefined, info: ModelInfo): Given {
   if (task === undefined && !(Array.isArray(inputs) && inputs.some(isContent))) {
     return checkInputs('embed', 'text', inputs, info.vocabularySize);
   }
-  const { contentInputs } = await onDemand.embedContents();
-  return contentInputs(inputs, task, info);
+  const made = onDemand.embedContents().then(({ contentInputs }) => contentInputs(inputs, task, info));
+  made.catch(() => {}); // the call reports it, unless it was ended before
+  return made;
 }
 
-/** Counts the tokens of inputs. @internal */
-export function countWork(inputs: readonly Input[]): (engine: Engine, scope: AbortSignal) => Promise<number> {
-  return async (engine, scope) => {
+/** The work of `embed` on what it was given, and whether that is one input. @internal */
+export function embedding(
+  given: unknown,
+  { onProgress, truncate = false, normalize = true, dimensions, task, signal }: EmbedOptions,
+  info: ModelInfo,
+): { readonly work: Work; readonly isOne: boolean; readonly signal: AbortSignal | undefined } {
+  const isOne = typeof given === 'string' || isContent(given);
+  const inputs = embedInputs(isOne ? [given] : given, task, info);
+  return { work: embedWork(inputs, onProgress, { truncate, normalize, dimensions }), isOne, signal };
+}
+
+/** Counts the tokens of inputs of `embed`. @internal */
+export function countWork(given: unknown, task: EmbedTask | undefined, info: ModelInfo) {
+  const inputs = embedInputs(given, task, info);
+  return async (engine: Engine, scope: AbortSignal): Promise<number> => {
     let sum = 0;
-    for (const input of inputs) sum += await engine.count(input, scope);
+    for (const input of await inputs) sum += await engine.count(input, scope);
     return sum;
   };
 }
@@ -62,9 +79,10 @@ type OnProgress = EmbedOptions['onProgress'];
 /** The work on all inputs. */
 type Work = (engine: Engine, scope: AbortSignal) => Promise<Float32Array[]>;
 
-/** Embeds texts, some at a time where somebody hears how far it is; what `onProgress` throws ends it. @internal */
-export function embedWork(inputs: readonly Input[], onProgress: OnProgress, call: EmbedCall): Work {
-  return (engine, scope) => inSteps(inputs, onProgress, (some, first) => engine.embed(some, { ...call, first }, scope));
+/** Embeds texts, some at a time where somebody hears how far it is; what `onProgress` throws ends it. */
+function embedWork(inputs: Given, onProgress: OnProgress, call: EmbedCall): Work {
+  return async (engine, scope) =>
+    inSteps(await inputs, onProgress, (some, first) => engine.embed(some, { ...call, first }, scope));
 }
 
 /** Scores documents likewise. @internal */
@@ -121,6 +139,8 @@ export interface InputRun {
   /** How many inputs of the call were before these: messages count them all. */
   readonly first?: number | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Gets the rows of images and sounds from `encode`, for the group that is run next. */
+  readonly rows?: Map<string, TileRows>;
   encode(input: Exclude<Input, Uint32Array>): Uint32Array | Promise<Uint32Array>;
   /** `undefined` where it was cancelled. */
   run(group: Group): Promise<Float32Array | undefined>;
@@ -131,13 +151,16 @@ export interface InputRun {
  * begun ends by itself.
  * @internal
  */
-export async function runInputs({ handle, inputs, first = 0, signal, encode, run }: InputRun): Promise<Float32Array[]> {
+export async function runInputs(of: InputRun): Promise<Float32Array[]> {
+  const { handle, inputs, first = 0, rows: held, signal, encode, run } = of;
   const rows: Float32Array[] = [];
   for (let start = 0; start < inputs.length; start += GROUP) {
     const some = inputs.slice(start, start + GROUP);
     const encoded: Uint32Array[] = [];
     for (const input of some) encoded.push(input instanceof Uint32Array ? input : await encode(input));
     const group = joined(encoded, first + start);
+    for (const { digest, columns, values } of held?.values() ?? []) handle.addRows(digest, columns, values);
+    held?.clear();
     const found = await stoppable(handle, signal, () => run(group));
     const width = found.length / some.length;
     rows.push(...some.map((_, index) => found.slice(index * width, (index + 1) * width)));

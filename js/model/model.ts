@@ -4,7 +4,7 @@
  */
 import { cancellable } from '../cancel.js';
 import { conversationOf, textConversationOf } from './conversation.js';
-import { checkInputs, countWork, embedInputs, embedWork, isContent, rankWork } from './embedding.js';
+import { checkInputs, countWork, embedding, rankWork } from './embedding.js';
 import type { EncodedParts, Engine, PromptPart } from '../engine/engine.js';
 import { invalidArgument } from '../errors.js';
 import { Generation, type Turn } from './generation.js';
@@ -44,7 +44,6 @@ import type {
   EmbedContent,
   EmbedInput,
   EmbedOptions,
-  EmbedTask,
   EvaluateOptions,
   Evaluation,
   RankOptions,
@@ -337,8 +336,7 @@ export class WasmModel {
    * Turns texts into vectors whose directions say how alike the texts are; many go through the model at once. For
    * models that embed: `info.pooling` is `mean`, `cls` or `last`. Some embed images and sounds, too.
    *
-   * @param texts a text or a content, see {@link EmbedContent}, or an array of them; in the array also token ids, which
-   *   are taken as they are
+   * @param texts a text or an {@link EmbedContent}, or an array of them, which may have token ids, taken as they are
    * @param options see {@link EmbedOptions}
    * @returns for a text its vector, of `info.embeddingLength` or `options.dimensions` values; for an array one for each
    * @throws {WebggufError} `invalid_argument`, also for a model that writes text; `context_full` where a text is longer
@@ -351,20 +349,15 @@ export class WasmModel {
    */
   async embed(texts: string | EmbedContent, options?: EmbedOptions): Promise<Float32Array>;
   async embed(texts: readonly EmbedInput[], options?: EmbedOptions): Promise<Float32Array[]>;
-  async embed(
-    texts: string | EmbedContent | readonly EmbedInput[],
-    options: EmbedOptions = {},
-  ): Promise<Float32Array | Float32Array[]> {
-    const { signal, onProgress, truncate = false, normalize = true, dimensions, task } = embedOptions(options);
-    const isOne = typeof texts === 'string' || isContent(texts);
-    const inputs = await embedInputs(isOne ? [texts] : texts, task, this.info);
-    const rows = await this.#inTurn('embed', embedWork(inputs, onProgress, { truncate, normalize, dimensions }), signal);
+  async embed(texts: unknown, options: EmbedOptions = {}): Promise<Float32Array | Float32Array[]> {
+    const { work, isOne, signal } = embedding(texts, embedOptions(options), this.info);
+    const rows = await this.#inTurn('embed', work, signal);
     return isOne ? (rows[0] as Float32Array) : rows;
   }
 
   /** How many tokens inputs of `embed` have together. @internal */
   async countInputs(given: readonly EmbedInput[], { task, signal }: EmbedOptions): Promise<number> {
-    return this.#inTurn('embed', countWork(await embedInputs(given, task, this.info)), signal);
+    return this.#inTurn('embed', countWork(given, task, this.info), signal);
   }
 
   /**
@@ -381,7 +374,7 @@ export class WasmModel {
   async rank(query: string, documents: readonly (string | TokenIds)[], options: RankOptions = {}): Promise<number[]> {
     const { signal, onProgress, truncate = false } = rankOptions(options);
     checkText('rank', query);
-    const inputs: Input[] = checkInputs('rank', 'document', documents, this.info.vocabularySize);
+    const inputs = checkInputs('rank', 'document', documents, this.info.vocabularySize);
     const rows = await this.#inTurn('rank', rankWork(query, inputs, onProgress, truncate), signal);
     return rows.map(([score]) => score as number);
   }

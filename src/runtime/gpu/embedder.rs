@@ -204,8 +204,8 @@ impl GpuEmbedder {
         Ok(true)
     }
 
-    /// Where a batch holds rows beside tokens: writes the embeddings, and copies the rows over the embeddings in their places.
-    /// Returns how many dispatches ran.
+    /// Where a batch holds rows beside tokens: writes the embeddings, and copies the rows over the embeddings in their
+    /// places. Returns how many dispatches ran.
     fn enter_rows(&self, batch: &[&[u32]], lists: &Lists, tokens: usize) -> Result<usize> {
         let runs = self.model.input_rows.runs(&batch.concat())?;
         if runs.is_empty() {
