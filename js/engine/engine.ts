@@ -3,7 +3,6 @@
  * asynchronous, their arguments are checked already, and arguments and results are plain data, which crosses to
  * another thread.
  */
-import type { Input } from '../model/embedding.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import type { GrammarText } from './grammar.js';
 import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
@@ -110,9 +109,9 @@ export interface Engine extends TextEngine {
   /** Returns false if there is no such adapter. */
   removeAdapter(id: number): Promise<boolean>;
   /** A row for each input. Rejects once `signal` fires and the device is idle. */
-  embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
+  embed(inputs: readonly Prompt[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]>;
   /** A row of one score for each document. */
-  rank(query: string, documents: readonly Input[], options: RankCall, signal?: AbortSignal): Promise<Float32Array[]>;
+  rank(query: string, documents: readonly Prompt[], options: RankCall, signal?: AbortSignal): Promise<Float32Array[]>;
   /** A tensor of `tensors`, on the device of both. Only in this thread. */
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
   /** Part of the sound that a vocoder makes of the hidden states of `ids` from the one at `first` on. */

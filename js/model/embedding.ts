@@ -8,7 +8,6 @@ import { checkIds, show } from '../check.js';
 import type { ModelInfo } from '../types/info.js';
 import type { EmbedContent, EmbedOptions, EmbedTask, TokenIds } from '../types/read.js';
 import type { TileRows } from '../media/encoder.js';
-import { onDemand } from './on-demand.js';
 import type { WasmModel as WasmHandle } from '../wasm/webgguf.js';
 
 /** Inputs of one call into WebAssembly: their results are read at once. */
@@ -37,12 +36,15 @@ export function checkInputs(call: string, what: string, inputs: unknown, vocabul
 /** Inputs, or a promise of them where code for contents and tasks has to be fetched. */
 type Given = readonly Input[] | Promise<Input[]>;
 
+/** Fetches what checks contents. */
+type Fetch = () => Promise<{ contentInputs(inputs: unknown, task: EmbedTask | undefined, info: ModelInfo): Input[] }>;
+
 /** Checked inputs of `embed`. */
-function embedInputs(inputs: unknown, task: EmbedTask | undefined, info: ModelInfo): Given {
+function embedInputs(inputs: unknown, task: EmbedTask | undefined, info: ModelInfo, fetch: Fetch): Given {
   if (task === undefined && !(Array.isArray(inputs) && inputs.some(isContent))) {
     return checkInputs('embed', 'text', inputs, info.vocabularySize);
   }
-  const made = onDemand.embedContents().then(({ contentInputs }) => contentInputs(inputs, task, info));
+  const made = fetch().then(({ contentInputs }) => contentInputs(inputs, task, info));
   made.catch(() => {}); // the call reports it, unless it was ended before
   return made;
 }
@@ -52,15 +54,16 @@ export function embedding(
   given: unknown,
   { onProgress, truncate = false, normalize = true, dimensions, task, signal }: EmbedOptions,
   info: ModelInfo,
+  fetch: Fetch,
 ): { readonly work: Work; readonly isOne: boolean; readonly signal: AbortSignal | undefined } {
   const isOne = typeof given === 'string' || isContent(given);
-  const inputs = embedInputs(isOne ? [given] : given, task, info);
+  const inputs = embedInputs(isOne ? [given] : given, task, info, fetch);
   return { work: embedWork(inputs, onProgress, { truncate, normalize, dimensions }), isOne, signal };
 }
 
 /** Counts the tokens of inputs of `embed`. @internal */
-export function countWork(given: unknown, task: EmbedTask | undefined, info: ModelInfo) {
-  const inputs = embedInputs(given, task, info);
+export function countWork(given: unknown, task: EmbedTask | undefined, info: ModelInfo, fetch: Fetch) {
+  const inputs = embedInputs(given, task, info, fetch);
   return async (engine: Engine, scope: AbortSignal): Promise<number> => {
     let sum = 0;
     for (const input of await inputs) sum += await engine.count(input, scope);

@@ -350,14 +350,14 @@ export class WasmModel {
   async embed(texts: string | EmbedContent, options?: EmbedOptions): Promise<Float32Array>;
   async embed(texts: readonly EmbedInput[], options?: EmbedOptions): Promise<Float32Array[]>;
   async embed(texts: unknown, options: EmbedOptions = {}): Promise<Float32Array | Float32Array[]> {
-    const { work, isOne, signal } = embedding(texts, embedOptions(options), this.info);
+    const { work, isOne, signal } = embedding(texts, embedOptions(options), this.info, onDemand.embedContents);
     const rows = await this.#inTurn('embed', work, signal);
     return isOne ? (rows[0] as Float32Array) : rows;
   }
 
   /** How many tokens inputs of `embed` have together. @internal */
   async countInputs(given: readonly EmbedInput[], { task, signal }: EmbedOptions): Promise<number> {
-    return this.#inTurn('embed', countWork(given, task, this.info), signal);
+    return this.#inTurn('embed', countWork(given, task, this.info, onDemand.embedContents), signal);
   }
 
   /**
