@@ -40,7 +40,7 @@ class Encoder:
     """A file of an encoder in the making. Widths are odd on purpose, and types differ from tensor to tensor."""
 
     only_some = False  # whether some rows of an image are expected, not all
-    newest = False  # whether the newest llama.cpp is asked, which has mended the encoder: not here
+    newest = False  # whether the newest llama.cpp is asked, which has mended the encoder: by make_pictures.py
 
     def __init__(self, name: str, projector: str, text: str, sizes: list[tuple[int, int]], **numbers):
         self.name, self.text, self.sizes = name, text, sizes

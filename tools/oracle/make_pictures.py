@@ -19,6 +19,7 @@ from pathlib import Path
 from PIL import Image
 
 from f32_twin import write_twin
+import make_encoders
 from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
 
 DRIVER = Path(os.environ.get("LLAMA_PICTURE", ".oracle/newest/picture"))
@@ -62,6 +63,8 @@ def lfm3vl(name: str, text: str, algorithm: str, attends: set[int], halves: tupl
 
 
 def encoders():
+    # Convolutions of these are rounded to f16, as llama.cpp does it: the program is to be built without ggml-f32.o.
+    yield from (encoder for encoder in make_encoders.encoders() if encoder.newest)
     yield lfm3vl("lfm3vl", "lfm3-bf16", "bicubic", {2}, (36, 20), embedding_length=36, projection_dim=52, block_count=4,
                  attention__head_count=3, attention__head_count_kv=1)
     # Heads that together are wider than a row, an odd size of patches, the other filter.

@@ -30,7 +30,7 @@ impl GpuSession {
         let lists = [List::Source, List::Keys].map(|list| self.gpu.lists.get(Set::Rows(1), list));
         let [Some(encoder), Some(keys)] = lists else { return Ok(false) };
         let mut queue = Queue::new(&self.model);
-        if !queue.run_list(encoder, ids.len(), stop).await || stop.get() {
+        if !queue.run_list((encoder, 0), ids.len(), stop).await || stop.get() {
             return Ok(false);
         }
         let count = keys.len() / self.sources.len();
