@@ -110,7 +110,7 @@ const LOAD: Record<keyof LoadOptions, Check> = {
     return Array.isArray(value) && value.every(fits) ? undefined : words;
   },
   selfCheck: FLAG,
-  tune: FLAG,
+  tune: (value) => FLAG(value) && oneOf('quick')(value) && "true, false or 'quick'",
 };
 
 const INSPECT: Record<keyof InspectOptions, Check> = {

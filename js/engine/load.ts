@@ -9,6 +9,7 @@ import { withSources } from '../load/sources.js';
 import type { EncoderScope } from '../media/encoder.js';
 import type { Encoders } from '../media/encoders.js';
 import { splitSourceOptions } from '../options.js';
+import type { ModelTuning } from '../tuning/index.js';
 import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
@@ -47,9 +48,10 @@ interface Wanted {
   readonly source: Source;
   readonly from: SourceOptions;
   /** What the WebAssembly takes as it is. */
-  readonly options: Omit<WasmLoadOptions, 'backend' | 'selfCheck' | 'tune' | 'fetch' | 'threads'>;
+  readonly options: Omit<WasmLoadOptions, 'backend' | 'selfCheck' | 'tune' | 'tuneUnmeasured' | 'fetch' | 'threads'>;
   readonly selfCheck: boolean;
-  readonly tune: boolean;
+  /** `undefined`: in brief, on a GPU on which the tables were not measured. */
+  readonly tune: LoadOptions['tune'];
   readonly threads?: number | undefined;
   /** A device that is open already. */
   readonly device?: (() => DeviceHandle | undefined) | undefined;
@@ -144,7 +146,7 @@ function opener(
   options: LoadOptions,
   device: (() => DeviceHandle) | undefined,
 ): Open {
-  const { selfCheck = true, tune = false, threads, draft, mmproj } = options;
+  const { selfCheck = true, tune, threads, draft, mmproj } = options;
   const ofModel = {
     ...(passed(options, PASSED) as Wanted['options']),
     ...(mmproj !== undefined && { hasImages: true }),
@@ -194,7 +196,7 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
   const start = async (sources: ByteSource[]): Promise<Opened> => {
     const { verdicts, tuning, hooks } = await kernelsOf(wanted, report, backend);
     const told: Report = (...progress) => {
-      tuning?.check();
+      tuning()?.check();
       report(...progress);
     };
     const team = LazyThreads.of(threads, scope);
@@ -202,7 +204,7 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
     const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
     const handle = await WasmModel.load(sources, { backend, fetch, ...given }, told, device?.());
     const info = handle.info();
-    const found = tuning?.found(info);
+    const found = tuning()?.found(info);
     await verdicts?.note(info, found, warner(from.onWarning));
     return { handle, threads: team?.count ?? 1, ...(found && { tuning: found }), free: () => handle.free() };
   };
@@ -214,16 +216,27 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
 }
 
 /** What earlier loads have found out about the kernels of a model, and the functions that Rust calls about them. */
-async function kernelsOf({ selfCheck, tune }: Wanted, report: Report, backend: Backend) {
-  const kind = [tune && 'tuned', selfCheck && 'checked'].filter(Boolean).join(' ');
+async function kernelsOf({ selfCheck, tune, options }: Wanted, report: Report, backend: Backend) {
+  // Without rounding other choices remain, and the kernels before tuning may be the same.
+  const tuned =
+    tune !== false && `${tune === true ? 'tuned' : 'quick'}${options.precision === 'exact' ? ' exact' : ''}`;
+  const kind = [tuned, selfCheck && 'checked'].filter(Boolean).join(' ');
   const verdicts = kind && backend !== 'cpu' ? await Verdicts.read(kind) : undefined;
-  const Tuner = tune ? (await later.tuning()).ModelTuning : undefined;
-  const tuning = Tuner && new Tuner((key) => verdicts?.find(key).tuning, report);
-  const hooks = verdicts && {
-    ...(selfCheck && { selfCheck: tuning?.checked(verdicts.known) ?? verdicts.known }),
-    ...(tuning && { tune: tuning.choose }),
+  const tuningOf = async (): Promise<ModelTuning> => {
+    const { ModelTuning: Tuner } = await later.tuning();
+    return new Tuner((key) => verdicts?.find(key).tuning, report, tune !== true);
   };
-  return { verdicts, tuning, hooks };
+  // Where nobody asked, its code is only fetched for a device that is tuned.
+  let tuning = tune ? await tuningOf() : undefined;
+  const choose: WasmLoadOptions['tune'] = async (model, key) => {
+    tuning ??= await tuningOf();
+    return tuning.choose(model, key);
+  };
+  const hooks = verdicts && {
+    ...(selfCheck && { selfCheck: verdicts.known }),
+    ...(tune !== false && { tune: choose, tuneUnmeasured: tune === undefined }),
+  };
+  return { verdicts, tuning: () => tuning, hooks };
 }
 
 /** The encoders and the vocoder beside a model, where the options name their files. */

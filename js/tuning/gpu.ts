@@ -9,9 +9,9 @@ import { objectOf, show, signalOption } from '../check.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { type Clock, type Runner, race } from './race.js';
 import { clockOf } from './clock.js';
-import { type Problem, keptTuning, linesOf, problemsOf } from './index.js';
+import { type Problem, linesOf, problemsOf } from './index.js';
 import type { TunedChoice, Tuning } from '../types/info.js';
-import { keepVerdict, keptVerdicts } from './verdicts.js';
+import { keepVerdict, keptTuning, keptVerdicts } from './verdicts.js';
 import type { DeviceHandle } from '../wasm/webgguf.js';
 
 /** A product that is to be tuned: `gpu.matmul(x, w, { transposeB })`. */

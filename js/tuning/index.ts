@@ -2,8 +2,9 @@
  * Which rows of the kernels' tables are fastest for a model on this device: its own dispatches are timed under each row
  * that the device can run.
  */
-import { type Clock, type Runner, race } from './race.js';
+import { type Clock, type Runner, type Terms, race } from './race.js';
 import { clockOf } from './clock.js';
+import { type Measured, keptTuning } from './verdicts.js';
 import type { ModelInfo, TunedChoice, Tuning } from '../types/info.js';
 import type { DeviceHandle } from '../wasm/webgguf.js';
 
@@ -19,28 +20,31 @@ export interface Problem {
 /** Milliseconds after which problems that were not measured keep the table's rows. */
 const BUDGET_MS = 30_000;
 
+/** Milliseconds of the GPU for each of the two races of quick tuning. */
+const QUICK_BUDGET_MS = 400;
+
 /** Dispatches of one submit, at most. */
 const MOST_AT_ONCE = 64;
 
 /** What has not been tuned. @internal */
 export const NOT_TUNED: Tuning = { verdict: 'skipped', problems: 0, changed: [], milliseconds: 0 };
 
-interface Measured extends Pick<Tuning, 'problems' | 'changed'> {
-  /** Time was up before all problems had been measured. */
-  readonly isPartial?: boolean;
-}
-
 /** The tuning of one load. @internal */
 export class ModelTuning {
   #report = NOT_TUNED;
   readonly #known: (key: string) => unknown;
   readonly #progress: Report;
+  readonly #isQuick: boolean;
   /** What the page's callback threw: Rust takes any failure of tuning for a reason to keep the tables. */
   #thrown: { readonly error: unknown } | undefined;
 
-  /** @param known what an earlier load has kept */
-  constructor(known: (key: string) => unknown, progress: Report) {
+  /**
+   * @param known what an earlier load has kept
+   * @param isQuick whether only the choice of measured GPUs races with the tables'
+   */
+  constructor(known: (key: string) => unknown, progress: Report, isQuick: boolean) {
     this.#known = known;
+    this.#isQuick = isQuick;
     this.#progress = (...said) => {
       try {
         progress(...said);
@@ -56,7 +60,8 @@ export class ModelTuning {
     const start = performance.now();
     try {
       const known = keptTuning(this.#known(key));
-      const { problems, changed, isPartial } = known ?? (await this.#measure(model));
+      const { problems, changed, isPartial } =
+        known ?? (await (this.#isQuick ? this.#measureQuickly(model) : this.#measure(model)));
       const measured = isPartial ? 'partial' : changed.length > 0 ? 'tuned' : 'table';
       const verdict = known ? 'remembered' : measured;
       this.#report = { verdict, problems, changed, milliseconds: performance.now() - start };
@@ -65,11 +70,6 @@ export class ModelTuning {
       model.free();
     }
   };
-
-  /** What a check has found before: nothing, where kernels are yet to be chosen. */
-  checked(known: (key: string) => string[] | undefined): (key: string) => string[] | undefined {
-    return (key) => (keptTuning(this.#known(key)) ? known(key) : undefined);
-  }
 
   /** Ends a load that the page has stopped. */
   check(): void {
@@ -84,10 +84,35 @@ export class ModelTuning {
       : { ...this.#report, verdict: 'table', changed: [] };
   }
 
+  /** What the tables choose on measured GPUs beside what they choose here: for decode, and for prefill. */
+  async #measureQuickly(model: DeviceHandle): Promise<Measured> {
+    const clock = clockOf(model.raw());
+    const changed: TunedChoice[] = [];
+    let problems = 0;
+    try {
+      for (const many of [false, true]) {
+        this.#progress('tune', Number(many), 2);
+        const [here = [], there = []] = [false, true].map((asMeasured) => problemsOf(model.problems(many, asMeasured)));
+        const candidates = candidatesOf(here, there);
+        problems += candidates.length;
+        const { isFaster, speedup } = await raceWhole(model, clock, candidates, many, {
+          below: 0.95,
+          least: many ? 1 / model.layers() : 1,
+          budgetMs: QUICK_BUDGET_MS,
+        });
+        if (isFaster) changed.push(...candidates.map((choice) => ({ ...choice, speedup })));
+      }
+      this.#progress('tune', 2, 2);
+      return { problems, changed };
+    } finally {
+      clock.free();
+    }
+  }
+
   async #measure(model: DeviceHandle): Promise<Measured> {
     const clock = clockOf(model.raw());
     const deadline = performance.now() + BUDGET_MS;
-    const halves = [false, true].map((many) => ({ many, problems: problemsOf(model.problems(many)) }));
+    const halves = [false, true].map((many) => ({ many, problems: problemsOf(model.problems(many, false)) }));
     const total = halves.reduce((sum, { problems }) => sum + problems.length, 0);
     const changed: TunedChoice[] = [];
     let done = 0;
@@ -100,7 +125,7 @@ export class ModelTuning {
           faster.push(...(await choice(model, clock, problem, many)));
           done += 1;
         }
-        if (await isFasterWhole(model, clock, faster, many)) changed.push(...faster);
+        if ((await raceWhole(model, clock, faster, many)).isFaster) changed.push(...faster);
       }
       this.#progress('tune', total, total);
       return { problems: done, changed, isPartial: done < total };
@@ -146,16 +171,18 @@ async function choice(
   return to === undefined ? [] : [{ problem: name, from: chosen, to, speedup }];
 }
 
-/** Whether decode, or a chunk of prefill, is faster with these choices than without, as a whole. */
-async function isFasterWhole(
+/** Whether decode, or a chunk of prefill, is faster with these choices than without, and how many times as fast. */
+async function raceWhole(
   model: DeviceHandle,
   clock: Clock,
-  changed: readonly TunedChoice[],
+  changed: readonly Pick<TunedChoice, 'problem' | 'to'>[],
   many: boolean,
-): Promise<boolean> {
-  if (changed.length === 0) return false;
+  terms: Terms = { below: 1, least: 1 },
+): Promise<{ isFaster: boolean; speedup: number }> {
+  if (changed.length === 0) return { isFaster: false, speedup: 1 };
   const runners = await runnersOf(model, [{ lines: '' }, { lines: linesOf(changed) }], many);
-  return (await race(runners, clock, { below: 1, whole: true })).winner === 1;
+  const { winner, speedup } = await race(runners, clock, terms);
+  return { isFaster: winner === 1, speedup };
 }
 
 /** Problems among these lines of Rust that leave a choice. @internal */
@@ -175,19 +202,14 @@ export function problemsOf(lines: string): Problem[] {
   return problems.filter(({ rows }) => rows.length > 1);
 }
 
-/** As Rust takes them. @internal */
-export const linesOf = (changed: readonly TunedChoice[]): string =>
-  changed.map(({ problem, to }) => `${problem}=${to}`).join('\n');
-
-/** What was kept, if it is what tuning keeps: the file may hold anything. @internal */
-export function keptTuning(kept: unknown): Measured | undefined {
-  const { problems, changed } = (kept ?? {}) as Partial<Tuning>;
-  const isChoice = (of: Partial<TunedChoice> | null): boolean =>
-    typeof of?.problem === 'string' &&
-    !of.problem.includes('\n') &&
-    [of.from, of.to].every((row) => Number.isInteger(row)) &&
-    typeof of.speedup === 'number';
-  return typeof problems === 'number' && Array.isArray(changed) && changed.every(isChoice)
-    ? { problems, changed }
-    : undefined;
+/** What is chosen there and not here, of what this device can run. @internal */
+export function candidatesOf(here: readonly Problem[], there: readonly Problem[]): Omit<TunedChoice, 'speedup'>[] {
+  return here.flatMap(({ name: problem, chosen: from, rows }) => {
+    const to = there.find(({ name }) => name === problem)?.chosen ?? from;
+    return to !== from && rows.includes(to) ? [{ problem, from, to }] : [];
+  });
 }
+
+/** As Rust takes them. @internal */
+export const linesOf = (changed: readonly Pick<TunedChoice, 'problem' | 'to'>[]): string =>
+  changed.map(({ problem, to }) => `${problem}=${to}`).join('\n');

@@ -16,12 +16,17 @@ export interface Clock {
   time(submit: () => void): Promise<number>;
 }
 
-/** Whole lists are compared as they are; of dispatches of one kind, some will do. @internal */
+/** What a winner must show. @internal */
 export interface Terms {
   /** The part of the first one's time below which another one wins. */
   readonly below: number;
-  /** Once around at least, however slow the device is. */
-  readonly whole: boolean;
+  /**
+   * The part of once around that runs at least, however slow the device is: whole lists are compared as they are, and
+   * of dispatches of one kind some will do.
+   */
+  readonly least: number;
+  /** Milliseconds of the GPU that the rounds may take together, but for one of them; else there are five. */
+  readonly budgetMs?: number;
 }
 
 /** What a run should take at least, in milliseconds: a browser's clocks have steps of 0.1 ms. */
@@ -31,7 +36,7 @@ const MOST_DISPATCHES = 4096;
 /** Rounds in which every runner has its turn. */
 const ROUNDS = 5;
 /** What counts where one product is measured. */
-const ONE_PRODUCT: Terms = { below: 0.95, whole: false };
+const ONE_PRODUCT: Terms = { below: 0.95, least: 0 };
 /** A runner that takes this many times as long as the first one, once, has no turn in the rounds. */
 const HOPELESS = 1.6;
 
@@ -51,7 +56,7 @@ export interface Outcome {
 export async function race(runners: readonly Runner[], clock: Clock, terms = ONE_PRODUCT): Promise<Outcome> {
   const [first] = runners;
   if (!first || first.length === 0) return { winner: 0, speedup: 1 };
-  const around = Math.max(await timesAround(first, clock), terms.whole ? 1 : 0);
+  const around = Math.max(await timesAround(first, clock), terms.least);
   const run = (runner: Runner): Promise<number> => {
     const count = Math.max(1, Math.round(around * runner.length));
     return clock.time(() => runner.submit(0, count));
@@ -63,7 +68,9 @@ export async function race(runners: readonly Runner[], clock: Clock, terms = ONE
   }
   const racing = runners.map((_, number) => number).filter((n) => n === 0 || time(warm, n) < HOPELESS * time(warm, 0));
   const times = runners.map((): number[] => []);
-  for (let round = 0; round < ROUNDS && racing.length > 1; round += 1) {
+  const ofRound = racing.reduce((sum, n) => sum + time(warm, n), 0);
+  const rounds = Math.min(ROUNDS, Math.max(1, Math.floor((terms.budgetMs ?? Infinity) / ofRound)));
+  for (let round = 0; round < rounds && racing.length > 1; round += 1) {
     // The first runner of one round is the last one of another.
     for (const number of [...racing.slice(round % racing.length), ...racing.slice(0, round % racing.length)]) {
       times[number]?.push(await run(runners[number] as Runner));

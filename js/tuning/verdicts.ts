@@ -4,7 +4,7 @@
  */
 import type { LoadWarning } from '../load/cache/warning.js';
 import { openRoot, openWritable } from '../load/cache/folder.js';
-import type { ModelInfo, Tuning } from '../types/info.js';
+import type { ModelInfo, TunedChoice, Tuning } from '../types/info.js';
 
 const FILE = 'verdicts.json';
 /** Verdicts that are kept: of that many devices and sets of kernels. */
@@ -41,6 +41,25 @@ export async function keepVerdict(key: string, verdict: unknown): Promise<void> 
   }
 }
 
+/** What tuning has measured. @internal */
+export interface Measured extends Pick<Tuning, 'problems' | 'changed'> {
+  /** Time was up before all problems had been measured. */
+  readonly isPartial?: boolean;
+}
+
+/** What was kept, if it is what tuning keeps: the file may hold anything. @internal */
+export function keptTuning(kept: unknown): Measured | undefined {
+  const { problems, changed } = (kept ?? {}) as Partial<Tuning>;
+  const isChoice = (of: Partial<TunedChoice> | null): boolean =>
+    typeof of?.problem === 'string' &&
+    !of.problem.includes('\n') &&
+    [of.from, of.to].every((row) => Number.isInteger(row)) &&
+    typeof of.speedup === 'number';
+  return typeof problems === 'number' && Array.isArray(changed) && changed.every(isChoice)
+    ? { problems, changed }
+    : undefined;
+}
+
 /** What is kept for a device and the kernels of a model. */
 interface Verdict {
   /** The variants that were wrong and have others in their place. */
@@ -70,9 +89,13 @@ export class Verdicts {
     return Object.hasOwn(this.#kept, this.#key) ? Object(this.#kept[this.#key]) : {};
   };
 
-  /** The variants that are known to be wrong; `undefined` where nothing is known. */
-  readonly known = (key: string): string[] | undefined => {
-    const { wrong }: { wrong?: unknown } = this.find(key);
+  /**
+   * The variants that are known to be wrong; `undefined` where nothing is known, or where other kernels may be about to
+   * be chosen.
+   */
+  readonly known = (key: string, isTuning = false): string[] | undefined => {
+    const { wrong, tuning }: { wrong?: unknown; tuning?: unknown } = this.find(key);
+    if (isTuning && !keptTuning(tuning)) return undefined;
     return Array.isArray(wrong) ? wrong.map(String) : undefined;
   };
 

@@ -23,7 +23,7 @@ export interface Tuning {
    * `skipped`: on the CPU, and for embedders.
    */
   readonly verdict: 'tuned' | 'table' | 'partial' | 'remembered' | 'skipped';
-  /** Products that were measured. */
+  /** Products that were measured; with quick tuning those for which there was a choice. */
   readonly problems: number;
   /** The problems for which another variant runs. */
   readonly changed: readonly TunedChoice[];
@@ -230,6 +230,6 @@ export interface ModelInfo {
   readonly selfCheck: SelfCheck;
   /** What the file lacks or asks for and is not done; `onWarning` has heard each, with the code `file`. */
   readonly warnings: readonly string[];
-  /** With {@link LoadOptions.tune}: what was found. */
+  /** Where kernels were tuned, see {@link LoadOptions.tune}: what was found. */
   readonly tuning?: Tuning;
 }

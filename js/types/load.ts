@@ -14,7 +14,7 @@ export interface Progress {
    * the last of them; `compile`: shaders become pipelines; `ready`: all done, reported once.
    */
   readonly stage: 'download' | 'upload' | 'compile' | 'tune' | 'ready';
-  /** Bytes; steps in stage `compile`; in stage `tune` products that were measured. */
+  /** Bytes; steps in stage `compile`; in stage `tune` what was measured. */
   readonly loaded: number;
   /** In the unit of `loaded`; `undefined` while the source does not say its size. */
   readonly total: number | undefined;
@@ -149,13 +149,17 @@ export interface LoadOptions extends SourceOptions {
    */
   selfCheck?: boolean | undefined;
   /**
-   * At the first load on a device and browser the rows of the kernels' tables that the device can run are timed on the
-   * model's own matrices, for some seconds to half a minute, and the fastest ones are taken from then on: `info.tuning`
-   * says which. It is for one token of text and for a chunk of 512 tokens of a prompt; what is measured to be no faster
-   * as a whole stays as it is. Chosen kernels are checked as all others are. Of a model that writes text on the GPU.
-   * Default false: what is fast on the GPUs that webgguf was measured on.
+   * Which kernels are fastest depends on the GPU, and webgguf was measured on few of them: at the first load on a
+   * device and browser some are timed on the model's own matrices, and the faster ones are taken from then on.
+   * `info.tuning` says which. It is for one token of text and for a chunk of a prompt; chosen kernels are checked as
+   * all others are. Of a model that writes text on the GPU.
+   *
+   * `'quick'`: what is fast on the GPUs that were measured, beside what any GPU takes, for about a second; prompts may
+   * then be read with activations of 8 bits, unless `precision` is `'exact'`. `true`: every kernel that the device can
+   * run, for some seconds to half a minute. `false`: nothing. Default: `'quick'` on GPUs that were not measured, nothing
+   * on others.
    */
-  tune?: boolean | undefined;
+  tune?: boolean | 'quick' | undefined;
 }
 
 /** Options of {@link WasmModel.addAdapter}: where the bytes come from, and a signal that ends reading them. */

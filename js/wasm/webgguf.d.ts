@@ -46,11 +46,13 @@ export interface WasmLoadOptions {
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number;
   /**
    * Returns the kernel variants that an earlier self-check found to be wrong, or `undefined` if there was no check.
-   * `key` names device and kernels. Without this function nothing is checked.
+   * `key` names device and kernels; `isTuning`: whether `tune` will be called. Without the function nothing is checked.
    */
-  selfCheck?: (key: string) => string[] | undefined;
+  selfCheck?: (key: string, isTuning: boolean) => string[] | undefined;
   /** Tunes kernels: frees the handle, and returns the verdicts, one in each line. `key` is as in `selfCheck`. */
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
+  /** Whether `tune` is only called on a GPU of a vendor on whose GPUs the tables were not measured. */
+  tuneUnmeasured?: boolean;
   /** Calls {@link giveRare} or {@link giveDevice}, for a model or a device that needs such shaders. */
   fetch?: (name: 'rare' | 'device') => Promise<void>;
   /** Starts threads. It is called for a model that runs on the CPU. */
@@ -353,13 +355,12 @@ export class DeviceHandle {
   private constructor();
   /** The browser's `GPUDevice`. */
   raw(): unknown;
-  /**
-   * Sets the tuning verdicts for tensors on the device. Returns the line under which these are stored (version and
-   * adapter), then the problems that were looked up since the last call with `listen`.
-   */
+  /** Sets the verdicts for tensors; returns the line under which they are stored, then the problems since `listen`. */
   tuned(lines: string, listen: boolean): string;
-  /** The problems of the model's decode, or of many rows. */
-  problems(many: boolean): string;
+  /** The problems of the model's decode, or of many rows; `asMeasured` with the rows that measured GPUs take. */
+  problems(many: boolean, asMeasured: boolean): string;
+  /** Number of the model's layers. */
+  layers(): number;
   /**
    * Makes the model's command list of decode or of many rows under the verdicts `lines`; with `but` only the dispatches
    * that differ from the list under the verdicts `but`. Returns the list's number and its number of dispatches.

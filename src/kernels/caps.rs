@@ -39,6 +39,8 @@ pub struct Caps {
     pub subgroup_matrix: Option<MatrixShape>,
     /// The format of activations in prefill; set by [`Caps::with_precision`].
     pub activation_format: ActivationFormat,
+    /// The rounding that was allowed; set by [`Caps::with_precision`].
+    pub precision: Precision,
     /// `maxStorageBufferBindingSize` in bytes.
     pub max_binding: u64,
     /// `maxBufferSize` in bytes.
@@ -112,7 +114,7 @@ impl MatrixShape {
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Activations of prefill: to f16 where there are subgroup matrices, or to 8 bits on the GPUs where that was
-    /// measured to be faster (`INT8_VENDORS`).
+    /// measured to be faster: [`Caps::is_measured`], or tuning.
     #[default]
     Auto,
     /// Nothing: matrix products of prefill take activations in f32.
@@ -122,14 +124,37 @@ pub enum Precision {
     Fast,
 }
 
-/// Vendors on whose GPUs prefill with 8-bit activations was run and timed. WebGPU does not tell whether packed dot
-/// products are one instruction or emulated at a loss, so other GPUs round to 8 bits only with [`Precision::Fast`].
-const INT8_VENDORS: [&str; 1] = ["nvidia"];
+/// The vendor on whose GPUs kernels with packed dot products were timed. WebGPU does not tell whether these are one
+/// instruction or emulated at a loss, so the tables take them nowhere else, unless tuning finds that they are faster,
+/// or for prefill with [`Precision::Fast`].
+const MEASURED_VENDOR: &str = "nvidia";
+
+/// The verdict of tuning that prefill rounds activations as on GPUs of [`MEASURED_VENDOR`]: `1`.
+pub const ACTIVATIONS: &str = "activations";
 
 impl Caps {
+    /// Whether kernels with packed dot products were timed on GPUs of this vendor.
+    pub fn is_measured(&self) -> bool {
+        self.vendor == MEASURED_VENDOR
+    }
+
+    /// The same device, as if the tables had been measured on it.
+    pub fn as_measured(&self) -> Self {
+        let measured = Self { software: false, vendor: MEASURED_VENDOR.into(), ..self.clone() };
+        measured.with_precision(self.precision)
+    }
+
+    /// The same device under these verdicts of tuning.
+    pub fn under(&self, tuned: Tuned) -> Self {
+        let rounds = tuned.row_of(ACTIVATIONS) == Some(1);
+        let of = if rounds { self.as_measured().activation_format } else { self.activation_format };
+        Self { activation_format: of, tuned, ..self.clone() }
+    }
+
     /// The same device, with the activation format of prefill that `precision` allows on it.
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        let packed = self.dot4 && (precision == Precision::Fast || INT8_VENDORS.contains(&self.vendor.as_str()));
+        self.precision = precision;
+        let packed = self.dot4 && (precision == Precision::Fast || self.is_measured());
         self.activation_format = match (precision, self.subgroup_matrix) {
             (Precision::Exact, _) => ActivationFormat::F32,
             (_, Some(shape)) => ActivationFormat::F16(shape),
@@ -151,7 +176,7 @@ impl Caps {
         let mut caps = self.clone();
         if !self.tuned.is_empty() {
             caps.tuned = Tuned::default();
-            return Some(caps);
+            return Some(caps.with_precision(self.precision));
         }
         for kernel in kernels {
             if kernel.enables.contains(&"f16") {
@@ -192,6 +217,7 @@ impl Caps {
             vendor: String::new(),
             subgroup_matrix: None,
             activation_format: ActivationFormat::F32,
+            precision: Precision::Auto,
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
             per_layer_embeddings: PerLayerEmbeddings::Auto,

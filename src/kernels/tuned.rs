@@ -21,6 +21,13 @@ struct State {
     asked: Option<String>,
 }
 
+impl State {
+    /// The row of the line that begins so: a problem and `=`.
+    fn row_of(&self, start: &str) -> Option<usize> {
+        self.lines.lines().find_map(|line| line.strip_prefix(start)?.parse().ok())
+    }
+}
+
 impl PartialEq for Tuned {
     /// Whether they share their verdicts.
     fn eq(&self, other: &Self) -> bool {
@@ -44,6 +51,11 @@ impl Tuned {
     /// Whether there are any verdicts.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().lines.is_empty()
+    }
+
+    /// The row that a verdict names for a problem.
+    pub fn row_of(&self, problem: &str) -> Option<usize> {
+        self.0.borrow().row_of(&format!("{problem}="))
     }
 
     /// Takes note of what tables are asked from now on.
@@ -78,13 +90,13 @@ impl Tuned {
     /// The row for a problem: that of the verdict, if there is one which `can` run, else the `table`'s. `can` is false
     /// for numbers of no row.
     fn row(&self, problem: Arguments<'_>, table: usize, can: &dyn Fn(usize) -> bool) -> usize {
-        let State { lines, asked } = &mut *self.0.borrow_mut();
-        if lines.is_empty() && asked.is_none() {
+        let state = &mut *self.0.borrow_mut();
+        if state.lines.is_empty() && state.asked.is_none() {
             return table;
         }
         let problem = format!("{problem}=");
-        let verdict = lines.lines().find_map(|line| line.strip_prefix(&problem)?.parse().ok());
-        if let Some(asked) = asked.as_mut().filter(|asked| !asked.contains(&problem)) {
+        let verdict = state.row_of(&problem);
+        if let Some(asked) = state.asked.as_mut().filter(|asked| !asked.contains(&problem)) {
             let rows = (0..u32::BITS).filter(|&row| can(row as usize)).fold(0, |rows, row| rows | 1_u32 << row);
             *asked += &format!("{problem}{table},{rows}\n");
         }

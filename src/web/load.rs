@@ -75,6 +75,9 @@ pub struct LoadOptions {
     /// A function that tunes kernels, if they are to be tuned: see [`tune()`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     tune: JsValue,
+    /// Whether they are only to be tuned on a GPU of a vendor on whose GPUs the tables were not measured.
+    #[serde(default)]
+    tune_unmeasured: bool,
     /// A function that fetches shaders: see [`fetch_shaders`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     fetch: JsValue,
@@ -230,7 +233,6 @@ pub async fn load(
     let request = options.request();
     let room = request.room(&matched.config).map_err(to_js)?;
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
-    let tune = options.tune.dyn_into::<Function>().ok();
     let threads = options.threads.dyn_into::<Function>().ok();
     let precision = options.precision;
     let Opening { device, why_cpu } = open(options.backend, device).await?;
@@ -240,8 +242,11 @@ pub async fn load(
         let tuned = Tuned::default();
         Caps { per_layer_embeddings, tuned, ..device.caps.clone() }.with_precision(precision)
     });
+    let is_measured = caps.as_ref().is_none_or(|caps| caps.software || caps.is_measured());
+    let tune = options.tune.dyn_into::<Function>().ok().filter(|_| !(options.tune_unmeasured && is_measured));
     let is_rare = needs_rare_of(&gguf.tensors, &matched) || room.kv_type != KvType::F16;
-    fetch_shaders(&options.fetch, is_rare, caps.as_ref()).await?;
+    let most = caps.as_ref().map(|caps| if tune.is_some() { caps.as_measured() } else { caps.clone() });
+    fetch_shaders(&options.fetch, is_rare, most.as_ref()).await?;
     let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;
@@ -357,7 +362,7 @@ impl<'a> Job<'a> {
         let mut builder = builder.map_err(to_js)?;
         let key = JsValue::from(builder.check_key());
         if let Some(known) = known_verdict {
-            let found = known.call1(&JsValue::NULL, &key)?;
+            let found = known.call2(&JsValue::NULL, &key, &choose.is_some().into())?;
             let names = found.dyn_ref::<js_sys::Array>().map(|names| names.iter().filter_map(|it| it.as_string()));
             builder.check_kernels(names.map(Iterator::collect));
         }

@@ -33,8 +33,13 @@ impl DeviceHandle {
     }
 
     /// See [`Tuning::problems`].
-    pub fn problems(&self, many: bool) -> String {
-        self.tuning.as_ref().map(|tuning| tuning.problems(many)).unwrap_or_default()
+    pub fn problems(&self, many: bool, as_measured: bool) -> String {
+        self.tuning.as_ref().map(|tuning| tuning.problems(many, as_measured)).unwrap_or_default()
+    }
+
+    /// See [`Tuning::layers`].
+    pub fn layers(&self) -> usize {
+        self.tuning.as_ref().map_or(1, |tuning| tuning.layers())
     }
 
     /// See [`Tuning::make`].

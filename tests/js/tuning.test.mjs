@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { race } from '../../dist/tuning/race.js';
-import { keptTuning, problemsOf } from '../../dist/tuning/index.js';
+import { candidatesOf, problemsOf } from '../../dist/tuning/index.js';
+import { keptTuning } from '../../dist/tuning/verdicts.js';
 
 /** Runners that take `costs` milliseconds for a dispatch, and a clock that adds `noise(run)` to each run. */
 function field(costs, { length = 10, noise = () => 0 } = {}) {
@@ -43,7 +44,7 @@ test('a runner without dispatches has no turn', async () => {
 test('what is hardly faster does not win', async () => {
   const { runners, clock } = field([1, 0.96, 1.01]);
   assert.deepEqual(await race(runners, clock), { winner: 0, speedup: 1 });
-  const { winner } = await race(runners, clock, { below: 1, whole: true });
+  const { winner } = await race(runners, clock, { below: 1, least: 1 });
   assert.equal(winner, 1, 'where every difference counts');
 });
 
@@ -70,14 +71,36 @@ test('runs are long enough, and of whole turns where a turn is short', async () 
   const slow = field([300, 300], { length: 7 });
   await race(slow.runners, slow.clock);
   assert.deepEqual(slow.counts, [1, 1], 'one dispatch takes longer than a run needs');
-  await race(slow.runners, slow.clock, { below: 1, whole: true });
+  await race(slow.runners, slow.clock, { below: 1, least: 1 });
   assert.deepEqual(slow.counts, [7, 7], 'whole lists are compared');
+  await race(slow.runners, slow.clock, { below: 1, least: 2 / 7 });
+  assert.deepEqual(slow.counts, [2, 2], 'or parts of them');
 });
 
 test('a list without dispatches does not race', async () => {
   const { runners, clock } = field([1, 0.1], { length: 0 });
   assert.deepEqual(await race(runners, clock), { winner: 0, speedup: 1 });
   assert.deepEqual(await race([], clock), { winner: 0, speedup: 1 });
+});
+
+test('a slow device has as many rounds as the budget allows, and one at least', async () => {
+  const runs = async (budgetMs) => {
+    let count = 0;
+    const { runners, clock } = field([30, 20]);
+    const counted = { time: (submit) => ((count += 1), clock.time(submit)) };
+    const { winner } = await race(runners, counted, { below: 1, least: 1, budgetMs });
+    assert.equal(winner, 1);
+    return count;
+  };
+  const [none, three, all] = [await runs(1), await runs(1600), await runs(undefined)];
+  assert.deepEqual([three - none, all - none], [4, 8], 'of two runners, one, three and five rounds');
+});
+
+test('candidates are what is chosen elsewhere, of what the device can run', () => {
+  const here = problemsOf('mat_vec q8_0 512x256=9,516\nmat_vec q8_0 8x256=9,516\nmat_vec bf16 8x8=9,513\nb=0,3\n');
+  const there = problemsOf('mat_vec q8_0 512x256=2,516\nmat_vec q8_0 8x256=9,516\nmat_vec bf16 8x8=2,516\na=1,3\n');
+  assert.deepEqual(candidatesOf(here, there), [{ problem: 'mat_vec q8_0 512x256', from: 9, to: 2 }]);
+  assert.deepEqual(candidatesOf(here, []), []);
 });
 
 test('problems without a choice are none', () => {

@@ -86,13 +86,70 @@ async function openCounted(t, costs, planted) {
     await (await navigator.storage.getDirectory()).removeEntry('webgguf', { recursive: true }).catch(() => {});
   });
   await page.evaluate(COUNT_TIME, { costs, planted });
-  const load = async (options) => {
-    const result = await page.evaluate(LOAD, { url: SMALL, options });
+  const load = async (options, url = SMALL) => {
+    const result = await page.evaluate(LOAD, { url, options });
     assert.deepEqual(page.crashes, []);
     return result;
   };
   return { load, page };
 }
+
+/** A model whose products have rows with packed dot products. */
+const QUANTISED = '/fixtures/models/granite-q4_0.gguf';
+
+/** Milliseconds of a dispatch where packed dot products are fast, and where they are slow. */
+const PACKED_IS_FAST = [
+  ['mat_mul_int8', 1],
+  ['quantise', 0],
+  ['mat_mul', 3],
+  ['', 2],
+];
+const PACKED_IS_SLOW = [
+  ['mat_mul_int8', 9],
+  ['', 2],
+];
+
+/** In a page: an adapter that is no program, of a vendor that nobody has measured. */
+const UNMEASURED = () => {
+  const hidden = { vendor: 'nobody', architecture: '', description: '', device: '', isFallbackAdapter: false };
+  for (const [name, value] of Object.entries(hidden)) {
+    Object.defineProperty(GPUAdapterInfo.prototype, name, { get: () => value });
+  }
+};
+
+test('on a GPU that nobody has measured a load finds out whether packed dot products pay', async (t) => {
+  const { load, page } = await openCounted(t, PACKED_IS_FAST);
+  const software = await load({}, QUANTISED);
+  assert.equal(software.tuning, undefined, 'the tables have rows for programs');
+  await page.evaluate(UNMEASURED);
+  const table = await load({ tune: false }, QUANTISED);
+  assert.equal(table.tuning, undefined);
+  const isPacked = (id) => id.startsWith('mat_mul_int8');
+  assert.ok(!table.ran.some(isPacked), `${table.ran}`);
+  const tuned = await load({}, QUANTISED);
+  const { verdict, changed } = tuned.tuning;
+  assert.deepEqual([verdict, changed.map(({ problem }) => problem)], ['tuned', ['activations']]);
+  assert.ok(changed[0].speedup > 1.1, `${changed[0].speedup}`);
+  assert.ok(tuned.ran.some(isPacked), `${tuned.ran}`);
+  assert.equal(tuned.selfCheck.verdict, 'passed', 'what was chosen was checked');
+  assert.ok(tuned.stages.includes('tune'));
+  const again = await load({}, QUANTISED);
+  assert.deepEqual([again.tuning.verdict, again.selfCheck.verdict], ['remembered', 'remembered']);
+  assert.deepEqual([again.ran, again.ids], [tuned.ran, tuned.ids]);
+  assert.ok(!again.stages.includes('tune'));
+  const exact = await load({ precision: 'exact' }, QUANTISED);
+  assert.ok(!exact.ran.some(isPacked), `${exact.ran}`);
+  assert.deepEqual(exact.tuning.changed, []);
+});
+
+test('where packed dot products are slow, quick tuning leaves the tables as they are', async (t) => {
+  const { load } = await openCounted(t, PACKED_IS_SLOW);
+  const quick = await load({ tune: 'quick' }, QUANTISED);
+  assert.deepEqual([quick.tuning.verdict, quick.tuning.changed], ['table', []]);
+  assert.ok(quick.tuning.problems > 1, 'products of decode, and the activations of prefill');
+  const table = await load({ tune: false }, QUANTISED);
+  assert.deepEqual([quick.ran, quick.ids], [table.ran, table.ids]);
+});
 
 /** Puts something else into the place of all verdicts of tuning; none may be there. */
 const REWRITE = async (tuning) => {

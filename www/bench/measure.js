@@ -31,7 +31,9 @@ function loadOptions(settings) {
   const longest = Math.max(prompt ?? 0, ...(Array.isArray(lengths) ? lengths : []));
   const wanted = longest + predict;
   const contextLength = context ?? (wanted > DEFAULT_CONTEXT ? wanted : undefined);
-  return { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, draft, cache: false };
+  // With and without tuning is compared where that is asked for.
+  const tune = settings.tune ? false : undefined;
+  return { backend, precision, kvType, perLayerEmbeddings, contextLength, worker, draft, tune, cache: false };
 }
 
 async function load({ WasmModel }, settings, say) {
@@ -197,7 +199,7 @@ async function measureModel(model, settings, say, blocks) {
 
 /** The model with and without tuning, run in turn: the report, what it runs, and medians of both. */
 async function tunedRuns({ WasmModel }, model, settings, say) {
-  const options = { ...loadOptions(settings), tune: true };
+  const options = { ...loadOptions(settings), tune: settings.tune };
   const onProgress = ({ stage, fraction }) => say(`tuning: ${stage}`, fraction);
   const tuned = await WasmModel.load(settings.model, { ...options, onProgress });
   try {

@@ -92,7 +92,7 @@ export function settingsOf(query) {
     kernels: query.get('kernels') === '1',
     worker,
     hide: hide.join() || undefined,
-    tune: query.get('tune') === '1',
+    tune: { 1: true, quick: 'quick' }[query.get('tune')] ?? false,
     lengths: lengthsOf(query),
     ...Object.fromEntries(numbers),
   };

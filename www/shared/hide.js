@@ -1,6 +1,7 @@
 // `?hide=NAME,…` of the test pages: what a page keeps from the engine of what its browser has, so that one device can
 // be measured as others are. Names of WebGPU features and of WGSL language features that it takes:
-// `chromium-experimental-subgroup-matrix`, `shader-f16`, `subgroups`, `packed_4x8_integer_dot_product`.
+// `chromium-experimental-subgroup-matrix`, `shader-f16`, `subgroups`, `packed_4x8_integer_dot_product`; and `vendor`,
+// so that the GPU is one that nobody has measured.
 
 import { wrong } from './address.js';
 
@@ -10,6 +11,7 @@ const NAMES = [
   'shader-f16',
   'subgroups',
   'timestamp-query',
+  'vendor',
 ];
 
 /** The names that an address asks to hide. */
@@ -21,12 +23,15 @@ export function hiddenNames(query) {
 }
 
 /** Hides features from whoever asks on this page from now on; workers still see them. */
-export function hide(names, { GPUSupportedFeatures, WGSLLanguageFeatures } = globalThis) {
+export function hide(names, { GPUSupportedFeatures, WGSLLanguageFeatures, GPUAdapterInfo } = globalThis) {
   if (names.length === 0) return;
   for (const { prototype } of [GPUSupportedFeatures, WGSLLanguageFeatures].filter(Boolean)) {
     const { has } = prototype;
     prototype.has = function (name) {
       return !names.includes(name) && has.call(this, name);
     };
+  }
+  if (names.includes('vendor') && GPUAdapterInfo) {
+    Object.defineProperty(GPUAdapterInfo.prototype, 'vendor', { get: () => '' });
   }
 }

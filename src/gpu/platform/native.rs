@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use crate::Result;
 use crate::gpu::device::{AdapterFacts, Device};
-use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings, vendor_name};
+use crate::kernels::caps::{ActivationFormat, Caps, PerLayerEmbeddings, Precision, vendor_name};
 use crate::kernels::spec::Kernel;
 use crate::kernels::tuned::Tuned;
 
@@ -64,6 +64,7 @@ impl Request {
             dot4: language.contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct),
             vendor: self.vendor().to_owned(),
             activation_format: ActivationFormat::F32,
+            precision: Precision::Auto,
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
             per_layer_embeddings: PerLayerEmbeddings::Auto,

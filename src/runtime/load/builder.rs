@@ -18,6 +18,7 @@ use crate::kernels::caps::Caps;
 use crate::kernels::repack::staging_bytes;
 use crate::kernels::rope::{Frequencies, Yarn};
 use crate::kernels::spec::BufferId;
+use crate::kernels::tuned::Tuned;
 use crate::model::program::{Output, RopeTable};
 use crate::model::{ModelConfig, WeightKey, WeightSpec, rounded_kernel};
 use crate::runtime::gpu::embedder::GpuEmbedder;
@@ -248,14 +249,17 @@ impl<'a> GpuModelBuilder<'a> {
         };
         model.frequencies = model.program.rope_tables.iter().map(frequencies).collect();
         let device = model.device.clone();
-        let model: Rc<GpuModel> = model.into();
+        let mut model: Rc<GpuModel> = model.into();
         let mut run = match run {
             RunPlan::Session(mut plan) => {
                 if let Some(tune) = tune {
                     model.ensure_rows(&[0]).await?;
                     let lines = tune(Tuning::new(&model, &run_table, &plan.buffers)).await;
-                    if !lines.is_empty() {
-                        model.caps.tuned.set(&lines);
+                    // Nobody else holds the model, once what tuned it is freed.
+                    if !lines.is_empty()
+                        && let Some(model) = Rc::get_mut(&mut model)
+                    {
+                        model.caps = model.caps.under(Tuned::of(&lines));
                         plan.lists = Forward::new(&model.program, &model.caps, &model.weights, &plan.buffers).lists();
                     }
                 }

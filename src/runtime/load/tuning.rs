@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::Result;
 use crate::forward::{Buffers, Forward};
 use crate::gpu::{BufferTable, CommandList, Device, Part};
-use crate::kernels::caps::Caps;
+use crate::kernels::caps::{ACTIVATIONS, Caps};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::Dispatch;
 use crate::kernels::tuned::Tuned;
@@ -34,18 +34,34 @@ impl Tuning {
         Self { model, table, buffers, passes, lists: RefCell::default() }
     }
 
-    /// The problems that tables are asked for decode, or for a chunk of prefill (`many`): see [`Tuned::heard`].
-    pub fn problems(&self, many: bool) -> String {
+    /// The problems that tables are asked for decode, or for a chunk of prefill (`many`): see [`Tuned::heard`]. With
+    /// `as_measured` as the tables answer on GPUs that they were measured on. One problem of prefill is whether
+    /// activations are rounded as there: [`ACTIVATIONS`].
+    pub fn problems(&self, many: bool, as_measured: bool) -> String {
+        let here = &self.model.caps;
+        let there = here.as_measured();
         let tuned = Tuned::default();
         tuned.listen();
-        self.dispatches(&tuned, many);
-        tuned.heard()
+        self.dispatches(&Caps { tuned: tuned.clone(), ..if as_measured { &there } else { here }.clone() }, many);
+        let mut heard = tuned.heard();
+        if many && here.activation_format != there.activation_format {
+            heard += &format!("{ACTIVATIONS}={},3\n", u8::from(as_measured));
+        }
+        heard
     }
 
-    fn dispatches(&self, tuned: &Tuned, many: bool) -> Vec<Dispatch> {
+    /// Number of the model's layers, of which each has its dispatches in a list.
+    pub fn layers(&self) -> usize {
+        self.model.program.layers.len()
+    }
+
+    fn under(&self, lines: &str, many: bool) -> Vec<Dispatch> {
+        self.dispatches(&self.model.caps.under(Tuned::of(lines)), many)
+    }
+
+    fn dispatches(&self, caps: &Caps, many: bool) -> Vec<Dispatch> {
         let Self { model, buffers, .. } = self;
-        let caps = Caps { tuned: tuned.clone(), ..model.caps.clone() };
-        let forward = Forward::new(&model.program, &caps, &model.weights, buffers);
+        let forward = Forward::new(&model.program, caps, &model.weights, buffers);
         if many { forward.prefill() } else { forward.decode(1) }
     }
 
@@ -53,9 +69,9 @@ impl Tuning {
     /// what differs from the list under the verdicts `but`. Returns the list's number and its number of dispatches,
     /// which is 0 where the browser refuses a shader. Lists that are made at the same time compile at the same time.
     pub async fn make(&self, lines: &str, but: Option<&str>, many: bool) -> Result<[u32; 2]> {
-        let mut list = self.dispatches(&Tuned::of(lines), many);
+        let mut list = self.under(lines, many);
         if let Some(but) = but {
-            let mut others = self.dispatches(&Tuned::of(but), many);
+            let mut others = self.under(but, many);
             // A product may need a norm before it in one shape and not in another, so lists may differ in length, too.
             list.retain(|Dispatch { kernel, .. }| {
                 let is_same =

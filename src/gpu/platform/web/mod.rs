@@ -6,7 +6,7 @@ mod shim;
 pub use ahead::{Ahead, Compiled};
 
 use crate::gpu::device::AdapterFacts;
-use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings, vendor_name};
+use crate::kernels::caps::{ActivationFormat, Caps, MatrixShape, PerLayerEmbeddings, Precision, vendor_name};
 use crate::kernels::tuned::Tuned;
 use crate::{Error, ErrorCode, Result};
 use wasm_bindgen::JsCast;
@@ -97,6 +97,7 @@ impl Request {
             dot4: shim::flag(facts, "dot4"),
             vendor: self.vendor().to_ascii_lowercase(),
             activation_format: ActivationFormat::F32,
+            precision: Precision::Auto,
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
