@@ -348,8 +348,7 @@ export interface DeviceFacts {
 
 /**
  * A device for loading a model on it, which uses the handle up; or a device with a model whose kernels are tuned.
- * Verdicts are lines `problem=row`. Problems are lines `problem=row,mask`: the row that the kernel's table chooses, and
- * a mask of the rows that the device can run.
+ * Verdicts are lines `problem=row`; problems `problem=row,mask`: the table's row, and a mask of those that can run.
  */
 export class DeviceHandle {
   private constructor();

@@ -25,7 +25,6 @@ fn is_usual(op: &Op) -> bool {
             | Op::Rope { .. }
             | Op::Attend { .. }
             | Op::Gate { .. }
-            | Op::GateHeads { .. }
             | Op::Activate { .. }
             | Op::Add { .. }
             | Op::Scale { .. }
@@ -35,8 +34,10 @@ fn is_usual(op: &Op) -> bool {
 
 /// The types whose shaders are in `shaders/rare/`.
 fn is_rare(ty: GgmlType) -> bool {
-    use GgmlType::{F8_E4M3, IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q1_0, Q2_0, Q2_K, Q3_K, Q4_1, Q5_0, Q5_1, TQ1_0, TQ2_0};
+    use GgmlType::{
+        F8_E4M3, IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q1_0, Q2_0, Q2_K, Q3_K, Q4_1, Q5_0, Q5_1, Q5_K, TQ1_0, TQ2_0,
+    };
     let is_new = matches!(ty, MXFP4 | NVFP4 | TQ1_0 | TQ2_0 | Q1_0 | Q2_0 | F8_E4M3);
-    let is_seldom = matches!(ty, Q2_K | Q3_K | Q4_1 | Q5_0 | Q5_1 | IQ4_NL | IQ4_XS);
+    let is_seldom = matches!(ty, Q2_K | Q3_K | Q4_1 | Q5_0 | Q5_1 | Q5_K | IQ4_NL | IQ4_XS);
     is_new || is_seldom || ty.format().grid().is_some()
 }
