@@ -156,8 +156,8 @@ export interface LoadOptions extends SourceOptions {
    *
    * `'quick'`: what is fast on the GPUs that were measured, beside what any GPU takes, for about a second; prompts may
    * then be read with activations of 8 bits, unless `precision` is `'exact'`. `true`: every kernel that the device can
-   * run, for some seconds to half a minute. `false`: nothing. Default: `'quick'` on GPUs that were not measured, nothing
-   * on others.
+   * run, for some seconds to half a minute. `false`: nothing. Default: `'quick'` on GPUs that were not measured, else
+   * nothing.
    */
   tune?: boolean | 'quick' | undefined;
 }

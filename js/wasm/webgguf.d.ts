@@ -348,7 +348,7 @@ export interface DeviceFacts {
 
 /**
  * A device for loading a model on it, which uses the handle up; or a device with a model whose kernels are tuned.
- * Verdicts are lines `problem=row`; problems `problem=row,mask`: the table's row, and a mask of those that can run.
+ * Verdicts are lines `problem=row`; problems `problem=row,mask`: the table's row, and a mask of rows that can run.
  */
 export class DeviceHandle {
   private constructor();

@@ -5,7 +5,7 @@ pub(crate) mod cases;
 
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
 
-/// The contract with `shaders/model/carry_row.wgsl`.
+/// The contract with `shaders/rare/model/carry_row.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "carry_row",
     bindings: &[PARAMS, read("report"), write("rows")],

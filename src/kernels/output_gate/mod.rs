@@ -17,7 +17,7 @@ params! {
     }
 }
 
-/// The contract with `shaders/model/output_gate.wgsl`.
+/// The contract with `shaders/rare/model/output_gate.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "output_gate",
     bindings: &[PARAMS, read("x"), read("weight"), read("gate"), write("y")],
