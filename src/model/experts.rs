@@ -35,7 +35,7 @@ pub enum Gating {
     SoftmaxOfChosen = 2,
 }
 
-/// The activation of an expert's feed-forward. The discriminants equal `GATE` in `shaders/shared/product/gated.wgsl`.
+/// The activation of an expert's feed-forward. The discriminants equal `GATE` in `shaders/rare/shared/gated.wgsl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpertActivation {
     /// `silu(gate) · up`

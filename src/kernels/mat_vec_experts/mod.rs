@@ -75,7 +75,7 @@ impl Epilogue {
         matches!(self, Self::Gate(_))
     }
 
-    /// `GATE` of `shaders/shared/product/gated.wgsl`.
+    /// `GATE` of `shaders/rare/shared/gated.wgsl`.
     pub(super) fn gate(self) -> u32 {
         match self {
             Self::Gate(kind) | Self::Up(kind) => kind as u32,
