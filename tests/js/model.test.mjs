@@ -70,9 +70,16 @@ test('wrong options are refused by name before anything is read', async () => {
 
 test('a model is loaded on the device of a Gpu, and leaves its hidden states there', async () => {
   const gpu = await api.Gpu.create();
-  const model = await load({ gpu, selfCheck: false });
+  const model = await load({ gpu, selfCheck: false, tune: false });
   assert.equal(seen.loads[0].device.of, gpu.engine);
   assert.deepEqual(seen.loads[0].options, { backend: 'auto' });
+  await load({ gpu, selfCheck: false });
+  const { tune, tuneUnmeasured, ...others } = seen.loads[1].options;
+  assert.deepEqual(
+    [typeof tune, tuneUnmeasured, others],
+    ['function', true, { backend: 'auto' }],
+    'on GPUs not measured',
+  );
   const states = await model.hiddenStates([1, 2, 3], gpu);
   assert.ok(states instanceof api.Tensor);
   assert.deepEqual([states.dtype, [...states.shape], (await states.data()).length], ['f32', [3, 2], 6]);

@@ -48,6 +48,7 @@ for (const worker of [false, true]) {
     const model = await load(BLOB, {
       contextLength: 32,
       selfCheck: false,
+      tune: false,
       onWarning: (warning) => warnings.push(warning),
     });
     const session = model.session();

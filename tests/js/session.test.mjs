@@ -113,11 +113,14 @@ for (const worker of [false, true]) {
     assert.equal(textOf(seen.started.at(-1).ids), '<system>S<user>A<assistant>ab<user>B');
     assert.deepEqual(seen.templates.at(-1).tools, tools);
     assert.deepEqual(seen.templates.at(-1).variables, { mood: 'good' });
-    const unsaid = await (await later.restoreSession(await later.session({ system: 'T' }).save())).save();
+    const begun = later.session({ system: 'T' });
+    const again = await later.restoreSession(await begun.save());
+    const unsaid = await again.save();
     assert.match(await unsaid.text(), /"role":"system","content":"T"/);
     const freed = seen.freed;
     await later.free();
     assert.equal(seen.freed - freed, 4, 'the sessions go with the model: restored, not yet used, restored from that');
+    assert.equal(new Set([restored, begun, again]).size, 3, 'none of them was collected before');
   });
 
   test(`${at}: an answer that is ended early is saved as far as it was written`, async () => {
