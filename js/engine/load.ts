@@ -229,7 +229,10 @@ async function kernelsOf({ selfCheck, tune, options }: Wanted, report: Report, b
   // Where nobody asked, its code is only fetched for a device that is tuned.
   let tuning = tune ? await tuningOf() : undefined;
   const choose: WasmLoadOptions['tune'] = async (model, key) => {
-    tuning ??= await tuningOf();
+    tuning ??= await tuningOf().catch((error: unknown) => {
+      model.free();
+      throw error;
+    });
     return tuning.choose(model, key);
   };
   const hooks = verdicts && {
