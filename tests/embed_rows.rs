@@ -4,15 +4,19 @@
 
 #[path = "common/embeddings.rs"]
 mod embeddings;
+#[path = "common/in_memory.rs"]
+#[allow(dead_code, reason = "each test uses its part")]
+mod in_memory;
 #[path = "common/yielding.rs"]
 #[allow(dead_code, reason = "each test uses its part")]
 mod yielding;
 
 use embeddings::embeddings;
+use in_memory::{cpu_model, header};
 use webgguf::ErrorCode;
-use webgguf::cpu::{CacheFormat, CpuModel};
-use webgguf::gguf::{Gguf, HeaderReader};
-use webgguf::model::{InputSource, match_tensors};
+use webgguf::cpu::CacheFormat;
+use webgguf::gguf::Gguf;
+use webgguf::model::InputSource;
 use webgguf::runtime::{AnyEmbedder, CpuEmbedder, EmbedEngine, EmbedOptions};
 use webgguf::tokenizer::Tokenizer;
 
@@ -25,20 +29,12 @@ impl Model {
     fn open(name: &str) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/embedders/");
         let file = std::fs::read(format!("{folder}{name}.gguf")).expect("a file");
-        let mut reader = HeaderReader::new(Some(file.len() as u64));
-        let gguf = reader.push(&file).expect("a good header").expect("the whole header");
+        let gguf = header(&file);
         Self { file, gguf }
     }
 
     fn engine(&self) -> EmbedEngine {
-        let config = webgguf::model::config(&self.gguf).expect("good settings");
-        let mut builder = CpuModel::builder(config.clone());
-        for (index, spec) in match_tensors(&config, &self.gguf.tensors).expect("all tensors") {
-            let tensor = &self.gguf.tensors[index];
-            let bytes = self.file[tensor.offset as usize..tensor.end() as usize].to_vec();
-            builder.put(&spec, tensor.ty, bytes).expect("bytes that fit");
-        }
-        let model = builder.build(128, CacheFormat::F32).expect("a whole model");
+        let model = cpu_model(&self.file, 128, CacheFormat::F32);
         let tokenizer = Tokenizer::from_metadata(&self.gguf.metadata).expect("a vocabulary");
         EmbedEngine::new(AnyEmbedder::Cpu(Box::new(CpuEmbedder::new(model))), tokenizer)
     }

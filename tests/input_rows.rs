@@ -4,6 +4,8 @@
 mod common {
     pub mod embeddings;
     #[allow(dead_code, reason = "each test uses its part")]
+    pub mod in_memory;
+    #[allow(dead_code, reason = "each test uses its part")]
     pub mod yielding;
 }
 
@@ -11,15 +13,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use common::embeddings::embeddings;
+use common::in_memory::{cpu_model, engine_of, header};
 use common::yielding::count_yields;
 use serde_json::Value;
 use webgguf::ErrorCode;
-use webgguf::cpu::{CacheFormat, CpuModel};
-use webgguf::gguf::{Gguf, HeaderReader};
+use webgguf::cpu::CacheFormat;
+use webgguf::gguf::Gguf;
 use webgguf::kernels::reference::{argmax, log_sum_exp};
-use webgguf::model::{InputSource, match_tensors};
+use webgguf::model::InputSource;
 use webgguf::runtime::{AnySession, CpuSession, Engine, GenerateOptions, Session};
-use webgguf::tokenizer::Tokenizer;
 
 /// Without anything special, with scaled embeddings and windows, and with recurrent states.
 const MODELS: [&str; 3] = ["llama-q4_k_m", "gemma3-q5_1", "qwen35-f32"];
@@ -33,8 +35,7 @@ impl Model {
     fn open(name: &str) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/models/");
         let file = std::fs::read(format!("{folder}{name}.gguf")).expect("a file");
-        let mut reader = HeaderReader::new(Some(file.len() as u64));
-        let gguf = reader.push(&file).expect("a good header").expect("the whole header");
+        let gguf = header(&file);
         Self { file, gguf }
     }
 
@@ -43,16 +44,8 @@ impl Model {
     }
 
     fn engine_with(&self, cache: CacheFormat) -> Engine {
-        let config = webgguf::model::config(&self.gguf).expect("good settings");
-        let mut builder = CpuModel::builder(config.clone());
-        for (index, spec) in match_tensors(&config, &self.gguf.tensors).expect("all tensors") {
-            let tensor = &self.gguf.tensors[index];
-            let bytes = self.file[tensor.offset as usize..tensor.end() as usize].to_vec();
-            builder.put(&spec, tensor.ty, bytes).expect("bytes that fit");
-        }
-        let model = builder.build(128, cache).expect("a whole model");
-        let tokenizer = Tokenizer::from_metadata(&self.gguf.metadata).expect("a vocabulary");
-        Engine::new(AnySession::Cpu(Box::new(CpuSession::new(model))), tokenizer)
+        let model = cpu_model(&self.file, 128, cache);
+        engine_of(AnySession::Cpu(Box::new(CpuSession::new(model))), &self.file)
     }
 
     /// Ids of the embeddings of `text` as rows.

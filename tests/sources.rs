@@ -8,6 +8,8 @@ mod device;
 #[allow(dead_code)]
 #[path = "common/in_memory.rs"]
 mod in_memory;
+#[path = "common/log_probabilities.rs"]
+mod log_probabilities;
 
 use serde_json::Value as Json;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
@@ -21,6 +23,7 @@ use webgguf::runtime::{AnySession, Engine, GenerateOptions, GpuModelBuilder, Gpu
 use console::console_log;
 use device::device;
 use in_memory::{cpu_model, engine_of, header, put_weights, together};
+use log_probabilities::difference;
 
 wasm_bindgen_test_configure!(run_in_browser);
 
@@ -72,17 +75,6 @@ async fn write(engine: &mut Engine, prompt: &[u32], options: GenerateOptions) ->
     engine.start(prompt.to_vec(), options, 0.0).expect("a good request");
     while engine.next(|| 0.0).await.expect("a piece").is_some() {}
     engine.finish().expect("an outcome")
-}
-
-/// The largest difference of log-probabilities.
-fn difference(found: &[f32], expected: &[f32]) -> f32 {
-    let log = |values: &[f32]| -> Vec<f32> {
-        let high = values.iter().copied().fold(f32::MIN, f32::max);
-        let sum: f32 = values.iter().map(|x| (x - high).exp()).sum();
-        values.iter().map(|x| x - high - sum.ln()).collect()
-    };
-    assert_eq!(found.len(), expected.len());
-    log(found).iter().zip(log(expected)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 async fn check(name: &str, file: &[u8], json: &str) {

@@ -3,6 +3,8 @@
 
 #[path = "common/cpu.rs"]
 mod cpu;
+#[path = "common/log_probabilities.rs"]
+mod log_probabilities;
 #[allow(dead_code)]
 #[path = "common/yielding.rs"]
 mod yielding;
@@ -10,6 +12,7 @@ mod yielding;
 use std::cell::Cell;
 use std::path::PathBuf;
 
+use log_probabilities::difference;
 use serde_json::Value as Json;
 use webgguf::ErrorCode;
 use webgguf::cpu::{CacheFormat, CpuModel, Logits};
@@ -33,17 +36,6 @@ fn ids(json: &Json) -> Vec<u32> {
 fn read(model: &mut CpuModel, source: &[u32]) {
     let (read, _) = yielding::count_yields(model.read_source(source, async || (), &|| false));
     assert!(read.expect("a source"), "nobody stops it");
-}
-
-/// The largest difference of log-probabilities.
-fn difference(found: &[f32], expected: &[f32]) -> f32 {
-    let log = |values: &[f32]| -> Vec<f32> {
-        let high = values.iter().copied().fold(f32::MIN, f32::max);
-        let sum: f32 = values.iter().map(|x| (x - high).exp()).sum();
-        values.iter().map(|x| x - high - sum.ln()).collect()
-    };
-    assert_eq!(found.len(), expected.len());
-    log(found).iter().zip(log(expected)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 fn check(name: &str) {
