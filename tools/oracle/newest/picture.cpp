@@ -7,50 +7,13 @@
 // Where a mark of the picture is no token of the vocabulary, there are rows and texts alone.
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include "llama.h"
-#include "mtmd-helper.h"
-#include "mtmd.h"
-#include "nlohmann/json.hpp"
+#include "media.h"
 
-using nlohmann::json;
-
-static void check(bool is_good, const std::string & what) {
-    if (!is_good) throw std::runtime_error(what);
-}
-
-struct Oracle {
-    llama_model * model;
-    llama_context * context;
-    mtmd_context * media;
+struct Oracle : Media {
     int most;
 
-    Oracle(const char * text, const char * encoder, int length) : most(length) {
-        llama_model_params loading = llama_model_default_params();
-        loading.n_gpu_layers = 0;
-        loading.use_extra_bufts = false;
-        model = llama_model_load_from_file(text, loading);
-        check(model != nullptr, std::string("llama.cpp does not open ") + text);
-        llama_context_params params = llama_context_default_params();
-        params.n_ctx = params.n_batch = params.n_ubatch = length;
-        params.n_threads = params.n_threads_batch = 1;
-        params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        params.type_k = params.type_v = GGML_TYPE_F32;
-        context = llama_init_from_model(model, params);
-        check(context != nullptr, "llama.cpp makes no context");
-        mtmd_context_params media_params = mtmd_context_params_default();
-        media_params.use_gpu = media_params.print_timings = media_params.warmup = false;
-        media_params.n_threads = 1;
-        media_params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        media = mtmd_init_from_file(encoder, model, media_params);
-        check(media != nullptr, std::string("mtmd does not open ") + encoder);
-    }
+    Oracle(const char * text, const char * encoder, int length) : Media(text, encoder, length, false), most(length) {}
 
     json rows(const mtmd_input_chunk * chunk) {
         check(mtmd_encode_chunk(media, chunk) == 0, "mtmd_encode_chunk");
@@ -87,11 +50,7 @@ struct Oracle {
 
     json answer(const json & question) {
         const unsigned width = question.at("width"), height = question.at("height");
-        std::ifstream file(question.at("file").get<std::string>(), std::ios::binary);
-        const std::string pixels((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-        check(pixels.size() == size_t(3) * width * height, "the file has another size");
-        const auto * bytes = reinterpret_cast<const unsigned char *>(pixels.data());
-        const mtmd_bitmap * bitmap = mtmd_bitmap_init(width, height, bytes);
+        const mtmd_bitmap * bitmap = picture(question.at("file"), width, height);
         const std::string prompt = question.at("prompt");
         const mtmd_input_text text = {prompt.data(), prompt.size(), true, true};
         mtmd_input_chunks * chunks = mtmd_input_chunks_init();
@@ -123,25 +82,4 @@ struct Oracle {
     }
 };
 
-int main(int argc, char ** argv) {
-    try {
-        const auto log = [](ggml_log_level level, const char * text, void *) {
-            if (level == GGML_LOG_LEVEL_ERROR) fputs(text, stderr);
-        };
-        llama_log_set(log, nullptr);
-        mtmd_helper_log_set(log, nullptr);
-        llama_backend_init();
-        check(argc == 4, "usage: picture TEXT.gguf ENCODER.gguf CONTEXT");
-        Oracle oracle(argv[1], argv[2], std::stoi(argv[3]));
-        for (std::string line; std::getline(std::cin, line);) {
-            std::cout << oracle.answer(json::parse(line)) << std::endl;
-        }
-        return 0;
-    } catch (const std::exception & error) {
-        fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
-}
-
-// only names pictures
-std::string hash_sha256_hex(const void *, size_t) { return ""; }
+int main(int argc, char ** argv) { return serve<Oracle>(argc, argv); }
