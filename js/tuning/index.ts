@@ -84,7 +84,7 @@ export class ModelTuning {
       : { ...this.#report, verdict: 'table', changed: [] };
   }
 
-  /** What the tables choose on measured GPUs beside what they choose here: for decode, and for prefill. */
+  /** Lets the rows that tables choose on measured GPUs race with those chosen here, for decode and for prefill. */
   async #measureQuickly(model: DeviceHandle): Promise<Measured> {
     const clock = clockOf(model.raw());
     const changed: TunedChoice[] = [];
@@ -202,7 +202,7 @@ export function problemsOf(lines: string): Problem[] {
   return problems.filter(({ rows }) => rows.length > 1);
 }
 
-/** What is chosen there and not here, of what this device can run. @internal */
+/** Where `there` chooses another row than `here`, and this device can run that row. @internal */
 export function candidatesOf(here: readonly Problem[], there: readonly Problem[]): Omit<TunedChoice, 'speedup'>[] {
   return here.flatMap(({ name: problem, chosen: from, rows }) => {
     const to = there.find(({ name }) => name === problem)?.chosen ?? from;

@@ -154,10 +154,10 @@ export interface LoadOptions extends SourceOptions {
    * `info.tuning` says which. It is for one token of text and for a chunk of a prompt; chosen kernels are checked as
    * all others are. Of a model that writes text on the GPU.
    *
-   * `'quick'`: what is fast on the GPUs that were measured, beside what any GPU takes, for about a second; prompts may
-   * then be read with activations of 8 bits, unless `precision` is `'exact'`. `true`: every kernel that the device can
-   * run, for some seconds to half a minute. `false`: nothing. Default: `'quick'` on GPUs that were not measured, else
-   * nothing.
+   * `'quick'` compares the kernels that are fastest on the measured GPUs with those that every GPU runs, which takes
+   * about a second; prompts may then be read with activations of 8 bits, unless `precision` is `'exact'`. `true` times
+   * every kernel that the device can run, for some seconds to half a minute. `false` times nothing. Default: `'quick'`
+   * on GPUs that were not measured, `false` on others.
    */
   tune?: boolean | 'quick' | undefined;
 }
