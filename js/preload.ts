@@ -35,6 +35,7 @@ import * as peft from './load/peft.js';
 import * as pictureKinds from './load/picture-kinds.js';
 import * as transparent from './load/transparent.js';
 import * as verified from './load/verified.js';
+import * as video from './video/index.js';
 import * as encoder from './media/encoders.js';
 import { mediaModule } from './media/module.js';
 import * as imagePrompt from './media/prompt.js';
@@ -78,7 +79,7 @@ export async function preload(): Promise<void> {
 }
 
 const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
-  ...{ device, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent, verified },
+  ...{ device, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent, verified, video },
 });
 const ofEngine: typeof later = having({
   chatText,

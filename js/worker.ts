@@ -17,6 +17,7 @@ import * as mediaFile from './load/media-file.js';
 import * as parts from './load/parts.js';
 import * as encoder from './media/encoders.js';
 import * as imagePrompt from './media/prompt.js';
+import * as video from './video/index.js';
 import * as pictureKinds from './load/picture-kinds.js';
 import * as transparent from './load/transparent.js';
 import * as verified from './load/verified.js';
@@ -39,6 +40,7 @@ Object.assign(files, {
   rareTemplates: async () => rareTemplates,
   transparent: async () => transparent,
   verified: async () => verified,
+  video: async () => video,
 } satisfies Omit<typeof files, 'preload'>);
 Object.assign(later, {
   chatText: async () => chatText,

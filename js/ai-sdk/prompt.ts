@@ -5,7 +5,7 @@ import type { Message, ToolCall } from '../types/chat.js';
 import { unsupported } from './errors.js';
 import type { FileData, FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
 
-/** Throws where a file is neither text, an image nor a sound. @internal */
+/** Throws where a file is neither text, an image, a video nor a sound. @internal */
 export function messagesOf(prompt: readonly PromptMessage[]): Message[] {
   return prompt.flatMap((message) => {
     if (message.role === 'system') return [{ role: 'system', content: message.content }];
@@ -26,14 +26,15 @@ function contentOf(parts: readonly (TextPart | FilePart)[]): Message['content'] 
   return parts.map((part) => {
     const kind = kindOf(part);
     if (kind === 'image') return { type: 'image', image: mediumOf(part as FilePart) };
+    if (kind === 'video') return { type: 'video', video: mediumOf(part as FilePart) };
     if (kind === 'audio') return { type: 'audio', audio: mediumOf(part as FilePart) };
     return { type: 'text', text: textOf(part) };
   });
 }
 
-/** What an encoder reads: `image` or `audio`. */
+/** What an encoder reads: `image`, `video` or `audio`. */
 function kindOf(part: TextPart | FilePart): string | undefined {
-  return part.type === 'file' ? /^(image|audio)(\/|$)/.exec(part.mediaType)?.[1] : undefined;
+  return part.type === 'file' ? /^(image|video|audio)(\/|$)/.exec(part.mediaType)?.[1] : undefined;
 }
 
 /** Bytes, an address, or bytes in Base64. */

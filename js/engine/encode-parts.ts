@@ -1,9 +1,9 @@
 /**
  * What parts of a prompt become, for comparisons with other engines: ids, and the rows of images and sounds.
  */
-import type { TileRows } from '../media/encoder.js';
+import type { Encoded, TileRows } from '../media/encoder.js';
 import type { Encoders } from '../media/encoders.js';
-import { contentOf, given } from '../media/prompt.js';
+import { contentOf, given, idsOfContent } from '../media/prompt.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { EncodedParts, PromptPart } from './engine.js';
 
@@ -29,10 +29,12 @@ export async function encodeParts(
       continue;
     }
     const all = given(encoders, part);
-    const encoded = await all.encode(await contentOf(part), { most: Number.POSITIVE_INFINITY });
-    ids.push(...all.idsOf(handle, encoded));
-    const rows = encoded.tiles.reduce((sum, tile) => sum + tile.rows, 0);
-    media.push({ rows, embeddings: encoded.tiles.flatMap(rowsOf) });
+    const tiles: TileRows[] = [];
+    const keep = (encoded: Encoded): void => void tiles.push(...encoded.tiles);
+    const content = await contentOf(part);
+    ids.push(...(await idsOfContent(handle, all, content, { most: Number.POSITIVE_INFINITY }, keep)));
+    const rows = tiles.reduce((sum, tile) => sum + tile.rows, 0);
+    media.push({ rows, embeddings: tiles.flatMap(rowsOf) });
   }
   return { ids: Uint32Array.from(ids), media, positions: handle.countPositions(Uint32Array.from(ids)) };
 }

@@ -36,5 +36,6 @@ export const files = {
     rareTemplates: () => import('../templates/rare.js'),
     transparent: () => import('../load/transparent.js'),
     verified: () => import('../load/verified.js'),
+    video: () => import('../video/index.js'),
   }),
 };

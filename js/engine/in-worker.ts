@@ -136,7 +136,7 @@ export class WorkerEngine implements Engine {
 
   /** Images and sounds stay here: a template writes marks for them, and is told of their kinds. */
   applyChatTemplate({ media, ...conversation }: Conversation): Promise<string> {
-    const kinds = media?.map((medium) => ('image' in medium ? { image: null } : { audio: null }));
+    const kinds = media?.map((medium) => ('audio' in medium ? { audio: null } : { image: null }));
     return this.#call('applyChatTemplate', { ...conversation, ...(kinds && { media: kinds }) });
   }
 

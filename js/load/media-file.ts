@@ -1,11 +1,11 @@
 /**
- * Files of images and sounds from elsewhere.
+ * Files of images, videos and sounds from elsewhere.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { drop, unlessStalled } from './patience.js';
 import { announcedSize } from './responses.js';
 
-type MediumKind = 'image' | 'audio';
+type MediumKind = 'image' | 'video' | 'audio';
 
 /** Refuses a file with more bytes than are taken: see `media/kept.ts`. */
 type CheckBytes = (what: MediumKind, bytes: number) => void;

@@ -28,7 +28,7 @@ type Values =
   | { readonly audio: { readonly samples: Float32Array } };
 
 /** The digest of pixels or samples with the numbers of their encoder: 16 hexadecimal digits. @internal */
-export async function digestOf(content: Values, numbers: Float64Array): Promise<string> {
+export async function digestOf(content: Values, numbers: readonly number[]): Promise<string> {
   const held = 'image' in content ? content.image.data : content.audio.samples;
   const sizes = 'image' in content ? `${content.image.width} ${content.image.height}` : 'sound';
   const { buffer, byteOffset, byteLength } = held;

@@ -21,8 +21,9 @@ import type {
 } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
-import { FAMILIES, type LayoutItem, layoutOf, layoutOfSound } from './layout.js';
+import { FAMILIES, type LayoutItem, layoutOf, layoutOfFrame, layoutOfSound, numbersOfFrames } from './layout.js';
 import { mediaModule, named } from './module.js';
+import type { Frames } from '../video/frames.js';
 import type { Pixels } from './header.js';
 import { RATE, type Samples } from './samples.js';
 import { inParts, inSteps, oneByOne } from './steps.js';
@@ -64,7 +65,9 @@ export interface TileRows {
 export type RowsOfPrompt = ReadonlyMap<string, TileRows>;
 
 /** What is encoded. @internal */
-export type Content = { readonly image: Pixels } | { readonly audio: Samples };
+export type Content = { readonly image: Pixels } | { readonly video: Frames } | { readonly audio: Samples };
+/** What an encoder reads at once. @internal */
+export type Medium = Exclude<Content, { readonly video: Frames }>;
 
 /** An image or a sound in a prompt. @internal */
 export interface Encoded {
@@ -82,6 +85,8 @@ export interface Asked {
   readonly most: number;
   readonly signal?: AbortSignal | undefined;
   readonly report?: Report | undefined;
+  /** Whether the image is a frame of a video: it has fewer rows, and is not cut into tiles. */
+  readonly isFrame?: boolean | undefined;
 }
 
 /** @internal */
@@ -97,6 +102,7 @@ export class Encoder {
   readonly #isKept: boolean;
   readonly #info: EncoderInfo;
   readonly #numbers: Float64Array;
+  readonly #numbersOfFrames: Float64Array;
   readonly #known = new Map<string, Promise<Encoded>>();
   /** The rows of encoded images and sounds, by the digests of their parts. */
   readonly #rows = new Map<string, TileRows>();
@@ -113,6 +119,7 @@ export class Encoder {
     this.hears = this.#info.hears;
     this.hearsToo = this.#info.hearsToo;
     this.#numbers = this.hears ? Float64Array.from(this.#info.numbers) : this.#ofImages(options);
+    this.#numbersOfFrames = numbersOfFrames(this.#info.projector, this.#numbers);
   }
 
   #ofImages(options: EncoderOptions): Float64Array {
@@ -194,9 +201,9 @@ export class Encoder {
   }
 
   /** What an image or a sound becomes; one that was met before is not encoded again. */
-  async encode(content: Content, asked: Asked): Promise<Encoded> {
+  async encode(content: Medium, asked: Asked): Promise<Encoded> {
     asked.signal?.throwIfAborted();
-    const digest = await digestOf(content, this.#numbers);
+    const digest = await digestOf(content, asked.isFrame ? [...this.#numbersOfFrames, 1] : [...this.#numbers]);
     const encode = async (): Promise<Encoded> => {
       await this.#wake(asked.signal);
       if ('image' in content) return this.#picture(content.image, digest, asked);
@@ -290,17 +297,18 @@ export class Encoder {
     const { Picture } = await mediaModule();
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const { projector } = this.#info;
-    const picture = named('image', () => new Picture(projector, this.#numbers, width, height, bytes));
+    const numbers = asked.isFrame ? this.#numbersOfFrames : this.#numbers;
+    const picture = named('image', () => new Picture(projector, numbers, width, height, bytes));
     try {
-      checkRows(
-        `image: ${width} × ${height} pixels`,
-        named('image', () => picture.outputs()),
-        asked,
-      );
+      const rowsOfAll = named('image', () => picture.outputs());
+      if (!asked.isFrame) checkRows(`image: ${width} × ${height} pixels`, rowsOfAll, asked);
       await inSteps(() => named('image', () => picture.step()), asked.signal);
       const [columns = 0, rows = 0, overview = 0, count = 0] = picture.grid();
-      const tiles = await oneByOne(count, asked, (tile) => this.#tile(picture, tile, digest, asked.signal));
-      return { layout: layoutOf(projector, [columns, rows, overview]), tiles };
+      const encode = (tile: number): Promise<TileRows> => this.#tile(picture, tile, digest, asked.signal);
+      const { isFrame } = asked;
+      // The last tile is the whole image.
+      const tiles = await (isFrame ? oneByOne(1, asked, () => encode(count - 1)) : oneByOne(count, asked, encode));
+      return { layout: isFrame ? layoutOfFrame(projector) : layoutOf(projector, [columns, rows, overview]), tiles };
     } finally {
       picture.free();
     }

@@ -9,7 +9,7 @@ import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
 import type { Vocoder } from '../voice/vocoder.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import type { Asked, Content, Encoded, EncoderOptions, EncoderScope, RowsOfPrompt, TileRows } from './encoder.js';
+import type { Asked, Encoded, EncoderOptions, EncoderScope, Medium, RowsOfPrompt, TileRows } from './encoder.js';
 import { Encoder } from './encoder.js';
 
 /** What loading takes besides options. `vocoder` fetches the code of vocoders. */
@@ -61,7 +61,7 @@ export class Encoders {
   }
 
   /** What an image or a sound becomes, of a kind that {@link info} has. */
-  encode(content: Content, asked: Asked): Promise<Encoded> {
+  encode(content: Medium, asked: Asked): Promise<Encoded> {
     const encoder = this.#all.find(({ hears }) => hears === 'audio' in content) as Encoder;
     return encoder.encode(content, asked);
   }

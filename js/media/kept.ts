@@ -7,10 +7,10 @@ import { invalidArgument } from '../errors.js';
 import { digestOfFile } from './digest.js';
 
 /** @internal */
-export type MediumKind = 'image' | 'audio';
+export type MediumKind = 'image' | 'video' | 'audio';
 
 /** Bytes of a file, at most: of a sound half an hour of four bytes at 48 kHz in two channels. @internal */
-export const MOST_BYTES = { image: 256 << 20, audio: 700 << 20 };
+export const MOST_BYTES = { image: 256 << 20, video: 2 ** 31, audio: 700 << 20 };
 
 /** Refuses a file with more bytes than are taken. @internal */
 export function checkBytes(what: MediumKind, bytes: number): void {

@@ -23,6 +23,8 @@ export interface Family {
   readonly overview?: readonly string[];
   /** Rows of an image, at most, unless the page says how many. */
   readonly rows?: number;
+  /** Rows of a frame of a video, at most. */
+  readonly frameRows?: number;
 }
 
 /** Families by the name of their projector. @internal */
@@ -31,8 +33,8 @@ export const FAMILIES: Record<string, Family> = {
   gemma3: { begin: '<start_of_image>', end: '<end_of_image>' },
   gemma4a: { begin: '<|audio>', end: '<audio|>' },
   gemma4ua: { begin: '<|audio>', end: '<audio|>' },
-  gemma4uv: { begin: '<|image>', end: '<image|>', rows: 1120 },
-  gemma4v: { begin: '<|image>', end: '<image|>', rows: 1120 },
+  gemma4uv: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },
+  gemma4v: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },
   glm4v: { begin: '<|begin_of_image|>', end: '<|end_of_image|>' },
   idefics3: {
     tile: '<fake_token_around_image><row_R_col_C>',
@@ -72,6 +74,24 @@ export function layoutOf(projector: string, [columns, rows, hasOverview]: TileGr
   if (hasOverview) items.push(...overview);
   items.push(columns * rows, end);
   return items.filter((item) => item !== '');
+}
+
+/** The same for a frame of a video, which is not cut. @internal */
+export function layoutOfFrame(projector: string): LayoutItem[] {
+  // An overview without tiles stands for the whole image where there is always one.
+  const isAlwaysCut = projector === 'idefics3' ? 1 : 0;
+  return layoutOf(projector, [0, 0, isAlwaysCut]).filter((item) => typeof item === 'number' || item.trim() !== '');
+}
+
+/** Rows of a frame of a video, at most, unless the family says how many. */
+const FRAME_ROWS = 128;
+
+/** The numbers of an encoder for frames of videos, which have fewer rows than images. @internal */
+export function numbersOfFrames(projector: string, ofImages: Float64Array): Float64Array {
+  const numbers = ofImages.slice();
+  const rows = numbers.length - 3;
+  numbers[rows] = Math.min(numbers[rows] as number, FAMILIES[projector]?.frameRows ?? FRAME_ROWS);
+  return numbers;
 }
 
 /** Pieces and text in a prompt for a sound: one line of tiles without the whole. @internal */

@@ -1,14 +1,19 @@
 /**
- * Conversations with images and sounds as ids: text is encoded piece by piece, and their rows stand between the pieces.
+ * Conversations with images, videos and sounds as ids: text is encoded piece by piece, and their rows stand between
+ * the pieces.
  */
 import { chatText } from '../engine/chat-text.js';
+import { files } from '../engine/files.js';
 import type { StartOptions } from '../engine/engine.js';
-import { invalidArgument } from '../errors.js';
+import { WebggufError, invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { Conversation, Medium } from '../templates/types.js';
+import type { Frames } from '../video/frames.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import type { Content, TileRows } from './encoder.js';
+import type { Asked, Content, Encoded, TileRows } from './encoder.js';
 import type { Encoders } from './encoders.js';
+import type { Pixels } from './header.js';
+import { checkBytes, download } from './kept.js';
 import { isDrawn, pixelsOf } from './pixels.js';
 import { samplesOf } from './samples.js';
 
@@ -35,6 +40,12 @@ const read = new WeakMap<readonly unknown[], Promise<Content[]>>();
 /** @internal */
 export async function contentOf(medium: Medium, signal?: AbortSignal): Promise<Content> {
   if ('image' in medium) return { image: await pixelsOf(medium.image, signal) };
+  if ('video' in medium) {
+    const pixels = (image: unknown): Promise<Pixels> => pixelsOf(image, signal);
+    const fetchOne = (url: string | URL): Promise<Blob> => download('video', url, signal);
+    const read = { pixels, download: fetchOne, check: (bytes: number) => checkBytes('video', bytes) };
+    return { video: await (await files.video()).framesOf(medium, read, signal) };
+  }
   return { audio: await samplesOf(medium.audio, signal) };
 }
 
@@ -75,9 +86,8 @@ export async function idsOfConversation(
         onProgress?.({ stage: 'encode', loaded: at + share, total, fraction: (at + share) / total });
       const most = fits ? Math.max(0, room) : all;
       const encoder = given(encoders, content);
-      const encoded = await encoder.encode(content, { most, signal, report });
-      for (const tile of encoded.tiles) rows?.set(tile.digest, tile);
-      const own = encoder.idsOf(handle, encoded);
+      const keep = ({ tiles }: Encoded): void => tiles.forEach((tile) => rows?.set(tile.digest, tile));
+      const own = await idsOfContent(handle, encoder, content, { most, signal, report }, keep);
       room -= own.length;
       ids.push(...own, ...(others[at] as Uint32Array));
     }
@@ -85,6 +95,56 @@ export async function idsOfConversation(
     encoders?.rest();
   }
   return Uint32Array.from(ids);
+}
+
+/** The ids of an image, a video or a sound; `keep` gets what each of its images became. @internal */
+export async function idsOfContent(
+  handle: WasmModel,
+  encoders: Encoders,
+  content: Content,
+  asked: Asked,
+  keep: (encoded: Encoded) => void,
+): Promise<number[]> {
+  if ('video' in content) return idsOfVideo(handle, encoders, content.video, asked, keep);
+  const encoded = await encoders.encode(content, asked);
+  keep(encoded);
+  return encoders.idsOf(handle, encoded);
+}
+
+/** Each frame is an image of its own. */
+async function idsOfVideo(
+  handle: WasmModel,
+  encoders: Encoders,
+  video: Frames,
+  { most, signal, report }: Asked,
+  keep: (encoded: Encoded) => void,
+): Promise<number[]> {
+  const { isBare, layoutOfVideo } = await files.video();
+  const projector = encoders.info.encoders?.[0]?.projector ?? '';
+  const count = video.frames.length;
+  const ids: number[] = [];
+  for (const item of layoutOfVideo(projector, video)) {
+    if (typeof item === 'string') {
+      ids.push(...handle.tokenize(item, false, true));
+      continue;
+    }
+    const image = video.frames[item] as Pixels;
+    const tell = (share: number): void => report?.((item + share) / count);
+    const encoded = await encoders.encode({ image }, { most, signal, report: tell, isFrame: true });
+    const layout = encoded.layout.filter((piece) => typeof piece === 'number' || !isBare(projector));
+    keep(encoded);
+    ids.push(...encoders.idsOf(handle, { ...encoded, layout }));
+    // The frames of a file are of one size: the first one tells how much room all of them take.
+    const all = item === 0 ? ids.length * count : ids.length;
+    if (all > most) throw noRoom(count, all, most);
+  }
+  return ids;
+}
+
+function noRoom(frames: number, ids: number, most: number): WebggufError {
+  const instead = "give fewer ('maxFrames'), or load with a larger 'contextLength'";
+  const what = `video: ${frames} frames take ${ids} tokens, the context has room for ${most}: ${instead}`;
+  return new WebggufError('context_full', what);
 }
 
 /** The ids of an input of an embedder, which ends as texts do. @internal */
@@ -103,7 +163,7 @@ export async function idsOfInput(
 
 /** The encoders, if they take such a medium. @internal */
 export function given(encoders: Encoders | undefined, medium: Medium): Encoders {
-  const kind = 'image' in medium ? 'image' : 'audio';
+  const kind = 'audio' in medium ? 'audio' : 'image';
   if (encoders?.info.media?.[kind]) return encoders;
   const what = kind === 'image' ? 'images' : 'sounds';
   throw invalidArgument(`the model was loaded without an encoder of ${what}: load it with option 'mmproj'`);

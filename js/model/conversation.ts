@@ -11,12 +11,10 @@ import type { Conversation, Medium, TemplateMessage } from '../templates/types.j
 
 /** Values nested deeper than this are refused. */
 const DEEPEST = 64;
-/** Stands for an image or a sound in the text of a message: a noncharacter, which no text has any use for. @internal */
+/** Stands for an image, a video or a sound in the text of a message: a noncharacter, for which no text has any use. */
 export const MEDIA_MARK = '\ufdd2';
 /** Parts that JSON does not hold. */
-const MEDIA = ['image', 'audio'];
-/** Kinds of parts of OpenAI's API that have links. */
-const LINKS = ['image_url', 'input_audio'];
+const MEDIA = ['image', 'video', 'audio'];
 /** What a template is always given. */
 const GIVEN = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token', 'unk_token', 'pad_token'];
 
@@ -80,6 +78,7 @@ export function asItIs<T>(held: T): T {
     return new Blob([new Uint8Array(held as Uint8Array<ArrayBuffer>)]) as T;
   }
   if (copies.has(held as object)) return held;
+  if (Array.isArray(held)) return held.map((frame: object) => mapped(Object(frame), asItIs)) as T;
   const isPixels = data instanceof Uint8Array || data instanceof Uint8ClampedArray;
   if (!isPixels && !(samples instanceof Float32Array)) return held;
   const copy = isPixels
@@ -91,8 +90,11 @@ export function asItIs<T>(held: T): T {
 
 /** All images and sounds as they are now. @internal */
 export function mediaAsTheyAre(media: readonly Medium[]): Medium[] {
-  return media.map((medium) => ('image' in medium ? { image: asItIs(medium.image) } : { audio: asItIs(medium.audio) }));
+  return media.map((medium) => mapped(medium, asItIs));
 }
+
+const mapped = <T extends object>(object: T, change: (value: unknown) => unknown): T =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)])) as T;
 
 /** A copy of messages, which a change of the caller's own does not reach. @internal */
 export function copyOf(call: string, messages: readonly Message[]): Message[] {
@@ -107,8 +109,7 @@ export function mediaOf(messages: readonly Message[]): Medium[] {
 
 /** Whether any of these holds an image or a sound. @internal */
 export function hasMedia(messages: readonly Message[]): boolean {
-  const isMedium = (part: { type?: string } | null): boolean => [...MEDIA, ...LINKS].includes(part?.type as string);
-  return messages.some(({ content }) => Array.isArray(content) && content.some(isMedium));
+  return messages.some(({ content }) => Array.isArray(content) && content.some(mediumOf));
 }
 
 /** Tokens that truncation keeps free for an answer: `maxTokens`, at most half of the context. @internal */
@@ -217,7 +218,7 @@ function joinParts(where: string, parts: readonly unknown[], media: Medium[]): s
     const medium = mediumOf(part);
     if (!isText && !medium) {
       const found = typeof type === 'string' && !['text', ...MEDIA].includes(type) ? `type '${type}'` : show(part);
-      const expected = "{ type: 'text', text }, { type: 'image', image } or { type: 'audio', audio }";
+      const expected = "{ type: 'text', text }, or type 'image', 'video' or 'audio' with a field of that name";
       throw invalidArgument(`${where}: content[${index}] must be ${expected}, found ${found}`);
     }
     const detail = detailOf(part);
@@ -248,14 +249,21 @@ function detailOf(part: unknown): unknown {
   return type === 'image_url' ? (link as { detail?: unknown } | null | undefined)?.detail : undefined;
 }
 
-/** The image or the sound of a part, also of one of OpenAI's. @internal */
+/** The image, the video or the sound of a part, also of one of OpenAI's. @internal */
 export function mediumOf(part: unknown): Medium | undefined {
-  const { type, image, audio, image_url: link, input_audio: sound } = (part ?? {}) as Record<string, unknown>;
+  const { type, image, audio, video, fps, maxFrames, input_audio: sound } = (part ?? {}) as Record<string, unknown>;
   if (type === 'image' && image) return { image };
   if (type === 'audio' && audio) return { audio };
-  if (type === 'image_url') {
+  if (type === 'video' && video) return { video, fps, maxFrames };
+  if (type === 'image_url' || type === 'video_url') {
+    const link = (part as Record<string, unknown>)[type];
     const url = typeof link === 'string' ? link : (link as { url?: unknown } | null | undefined)?.url;
-    if (typeof url === 'string') return { image: url };
+    if (typeof url === 'string') return { [type.slice(0, 5)]: url } as unknown as Medium;
+  }
+  if (type === 'file') {
+    const { file_data: url } = ((part as { file?: unknown }).file ?? {}) as { file_data?: unknown };
+    const [, kind] = /^data:(image|video|audio)\//.exec(url as string) ?? [];
+    if (kind) return { [kind]: url } as unknown as Medium;
   }
   if (type !== 'input_audio') return undefined;
   const { data, format } = (sound ?? {}) as { data?: unknown; format?: unknown };

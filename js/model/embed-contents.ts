@@ -61,7 +61,7 @@ function joined(where: string, given: EmbedContent, prompt: string): Input {
     if (text !== undefined) return withoutMarks(text);
     const medium = mediumOf(part);
     if (!medium) {
-      const expected = "{ type: 'text', text }, { type: 'image', image } or { type: 'audio', audio }";
+      const expected = "{ type: 'text', text }, or an 'image', a 'video' or an 'audio' under the name of its type";
       throw invalidArgument(`${where}: content[${index}] must be ${expected}, found ${show(part)}`);
     }
     media.push(medium);

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.js';
 import type { OpenAiSamplingOptions } from '../sampling.js';
 import type { Message, TextPart, Tool, ToolCall } from '../types/chat.js';
 import type { AdapterUse, PromptProgress } from '../types/generate.js';
-import type { AudioPart, ImagePart } from '../types/media.js';
+import type { AudioPart, ImagePart, VideoPart } from '../types/media.js';
 import type { EmbedTask } from '../types/read.js';
 
 /**
@@ -113,9 +113,11 @@ export interface ChatMessage extends Omit<Message, 'content' | 'tool_calls'> {
 export type ContentPart =
   | TextPart
   | ImagePart
+  | VideoPart
   | AudioPart
   | { type: 'refusal'; refusal: string }
   | { type: 'image_url'; image_url: object }
+  | { type: 'video_url'; video_url: object }
   | { type: 'input_audio'; input_audio: object }
   | { type: 'file'; file: object };
 

@@ -88,7 +88,8 @@ function refuseText({ role, content }: TemplateMessage): void {
   );
 }
 
-const kindOf = (medium: Medium): Kind => ('image' in medium ? 'image' : 'audio');
+/** A video is written as an image is: its frames stand where the mark is. */
+const kindOf = (medium: Medium): Kind => ('audio' in medium ? 'audio' : 'image');
 const marksIn = (content: Content): number => (typeof content === 'string' ? content.split(MEDIA_MARK).length - 1 : 0);
 
 /** Texts, and between them the images and sounds whose marks stand there; without `media` the marks are text. */

@@ -28,8 +28,11 @@ export interface Conversation {
   readonly variables?: Readonly<Record<string, unknown>>;
 }
 
-/** An image or a sound in a message. @internal */
-export type Medium = { readonly image: unknown } | { readonly audio: unknown };
+/** An image, a video or a sound in a message. @internal */
+export type Medium =
+  | { readonly image: unknown }
+  | { readonly video: unknown; readonly fps?: unknown; readonly maxFrames?: unknown }
+  | { readonly audio: unknown };
 
 /**
  * A part of a message's content, for templates that loop over parts; an image or a sound is its kind alone.

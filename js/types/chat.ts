@@ -1,14 +1,14 @@
 /**
  * Conversations: messages, tools, and what chat templates take. No code here.
  */
-import type { AudioPart, ImagePart } from './media.js';
+import type { AudioPart, ImagePart, VideoPart } from './media.js';
 
 /** One message of a conversation, as the OpenAI API has it. Further fields reach the model's template as they are. */
 export interface Message {
   /** `system`, `user`, `assistant`, `tool`, or what else the model's template knows. */
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & Record<never, never>);
   /** The text, in one string or in parts, which are joined by newlines; nothing beside `tool_calls`. */
-  content?: string | readonly (TextPart | ImagePart | AudioPart)[] | null | undefined;
+  content?: string | readonly (TextPart | ImagePart | VideoPart | AudioPart)[] | null | undefined;
   /** Calls of tools, in a message of the assistant. */
   tool_calls?: readonly ToolCall[] | undefined;
   /** The id of the call whose result this is, in a message of a tool. */

@@ -3,7 +3,7 @@
  */
 import type { TextPart } from './chat.js';
 import type { AdapterUse, PromptProgress } from './generate.js';
-import type { AudioPart, ImagePart } from './media.js';
+import type { AudioPart, ImagePart, VideoPart } from './media.js';
 
 /** What {@link WasmModel.evaluate} finds, for n ids and a vocabulary of v. */
 export interface Evaluation {
@@ -34,8 +34,9 @@ export type EmbedInput = string | TokenIds | EmbedContent;
  */
 export type EmbedContent =
   | ImagePart
+  | VideoPart
   | AudioPart
-  | { readonly content: string | readonly (TextPart | ImagePart | AudioPart)[] };
+  | { readonly content: string | readonly (TextPart | ImagePart | VideoPart | AudioPart)[] };
 
 /** What vectors are for: see {@link EmbedOptions.task}. */
 export type EmbedTask =

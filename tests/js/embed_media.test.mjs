@@ -101,7 +101,7 @@ test("OpenAI's embeddings take contents, also in its shapes, and count their row
 });
 
 test('what is no input, has no encoder, or does not fit is refused', async () => {
-  await refused(model.embed({ type: 'video', video: 1 }), /text 0: content\[0\] must be .*, found an object/);
+  await refused(model.embed({ type: 'smell', smell: 1 }), /text 0: content\[0\] must be .*, found an object/);
   await refused(model.embed(['a', { content: [] }]), /text 1: content must be a string or an array of parts/);
   await refused(model.embed({ content: 5 }), /text 0: content must be .*, found 5/);
   await refused(model.embed('a', { task: 'search' }), /'task' must be one of 'search query', .*, found 'search'/);

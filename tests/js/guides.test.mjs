@@ -41,6 +41,7 @@ declare const text: string;
 declare const review: string;
 declare const values: string[];
 declare const file: File;
+declare const decodedFrames: VideoFrame[];
 declare const controller: AbortController;
 declare const pauseButton: HTMLButtonElement;
 declare const messages: import('webgguf').Message[];

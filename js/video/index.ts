@@ -1,0 +1,5 @@
+/**
+ * Videos: only who has one loads these files.
+ */
+export { framesOf } from './frames.js';
+export { isBare, layoutOfVideo } from './layout.js';
