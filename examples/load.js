@@ -38,7 +38,8 @@ export function chooser(menu, models) {
 
 /**
  * Gives a function that calls another one with the model of `source`, or of what `source()` says. The first call loads
- * it in a worker, and `status` shows how far that is; `options` are further ones of `WasmModel.load`. After a load that
+ * it in a worker, and `status` shows how far that is; `options` are further ones of `WasmModel.load`,
+ * or a function that gives them. After a load that
  * failed, where the GPU or the worker was lost, or with another source, the next call loads again.
  */
 export function modelOf(source, status, options = {}) {
@@ -56,7 +57,8 @@ export function modelOf(source, status, options = {}) {
     const wanted = typeof source === 'function' ? source() : source;
     if (wanted !== loaded) await free();
     loaded = wanted;
-    loading ??= WasmModel.load(wanted, { worker: true, onProgress, ...options });
+    const further = typeof options === 'function' ? options() : options;
+    loading ??= WasmModel.load(wanted, { worker: true, onProgress, ...further });
     const model = await loading.catch((failure) => {
       loading = undefined;
       throw failure;
