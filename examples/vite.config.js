@@ -4,7 +4,18 @@ import { defineConfig } from 'vite';
 
 const names = [
   ...['react-chat', 'search', 'extract', 'triage', 'worker', 'tabs', 'offline'],
-  ...['train', 'digits', 'spectrum', 'camera', 'dictate', 'talk', 'ask-your-files', 'agents', 'translate'],
+  ...[
+    'train',
+    'digits',
+    'spectrum',
+    'camera',
+    'dictate',
+    'talk',
+    'ask-your-files',
+    'agents',
+    'translate',
+    'read-a-page',
+  ],
 ];
 const pages = ['index', ...names.map((name) => `${name}/index`)];
 const input = { ...Object.fromEntries(pages.map((page) => [page, `${page}.html`])), 'offline/sw': 'offline/sw.js' };

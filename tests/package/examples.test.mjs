@@ -29,7 +29,7 @@ const HEARER = '/fixtures/models/llama-f32.gguf';
 const EARS = '/fixtures/encoders/ultravox.gguf';
 const TRANSLATOR = '/fixtures/sources/t5-f16.gguf';
 const EMBEDDER = '/fixtures/embedders/nomic-bert-f16.gguf';
-const MOUNTS = { '/': path.join(SOURCE, 'dist'), '/models/': path.join(ROOT, 'www', 'models') };
+const MOUNTS = { '/': path.join(SOURCE, 'dist'), '/source/': SOURCE, '/models/': path.join(ROOT, 'www', 'models') };
 const HARE = '<!doctype html><title>The hare</title><main>A hare and a tortoise ran a race. The hare slept.</main>';
 const site = await serve({
   mounts: MOUNTS,
@@ -103,6 +103,44 @@ test('search: every note gets a score, and a note is nearest to itself', () =>
     assert.equal(results.length, 6);
     assert.match(results[0], /^Anna prefers tea to coffee\.\s+1\.00$/);
     assert.ok(Number(/[\d.-]+$/.exec(results[5])[0]) < 0.99, results[5]);
+  }));
+
+const SEES_AND_HEARS = '/fixtures/embed-media/embed-media.gguf&mmproj=/fixtures/embed-media/encoders.gguf';
+const MEDIA = path.join(ROOT, 'tests', 'fixtures', 'encoders');
+
+test('search: words find pictures and sounds; a damaged file is left out, and a picture is shown as one', () =>
+  withExample('search', `?model=${SEES_AND_HEARS}`, async (page) => {
+    const title = await page.title();
+    const hostile = { name: '<img src=x onerror="document.title=1">.png', mimeType: 'image/png' };
+    await page.locator('#files').setInputFiles([
+      ...['picture-60x40.png', 'sound-8219.wav'].map((name) => ({
+        name,
+        mimeType: name.endsWith('png') ? 'image/png' : 'audio/wav',
+        buffer: fs.readFileSync(path.join(MEDIA, name)),
+      })),
+      { ...hostile, buffer: Buffer.from('no picture') },
+      { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') },
+    ]);
+    await textOf(page, '#error', /^a\.txt is neither a picture nor a sound$/);
+    assert.equal(await page.locator('#added li').count(), 3);
+    await page.getByLabel('Notes').fill('Anna prefers tea to coffee.');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await textOf(page, '#status', /^1 note and 2 files in \d+ ms, \d+ dimensions/);
+    await textOf(page, '#error', /onerror="document\.title=1">\.png: image: the file of 10 bytes is no image/);
+    assert.equal(await page.locator('#results li').count(), 3);
+    assert.equal(await page.locator('#results img[alt="picture-60x40.png"]').count(), 1);
+    assert.equal(await page.locator('#results audio').count(), 1);
+    for (const score of await page.locator('#results output').allInnerTexts()) assert.match(score, /^-?[01]\.\d\d$/);
+    await page.getByRole('button', { name: 'Remove sound-8219.wav' }).click();
+    await page.getByRole('button', { name: 'Search' }).click();
+    await textOf(page, '#status', /^1 note and 1 file in/);
+    assert.equal(await page.title(), title);
+    await page.setViewportSize({ width: 360, height: 760 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `${wide} pixels wide`);
+    await page.screenshot({ path: path.join(CACHE, 'screenshots', 'example-search-360.png'), fullPage: true });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: path.join(CACHE, 'screenshots', 'example-search-dark.png'), fullPage: true });
   }));
 
 /** Files that cannot be read, and what the page says of them. */
@@ -371,6 +409,115 @@ test('dictate: words of a recording, and of the microphone', async () => {
 });
 
 const SEES = '?model=/fixtures/models/llama-f32.gguf&mmproj=/fixtures/encoders/idefics3.gguf';
+
+/** What a model that reads pages may write, some of it hostile. */
+const PAGE = `# A *page* <img src=x onerror="document.title=1">
+
+Dear **Anna**, the sum is $a^2$ and
+[here](javascript:alert(1)) ![x](https://example.com/x.png)
+
+| Name | Sum |
+|---|---:|
+| Tea | <b>3</b> |
+
+<table><tr><th colspan="2">Head</th></tr><tr><td>1<img src=x onerror="document.title=2"></td>
+<td><script>document.title=3</script>2</td></tr></table>
+
+- one
+- two
+
+$$
+x = 1
+$$
+\`\`\`
+code **as it is**
+\`\`\`
+<table><tr><td>not at its end`;
+
+test('read-a-page: Markdown of a page becomes elements, and nothing of it runs or is fetched', () =>
+  withExample('read-a-page', SEES, async (page) => {
+    const title = await page.title();
+    const requests = [];
+    page.on('request', (request) => requests.push(request.url()));
+    const found = await page.evaluate(async (text) => {
+      const { elementsOf } = await import('/source/read-a-page/markdown.js');
+      const out = document.querySelector('#out');
+      out.replaceChildren(elementsOf(text));
+      const texts = (css) => [...out.querySelectorAll(css)].map(({ textContent }) => textContent);
+      const names = [...out.querySelectorAll('*')].map(({ localName }) => localName);
+      const attributes = [...out.querySelectorAll('*')].flatMap((one) => [...one.attributes].map(({ name }) => name));
+      for (let end = 0; end <= text.length; end += 1) elementsOf(text.slice(0, end));
+      return {
+        names: [...new Set(names)],
+        attributes: [...new Set(attributes)],
+        cells: texts('th, td'),
+        items: texts('li'),
+        formulas: texts('.formula'),
+        code: texts('pre:not(.formula)'),
+        strong: texts('strong'),
+        heading: texts('h2'),
+        paragraph: texts('p')[0],
+      };
+    }, PAGE);
+    const allowed = ['h2', 'p', 'strong', 'code', 'br', 'div', 'table', 'tr', 'th', 'td', 'ul', 'li', 'pre'];
+    assert.deepEqual(found.names.toSorted(), allowed.toSorted());
+    assert.deepEqual(found.attributes.toSorted(), ['class', 'colspan', 'tabindex']);
+    assert.deepEqual(found.cells, [
+      'Name',
+      'Sum',
+      'Tea',
+      '<b>3</b>',
+      'Head',
+      '1',
+      'document.title=32',
+      'not at its end',
+    ]);
+    assert.deepEqual([found.items, found.strong], [['one', 'two'], ['Anna']]);
+    assert.deepEqual(found.formulas, ['$a^2$', '$$\nx = 1\n$$']);
+    assert.deepEqual(found.code, ['code **as it is**']);
+    assert.deepEqual(found.heading, ['A *page* <img src=x onerror="document.title=1">']);
+    assert.match(found.paragraph, /javascript:alert\(1\)/);
+    assert.deepEqual(
+      requests.filter((url) => !url.includes('/source/')),
+      [],
+    );
+    assert.equal(await page.title(), title);
+  }));
+
+test('read-a-page: a picture is read while it is shown, can be stopped, copied and downloaded', () =>
+  withExample('read-a-page', SEES, async (page) => {
+    const read = page.getByRole('button', { name: 'Read' });
+    assert.ok(await read.isDisabled());
+    const choose = (name, mimeType, buffer) => page.locator('#file').setInputFiles({ name, mimeType, buffer });
+    await choose('a.txt', 'text/plain', Buffer.from('a'));
+    await textOf(page, '#error', /^a\.txt is no picture\.$/);
+    await choose('broken.png', 'image/png', Buffer.from('no picture'));
+    await read.click();
+    await textOf(page, '#error', /the file of 10 bytes is no image/);
+    await choose('page.png', 'image/png', fs.readFileSync(path.join(MEDIA, 'picture-150x90.png')));
+    await read.click();
+    await textOf(page, '#status', /^\d+ characters in \d+\.\d s$/);
+    await page.evaluate(() => {
+      document.querySelector('#read .main').click();
+      document.querySelector('#stop').click();
+    });
+    await textOf(page, '#status', /^stopped$/);
+    await read.click();
+    await textOf(page, '#status', /^\d+ characters in \d+\.\d s$/);
+    await textOf(page, '#out', /./);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download Markdown' }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), 'page.md');
+    assert.ok(fs.readFileSync(await download.path(), 'utf8').length > 0);
+    assert.equal(await page.locator('#error').innerText(), '');
+    await page.setViewportSize({ width: 360, height: 760 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `${wide} pixels wide`);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: path.join(CACHE, 'screenshots', 'example-read-360.png'), fullPage: true });
+  }));
 
 test('camera: one answer after the other, each about another frame, until it is stopped', async () => {
   const context = patient(await browser.newContext({ permissions: ['camera'] }));

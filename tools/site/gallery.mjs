@@ -37,7 +37,7 @@ const SHARED = ['examples/look.css', 'examples/load.js'];
 /** What a visitor should know before the first click; the tests find an example that is not here. */
 const COSTS = {
   'react-chat': 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
-  search: 'Downloads an embedder (37 MB) at the first search',
+  search: 'Downloads an embedder (37 MB) at the first search; EmbeddingGemma 2 for pictures and sounds',
   'ask-your-files':
     'Runs with the storyteller (6.8 MB), which answers with stories; BGE small and Qwen3 0.6B (676 MB) if chosen',
   extract: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
@@ -47,6 +47,7 @@ const COSTS = {
   tabs: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   worker: 'Runs with the storyteller (6.8 MB); Qwen3 0.6B (639 MB) if you choose it',
   camera: 'Downloads LFM2.5-VL 450M and its encoder (322 MB) once you ask it to',
+  'read-a-page': 'Downloads GLM-OCR and its encoder (1.4 GB) once you ask it to read',
   offline: 'Runs with the storyteller (6.8 MB)',
   dictate: 'Downloads Ultravox 1B with its encoder (2.2 GB) once you speak',
   talk: 'Downloads Qwen3 0.6B and Qwen3-ASR 0.6B with its encoder (1.6 GB) once you talk',
