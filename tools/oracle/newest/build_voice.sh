@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the program that asks llama.cpp's generators of speech, .oracle/newest/voice, after build.sh: 3 minutes on two
-# cores. Convolutions read f32 in it, which llama.cpp rounds to f16.
+# Builds the programs that ask llama.cpp's generators of speech, .oracle/newest/voice and .oracle/newest/pocket, after
+# build.sh: 3 minutes on two cores. Convolutions read f32 in them, which llama.cpp rounds to f16.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 cd .oracle/newest
@@ -12,5 +12,7 @@ gcc $flags -D_GNU_SOURCE -DGGML_VERSION='"0"' -DGGML_COMMIT='"0"' -c ggml-f32.c 
 ls "$sources"/mtmd.cpp "$sources"/mtmd-audio.cpp "$sources"/mtmd-image.cpp "$sources"/clip.cpp \
   "$sources"/mtmd-helper.cpp "$sources"/mtmd-helper-gen.cpp "$sources"/models/*.cpp |
   xargs -P 2 -I{} sh -c "g++ -std=c++17 $flags -c {} -o voice-objects/\$(basename {}).o"
-g++ -std=c++17 $flags "$here/voice.cpp" voice-objects/*.o build/src/libllama.a build/ggml/src/libggml.a \
-  build/ggml/src/libggml-cpu.a build/ggml/src/libggml-base.a -lpthread -ldl -o voice
+for program in voice pocket; do
+  g++ -std=c++17 $flags "$here/$program.cpp" voice-objects/*.o build/src/libllama.a build/ggml/src/libggml.a \
+    build/ggml/src/libggml-cpu.a build/ggml/src/libggml-base.a -lpthread -ldl -o $program
+done
