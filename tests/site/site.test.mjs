@@ -312,7 +312,7 @@ test('the device page checks the kernels with the built-in model, and reports', 
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const page = await openPage(context, at('device.html'));
   await waitForState(page, ['ready']);
-  assert.equal(await page.locator('#fits li').count(), 11);
+  assert.equal(await page.locator('#fits li').count(), 14);
   await page.click('#check');
   await waitForState(page, ['done']);
   assert.match(await page.innerText('#story'), /^Once upon a time.{60}/s);
