@@ -64,6 +64,7 @@ import * as tuning from './tuning/index.js';
 import * as voice from './voice/speak.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
+import * as encoderCode from './wasm/encoders.js';
 import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
 
@@ -79,7 +80,8 @@ export async function preload(): Promise<void> {
 }
 
 const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
-  ...{ device, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent, verified, video },
+  ...{ device, encoderCode, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent },
+  ...{ verified, video },
 });
 const ofEngine: typeof later = having({
   chatText,

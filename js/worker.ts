@@ -25,6 +25,7 @@ import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
+import * as encoderCode from './wasm/encoders.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
@@ -32,6 +33,7 @@ import * as tuning from './tuning/index.js';
 Object.assign(files, {
   startWorker: startOwnScript,
   device: async () => device,
+  encoderCode: async () => encoderCode,
   grammar: async () => grammar,
   rare: async () => rare,
   mediaFile: async () => mediaFile,

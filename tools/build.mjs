@@ -4,7 +4,7 @@
 //   media/src ──the same──► pkg/media/
 //   pkg/ ──copy──► dist/wasm/;  pkg/grammar/ ──copy──► dist/grammar/;  pkg/media/ ──copy──► dist/media/
 //    js/*.ts ──tsc──► dist/*.js, dist/*.d.ts;  js/**/*.d.ts ──copy──► dist/
-//   pkg/webgguf_tensors.wasm ──wasm_part.mjs──► dist/wasm/tensors.js
+//   pkg/webgguf_NAME.wasm ──wasm_part.mjs──► dist/wasm/NAME.js, for each of PARTS in modules.mjs
 //   dist/training/ ──esbuild──► dist/training/language/training-worker.js
 //   dist/index.js, dist/worker.js ──esbuild──► dist/webgguf.min.js, dist/webgguf-worker.min.js
 //   shaders/compute/ ──shaders.mjs──► dist/compute/shaders.js; shaders/tensor/ ──the same──► dist/tensor/shaders.js
@@ -26,8 +26,9 @@ import {
   buildWasm,
   MODULE_TOOLS,
   OUTPUTS,
+  PARTS,
+  partFile,
   SOURCES,
-  TENSORS,
 } from './modules.mjs';
 import { writeShaders } from './shaders.mjs';
 import { describeSizes, listSizes } from './sizes.mjs';
@@ -126,7 +127,8 @@ async function buildScript() {
   const sources = filesUnder('js');
   if (sources.length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
   fs.rmSync(DIST, { recursive: true, force: true });
-  for (const file of OUTPUTS.engine.filter((name) => name !== TENSORS)) {
+  const parts = Object.keys(PARTS);
+  for (const file of OUTPUTS.engine.filter((name) => !parts.map(partFile).includes(name))) {
     fs.cpSync(path.join(ROOT, file), path.join(DIST, 'wasm', path.relative('pkg', file)), { recursive: true });
   }
   for (const name of ['grammar', 'media']) {
@@ -134,10 +136,10 @@ async function buildScript() {
   }
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
   await minify();
-  fs.writeFileSync(
-    path.join(DIST, 'wasm', 'tensors.js'),
-    partScript('tensors', fs.readFileSync(path.join(ROOT, TENSORS))),
-  );
+  for (const name of parts) {
+    const script = partScript(name, fs.readFileSync(path.join(ROOT, partFile(name))));
+    fs.writeFileSync(path.join(DIST, 'wasm', `${name}.js`), script);
+  }
   writeShaders();
   await bundleTraining();
   await bundleForPages();
@@ -174,14 +176,17 @@ async function bundleTraining() {
 
 /**
  * Makes one file of the entry `webgguf`, for pages without a bundler, and one of its worker. They lie in dist/ itself,
- * where the scripts are that look for the WebAssembly beside them. The part of it that tensors need stays a file.
+ * where the scripts are that look for the WebAssembly beside them. Its parts stay files, which pages fetch; a worker
+ * has the part that it may need.
  */
 async function bundleForPages() {
   const { build: bundle } = await import('esbuild');
-  const tensors = {
-    name: 'tensors',
+  const parts = {
+    name: 'parts',
     setup: ({ onResolve }) =>
-      onResolve({ filter: /\/wasm\/tensors\.js$/ }, () => ({ path: './wasm/tensors.js', external: true })),
+      onResolve({ filter: new RegExp(`/wasm/(${Object.keys(PARTS).join('|')})\\.js$`) }, ({ path: file }) => {
+        return { path: `./wasm/${path.basename(file)}`, external: true };
+      }),
   };
   const worker = {
     name: 'worker',
@@ -192,13 +197,13 @@ async function bundleForPages() {
         throw new Stop(`${file} does not name worker.js`, 'bundleForPages in tools/build.mjs must find it');
       }),
   };
-  for (const [entry, name] of [
-    ['index', 'webgguf.min.js'],
-    ['worker', 'webgguf-worker.min.js'],
+  for (const [entry, name, plugins] of [
+    ['index', 'webgguf.min.js', [worker, parts]],
+    ['worker', 'webgguf-worker.min.js', [worker]],
   ]) {
     const outfile = path.join(DIST, name);
     await bundle({
-      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins: [worker, tensors] },
+      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins },
       ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning' },
     });
     fs.writeFileSync(outfile, withLeftAlone(fs.readFileSync(outfile, 'utf8')));

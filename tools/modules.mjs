@@ -29,11 +29,32 @@ export const SOURCES = {
   grammar: ['grammar/src', 'grammar/Cargo.toml', 'grammar/Cargo.lock'],
   media: ['media/src', 'media/Cargo.toml', 'media/Cargo.lock'],
 };
-/** The part of the engine that tensors need. */
-export const TENSORS = 'pkg/webgguf_tensors.wasm';
+/**
+ * Parts of the engine that few pages need, by name: `tools/wasm_split.mjs` takes them out in this order, and
+ * `js/wasm/link-part.ts` links `dist/wasm/NAME.js`. What belongs to a part is told by the paths of its functions.
+ */
+export const PARTS = {
+  // For pages with a `Gpu` or with training. What frees a tensor stays, since it also runs where there is none.
+  tensors: /^<?webgguf::(tensor|web::tensor|web::training|gpu::tensors)::|^tensorengine_/,
+  // For pages that load an encoder or a vocoder. What reads the header of such a file stays, since it also runs for a
+  // file that is only inspected, and so do kernels that models have, too.
+  encoders: new RegExp(
+    [
+      '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::|kernels::(attention_near|mix|turn)::)',
+      '^webgguf::model::.*::EncoderInput(>?)::',
+      '^webgguf::forward::encoder::.*>::encoder::',
+      '^webgguf::cpu::encode::.*>::(of_encoder|project|conv_around)::',
+      '^webgguf::runtime::gpu::embedder::GpuEmbedder::begin_image::',
+      '^wasmencoder_',
+    ].join('|'),
+  ),
+};
+/** The WebAssembly of a part. */
+export const partFile = (name) => `pkg/webgguf_${name}.wasm`;
+const PART_FILES = Object.keys(PARTS).map(partFile);
 /** What the build of each module writes. */
 export const OUTPUTS = {
-  engine: ['pkg/webgguf.js', 'pkg/webgguf_bg.wasm', 'pkg/snippets', TENSORS],
+  engine: ['pkg/webgguf.js', 'pkg/webgguf_bg.wasm', 'pkg/snippets', ...PART_FILES],
   harness: ['www/harness'],
   grammar: ['pkg/grammar'],
   media: ['pkg/media'],
@@ -43,12 +64,6 @@ export const MODULE_TOOLS = [
   ...['modules', 'wasm_names', 'wasm_order', 'wasm_sections', 'wasm_split'].map((name) => `tools/${name}.mjs`),
   'package-lock.json',
 ];
-
-/**
- * What of the engine only pages with a `Gpu` or with training need, by the paths of its functions: a part of its own,
- * which `js/wasm/instance.ts` links. What frees a tensor stays, since it also runs where there is none.
- */
-const OF_TENSORS = /^<?webgguf::(tensor|web::tensor|web::training|gpu::tensors)::|^tensorengine_/;
 
 const BUILT = path.join(ROOT, 'target', TARGET, 'release', 'webgguf.wasm');
 
@@ -112,24 +127,26 @@ export async function buildWasm(toolchain) {
   for (const file of OUTPUTS.engine) fs.rmSync(path.join(ROOT, file), { recursive: true, force: true });
   await bind(toolchain, BUILT, PKG);
   const module = path.join(PKG, 'webgguf_bg.wasm');
-  const part = path.join(ROOT, TENSORS);
   await wasmOpt(module, '-g', ...PASSES);
-  await splitOff(module, part, (name) => OF_TENSORS.test(name));
-  await Promise.all([optimise(module), optimise(part)]);
+  await splitParts(module);
+  await Promise.all([module, ...PART_FILES.map((part) => path.join(ROOT, part))].map(optimise));
 }
 
-/** Moves functions of a module, by their names, to a part of their own. */
-async function splitOff(module, part, isOfPart) {
+/** Moves functions of the engine to its parts. */
+async function splitParts(module) {
   const text = `${module}.wat`;
   await binaryen('wasm-dis', module, '-o', text);
-  const made = split(fs.readFileSync(text, 'utf8'), isOfPart);
-  for (const [file, content] of [
-    [module, made.rest],
-    [part, made.part],
-  ]) {
+  let rest = fs.readFileSync(text, 'utf8');
+  const assemble = async (content, file) => {
     fs.writeFileSync(text, content);
     await binaryen('wasm-as', text, '-o', file);
+  };
+  for (const [name, paths] of Object.entries(PARTS)) {
+    const made = split(rest, (of) => paths.test(of));
+    await assemble(made.part, path.join(ROOT, partFile(name)));
+    rest = made.rest;
   }
+  await assemble(rest, module);
   fs.rmSync(text);
 }
 

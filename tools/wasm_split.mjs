@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 
 /** A name, as the text has it. */
 const NAME = String.raw`\$(?:"(?:[^"\\]|\\.)*"|[^\s()]+)`;
+const EXPORT = new RegExp(String.raw`\(export "([^"]*)" \((\w+ ${NAME})\)`);
 const SLOT = /\(table (\S+) (\d+) (\d+) funcref\)/;
 
 /**
@@ -82,8 +83,25 @@ function linksOf(forms, moved, hash) {
   const isLinked = ({ kind, name, text: form }) =>
     kind === 'memory' || used.has(name) || called.has(name) || (kind === 'table' && form.includes(' funcref)'));
   const linked = forms.filter((form) => form.name !== undefined && form.kind !== 'elem' && isLinked(form));
-  return new Map(linked.map((form, index) => [form, form.kind === 'memory' ? `memory ${hash}` : String(index)]));
+  const known = exportsOf(forms);
+  const names = new Set(known.values());
+  let count = 0;
+  const nextName = () => {
+    while (names.has(String(count))) count++;
+    return String(count++);
+  };
+  const nameOf = (form) => (form.kind === 'memory' ? `memory ${hash}` : (known.get(shown(form)) ?? nextName()));
+  return new Map(linked.map((form) => [form, nameOf(form)]));
 }
+
+/** The names under which a module exports its forms: of a part that was split off before, too. */
+const exportsOf = (forms) =>
+  new Map(
+    forms
+      .filter(({ kind }) => kind === 'export')
+      .map(({ text }) => EXPORT.exec(text))
+      .map(([, name, form]) => [form, name]),
+  );
 
 /** Parameters and results of a function, and how many parameters. */
 function typeOf({ kind, head }) {
@@ -119,18 +137,22 @@ function restOf({ forms, moved, entries, links, table }) {
     if (form.kind !== 'func' || !moved.has(form.name)) return [form.text];
     return entries.includes(form.name) ? [stub(form)] : [];
   });
-  const shared = [...links].map(([form, name]) => ` (export "${name}" (${kindOf(form)} ${form.name}))`);
+  const known = new Set(exportsOf(forms).values());
+  const added = [...links].filter(([, name]) => !known.has(name));
+  const shared = added.map(([form, name]) => ` (export "${name}" (${shown(form)}))`);
   return module([...kept, ...shared]);
 }
 
-const kindOf = ({ kind }) => (kind === 'import' ? 'func' : kind);
+/** A form as an export names it. */
+const shown = ({ kind, name }) => `${kind === 'import' ? 'func' : kind} ${name}`;
 
 /** The functions of the part, with imports for what they use. */
 function partOf({ forms, moved, entries, links, table }) {
   const imported = {
     global: ({ head }) => head.trim().replace(/ \([\w.]+ [^()]*\)\)$/, ')'), // without its first value
     memory: ({ head }) => head.trim(),
-    table: ({ text }) => (SLOT.test(text) ? table.text : text).trim(),
+    // Without its most slots: a part that is split off later adds some.
+    table: ({ text }) => (SLOT.test(text) ? table.text.replace(/ \d+(?= funcref)/, '') : text).trim(),
   };
   const asFunction = (form) => `(func ${form.name} ${typeOf(form).text})`;
   const imports = [...links].map(

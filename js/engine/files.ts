@@ -28,6 +28,7 @@ export const files = {
   preload: async (): Promise<void> => {},
   ...allFetched({
     device: (): Promise<DeviceFiles> => import('../wasm/device.js'),
+    encoderCode: (): Promise<Pick<typeof import('../wasm/encoders.js'), 'encoders'>> => import('../wasm/encoders.js'),
     grammar: () => import('../grammar/webgguf_grammar.js'),
     mediaFile: () => import('../load/media-file.js'),
     rare: (): Promise<RareFiles> => import('../wasm/rare.js'),

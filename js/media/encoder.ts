@@ -20,6 +20,7 @@ import type {
   WasmModel,
 } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
+import { linkPart } from '../wasm/link-part.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
 import { FAMILIES, type LayoutItem, layoutOf, layoutOfFrame, layoutOfSound, numbersOfFrames } from './layout.js';
 import { mediaModule, named } from './module.js';
@@ -138,7 +139,8 @@ export class Encoder {
     about: EncoderScope,
   ): Promise<Encoder> {
     const { scope, report, width, device, threads: threadsOf } = about;
-    const { WasmEncoder: Handle } = await wasmClasses();
+    const [{ WasmEncoder: Handle, exports }, code] = await Promise.all([wasmClasses(), files.encoderCode()]);
+    await linkPart(exports, 'wasm/encoders.js', code.encoders);
     const { backend, precision, ofSounds, selfCheck } = options;
     const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
     const given = { backend, fetch, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };

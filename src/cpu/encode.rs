@@ -1,4 +1,4 @@
-//! The operations that only encoders have.
+//! The operations of encoders.
 
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
@@ -34,33 +34,13 @@ impl Interpreter<'_> {
         self.run.put(y, out);
     }
 
-    /// An operation that only encoders have.
-    pub(super) fn of_encoder(&mut self, op: &Op) {
+    /// An operation over rows that encoders have, and some models.
+    pub(super) fn over_rows(&mut self, op: &Op) {
         match *op {
             Op::Input { y } => {
                 if let Some(input) = self.input {
                     self.run.values[y.0].copy_from_slice(&input.patches);
                 }
-            }
-            Op::AddPlaces { table, taps, to, .. } => {
-                let Some(input) = self.input else { return };
-                let mut sum = self.run.take(to);
-                let width = sum.len() / self.run.tokens;
-                let shape = Shape { width, parts: 1, taps, by_value: false, mode: Mode::Add };
-                mix(shape, [&input.places[0], &input.places[1]], self.weights.norm(table), &mut sum);
-                self.run.put(to, sum);
-            }
-            Op::Break { row, to } => {
-                let Some(input) = self.input else { return };
-                let row = self.weights.norm(row);
-                let rows = self.run.values[to.0].chunks_exact_mut(row.len());
-                let breaks = rows.zip(&input.breaks).filter(|(_, is_break)| **is_break != 0.0);
-                breaks.for_each(|(to, _)| to.copy_from_slice(row));
-            }
-            Op::Turn { x, head_dim, apart } => {
-                let Some(input) = self.input else { return };
-                let values = &mut self.run.values[x.0];
-                turn([values.len() / self.run.tokens / head_dim, head_dim, apart], &input.turns, values);
             }
             Op::Copy { x, y } => {
                 let mut out = self.run.take(y);
@@ -84,6 +64,33 @@ impl Interpreter<'_> {
             Op::Angles { y } => {
                 let Some(input) = self.input else { return };
                 self.run.values[y.0].copy_from_slice(&input.turns);
+            }
+            _ => {}
+        }
+    }
+
+    /// An operation that only encoders have. Pages that load none have no code for it.
+    pub(super) fn of_encoder(&mut self, op: &Op) {
+        match *op {
+            Op::AddPlaces { table, taps, to, .. } => {
+                let Some(input) = self.input else { return };
+                let mut sum = self.run.take(to);
+                let width = sum.len() / self.run.tokens;
+                let shape = Shape { width, parts: 1, taps, by_value: false, mode: Mode::Add };
+                mix(shape, [&input.places[0], &input.places[1]], self.weights.norm(table), &mut sum);
+                self.run.put(to, sum);
+            }
+            Op::Break { row, to } => {
+                let Some(input) = self.input else { return };
+                let row = self.weights.norm(row);
+                let rows = self.run.values[to.0].chunks_exact_mut(row.len());
+                let breaks = rows.zip(&input.breaks).filter(|(_, is_break)| **is_break != 0.0);
+                breaks.for_each(|(to, _)| to.copy_from_slice(row));
+            }
+            Op::Turn { x, head_dim, apart } => {
+                let Some(input) = self.input else { return };
+                let values = &mut self.run.values[x.0];
+                turn([values.len() / self.run.tokens / head_dim, head_dim, apart], &input.turns, values);
             }
             Op::Bound { x, least, most } => {
                 let [least, most] = [least, most].map(|key| self.weights.norm(key)[0]);

@@ -112,12 +112,11 @@ impl Interpreter<'_> {
             }
             // The caller's: they change the number of rows.
             Op::Pool { .. } | Op::Regroup { .. } => {}
-            Op::Input { .. } | Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
+            Op::Input { .. } | Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } => self.over_rows(op),
+            Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
             Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
             Op::ConvAround { x, kernel, taps, y } => self.conv_around([x, y], kernel, taps),
-            Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } | Op::Bound { .. } | Op::AttendNear { .. } => {
-                self.of_encoder(op)
-            }
+            Op::Bound { .. } | Op::AttendNear { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {

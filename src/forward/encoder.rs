@@ -1,4 +1,4 @@
-//! The operations that only encoders have: rows by tables that the caller writes.
+//! The operations of encoders: rows by tables that the caller writes.
 
 use super::plan::Plan;
 use super::{Forward, Lowering, Place};
@@ -54,7 +54,13 @@ impl Tables {
 }
 
 impl Lowering<'_> {
-    fn combine(&self, x: Activation, kind: Combining, with: Operand) -> Dispatch {
+    pub(super) fn copy(&self, x: Activation, y: Activation) -> Dispatch {
+        let [of, to] = [x, y].map(|of| self.places.of(of).rows());
+        // All of one activation, and nothing of a second one.
+        join_heads([1, self.forward.width(x), 0], [of, of, to])
+    }
+
+    pub(super) fn combine(&self, x: Activation, kind: Combining, with: Operand) -> Dispatch {
         let kind = match kind {
             Combining::Multiply => elementwise::Op::Mul,
             Combining::Subtract => elementwise::Op::Sub,
@@ -69,8 +75,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// An operation that only encoders have.
-    pub(super) fn of_encoder(&self, op: &Op) -> Dispatch {
+    /// An operation that only encoders have. Pages that load none have no code for it.
+    pub(super) fn encoder(&self, op: &Op) -> Dispatch {
         let Forward { program, buffers, .. } = self.forward;
         let slice = |of| self.places.of(of).slice;
         let tables = || buffers.tables.as_ref().expect("an encoder has tables");
@@ -99,12 +105,6 @@ impl Lowering<'_> {
                 let sizes = [x, y].map(|of| program.width(of));
                 project(sizes, slice(x), self.forward.vector(weight), slice(y), buffers.dummy)
             }
-            Op::Copy { x, y } => {
-                let [of, to] = [x, y].map(|of| self.places.of(of).rows());
-                // All of one activation, and nothing of a second one.
-                join_heads([1, program.width(x) as u32, 0], [of, of, to])
-            }
-            Op::Combine { x, kind, with } => self.combine(x, kind, with),
             Op::Bound { x, least, most } => {
                 let bound = [
                     elementwise::Step::new(elementwise::Op::Max, &[Arg::Input(0), Arg::Input(1)]),

@@ -294,9 +294,10 @@ impl Lowering<'_> {
                 let [from, to] = [x, y].map(|of| self.places.of(of).slice);
                 pool(kind, self.forward.width(x), self.forward.buffers.inputs.spans, from, to)
             }
-            Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.of_encoder(op),
-            Op::Project { .. } | Op::ConvAround { .. } => self.of_encoder(op),
-            Op::Copy { .. } | Op::Combine { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.of_encoder(op),
+            Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.encoder(op),
+            Op::Project { .. } | Op::ConvAround { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.encoder(op),
+            Op::Copy { x, y } => self.copy(x, y),
+            Op::Combine { x, kind, with } => self.combine(x, kind, with),
             Op::Embed { .. }
             | Op::EmbedPlace { .. }
             | Op::Input { .. }

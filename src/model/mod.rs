@@ -109,11 +109,26 @@ pub enum GateKind {
 /// `unsupported_architecture` for an architecture, a RoPE scaling or a layout that webgguf does not run; `bad_file`
 /// for a missing key, a wrong type, a number out of range, or numbers that contradict each other.
 pub fn config(gguf: &Gguf) -> Result<ModelConfig> {
+    checked(numbers(gguf)?, gguf)
+}
+
+/// Reads the hyperparameters of a file's model, which [`checked`] is to check.
+///
+/// # Errors
+/// Most of those of [`config`].
+pub fn numbers(gguf: &Gguf) -> Result<ModelConfig> {
     if gguf.tensors.is_empty() && gguf.metadata.get("tokenizer.ggml.tokens").is_some() {
         return Err(Error::invalid_argument("the file is a vocabulary without weights: load it with Tokenizer.load"));
     }
     let architecture = families::known(&gguf.metadata)?;
-    let config = ModelConfig::from_gguf(gguf, architecture)?;
+    ModelConfig::from_gguf(gguf, architecture)
+}
+
+/// Checks that hyperparameters do not contradict each other, by the program that follows from them.
+///
+/// # Errors
+/// As for [`config`].
+pub fn checked(config: ModelConfig, gguf: &Gguf) -> Result<ModelConfig> {
     let program = program(&config);
     program.check(&config)?;
     families::check_rotations(&program, &config)?;

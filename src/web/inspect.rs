@@ -137,13 +137,15 @@ fn summary(gguf: &Gguf) -> Inspection {
 
 /// The model's configuration, after the checks that a load would make of the header.
 async fn configure(gguf: &Gguf, found: &mut Inspection) -> Result<ModelConfig> {
-    let config = crate::model::config(gguf)?;
+    let config = crate::model::numbers(gguf)?;
     found.quantization = Some(config.quantization);
     found.parameters = Some(config.parameters);
     found.layers = Some(config.layers);
     found.trained_context_length = Some(config.context_length);
     found.vocabulary_size = Some(config.vocab);
+    // First: a page that loads no encoder has not linked the code that makes the program of one.
     crate::model::check_kind(&gguf.metadata, false)?;
+    let config = crate::model::checked(config, gguf)?;
     config.embedder.check_sight(config.architecture)?;
     match_tensors(&config, &gguf.tensors)?;
     let tokenizer = read_tokenizer(gguf).await?;

@@ -156,6 +156,15 @@ pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, Error> {
 /// A future of something that is being loaded. It is boxed, so that models and encoders share its code.
 type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
 
+/// What a file is to be, with what the caller says of it.
+enum Wanted {
+    Model(Option<Pooling>),
+    Encoder {
+        /// Whether the encoder of sounds is wanted where the file has two.
+        of_sounds: bool,
+    },
+}
+
 /// The headers of all parts of a file, and the readers that stand behind them.
 struct Opened {
     gguf: Gguf,
@@ -166,15 +175,11 @@ struct Opened {
 
 impl Opened {
     /// Reads the headers and matches the tensors.
-    fn read(sources: Vec<ByteSource>, choice: (Option<Pooling>, bool), report: Function) -> Loading<'static, Self> {
-        Box::pin(Self::read_parts(sources, choice, report))
+    fn read(sources: Vec<ByteSource>, wanted: Wanted, report: Function) -> Loading<'static, Self> {
+        Box::pin(Self::read_parts(sources, wanted, report))
     }
 
-    async fn read_parts(
-        sources: Vec<ByteSource>,
-        (pooling, of_sounds): (Option<Pooling>, bool),
-        report: Function,
-    ) -> Result<Self, JsValue> {
+    async fn read_parts(sources: Vec<ByteSource>, wanted: Wanted, report: Function) -> Result<Self, JsValue> {
         let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
         let progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
         let mut parts = Vec::with_capacity(readers.len());
@@ -186,6 +191,12 @@ impl Opened {
         for (part, reader) in readers.iter().enumerate() {
             check_size(&gguf, part, reader).map_err(to_js)?;
         }
+        // First: a page that loads no encoder has not linked the code that `Matched` runs for one.
+        let (wants_encoder, pooling, of_sounds) = match wanted {
+            Wanted::Model(pooling) => (false, pooling, false),
+            Wanted::Encoder { of_sounds } => (true, None, of_sounds),
+        };
+        crate::model::check_kind(&gguf.metadata, wants_encoder).map_err(to_js)?;
         let matched = Matched::of(&mut gguf, pooling, of_sounds).map_err(to_js)?;
         Ok(Self { gguf, matched, readers, progress })
     }
@@ -198,7 +209,7 @@ pub async fn load_encoder(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<AnyEmbedder, JsValue> {
-    let opened = Opened::read(sources, (None, options.of_sounds), report).await?;
+    let opened = Opened::read(sources, Wanted::Encoder { of_sounds: options.of_sounds }, report).await?;
     let Opened { gguf, matched, readers, mut progress } = opened;
     let config = &matched.config;
     if config.encoder.is_none() {
@@ -226,9 +237,8 @@ pub async fn load(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<(Loaded, Option<String>), JsValue> {
-    let opened = Opened::read(sources, (options.pooling, false), report).await?;
+    let opened = Opened::read(sources, Wanted::Model(options.pooling), report).await?;
     let Opened { gguf, mut matched, readers, mut progress } = opened;
-    crate::model::check_kind(&gguf.metadata, false).map_err(to_js)?;
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
     let request = options.request();
     let room = request.room(&matched.config).map_err(to_js)?;

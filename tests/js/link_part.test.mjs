@@ -1,4 +1,4 @@
-// The part of the WebAssembly that tensors need: it fits the module of the package, and no other.
+// The parts of the WebAssembly that tensors and encoders need: they fit the module of the package, and no other.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 const dist = new URL('../../dist/', import.meta.url);
 const { linkPart } = await import(`${dist}wasm/link-part.js`);
 const { tensors } = await import(`${dist}wasm/tensors.js`);
+const { encoders } = await import(`${dist}wasm/encoders.js`);
 const { partScript } = await import('../../tools/wasm_part.mjs');
 const module = new WebAssembly.Module(fs.readFileSync(fileURLToPath(`${dist}wasm/webgguf_bg.wasm`)));
 
@@ -26,18 +27,24 @@ function empty(exports) {
 
 const withCode = (code, pattern) => (error) => error.code === code && pattern.test(error.message);
 
-test('the part fills the slots that the module has for it, and is linked once', async () => {
+test('each part fills the slots that the module has for it, and is linked once', async () => {
   const exports = exportsOf();
   const before = empty(exports);
-  assert.ok(before > 5, `${before} slots`);
   const links = [linkPart(exports, 'wasm/tensors.js', tensors), linkPart(exports, 'wasm/tensors.js', tensors)];
   assert.equal(links[0], links[1]);
   await Promise.all(links);
+  const between = empty(exports);
+  await linkPart(exports, 'wasm/encoders.js', encoders);
   assert.equal(empty(exports), 1, 'the first slot stands for no function');
+  const others = exportsOf();
+  await linkPart(others, 'wasm/encoders.js', encoders);
+  assert.ok(before > between + 5 && between > 5, `${before} slots, ${between} of them of encoders`);
+  assert.equal(empty(others), before - between + 1, 'without that of tensors');
 });
 
 test('a part of another version is refused with a reason, and the right one can be linked after', async () => {
   const exports = exportsOf();
+  const whole = empty(exports);
   const other = { ...exports };
   for (const name of Object.keys(other)) if (name.startsWith('memory ')) delete other[name];
   await assert.rejects(
@@ -45,8 +52,9 @@ test('a part of another version is refused with a reason, and the right one can 
     withCode('download_failed', /^wasm\/tensors\.js does not fit webgguf_bg\.wasm: both must be of one version/),
   );
   await assert.rejects(linkPart(exports, 'wasm/tensors.js', tensors.slice(0, 400)), withCode('download_failed', /fit/));
+  assert.equal(empty(exports), whole);
   await linkPart(exports, 'wasm/tensors.js', tensors);
-  assert.equal(empty(exports), 1);
+  assert.ok(empty(exports) < whole);
 });
 
 test('a browser that cannot decompress is named', async (t) => {

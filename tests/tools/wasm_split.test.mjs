@@ -90,8 +90,8 @@ const FEATURES = ['bulk-memory', 'mutable-globals', 'reference-types', 'nontrapp
 );
 const isTensor = (name) => /^<?tensor\b/.test(name);
 
-async function assembled(text) {
-  const [from, to] = ['module.wat', 'module.wasm'].map((name) => path.join(folder, name));
+async function assembled(text, name = 'module') {
+  const [from, to] = ['wat', 'wasm'].map((kind) => path.join(folder, `${name}.${kind}`));
   fs.writeFileSync(from, text);
   const program = path.join(ROOT, 'node_modules', 'binaryen', 'bin', 'wasm-as');
   await must(process.execPath, [program, ...FEATURES, from, '-o', to], { quiet: true });
@@ -126,4 +126,32 @@ test('a part of nothing is refused, and so is one that needs its own module', ()
   assert.throws(() => split(MODULE, () => false), /no function belongs to the part/);
   const passive = MODULE.replace('(i32.load\n    (i32.const 8)\n   )', '(memory.init $0 (i32.const 0))');
   assert.throws(() => split(passive, isTensor), /has \(memory\.init\), which needs its own module/);
+});
+
+test('a second part is taken out of what the first one leaves, and either may be linked alone', async () => {
+  const first = split(MODULE, isTensor);
+  const second = split(first.rest, (name) => name === 'twice' || name === 'count_of');
+  const [rest, ...parts] = await Promise.all(
+    [second.rest, first.part, second.part].map(async (text, index) => assembled(text, `module-${index}`)),
+  );
+  const host = { note: () => {} };
+  const start = async (order) => {
+    const { instance } = await WebAssembly.instantiate(rest, { host });
+    for (const part of order) await WebAssembly.instantiate(parts[part], { module: instance.exports });
+    return instance.exports;
+  };
+  assert.equal((await start([1])).count(), 0, 'the second one alone');
+  const alone = await start([0]);
+  assert.throws(() => alone.direct(3, 1.5), WebAssembly.RuntimeError, 'it calls twice, which is not there');
+  assert.equal(alone.by_table(3), 8);
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    const { run, direct, by_table: byTable, count } = await start(order);
+    assert.deepEqual([run(3), direct(3, 1.5), byTable(3), count()], [24, 12, 8, 2]);
+  }
+  const names = WebAssembly.Module.exports(new WebAssembly.Module(rest)).map(({ name }) => name);
+  assert.deepEqual(names, [...new Set(names)]);
+  assert.equal(names.filter((name) => name.startsWith('memory ')).length, 2, 'a hash for each part');
 });

@@ -1,0 +1,55 @@
+// The part of the WebAssembly that encoders need is not there until one is loaded: a file of an encoder must not be run
+// into code that is missing, whatever it is given as.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { WasmModel } from '../../dist/index.js';
+import { files } from '../../dist/engine/files.js';
+import { ENCODERS, FIXTURES, blob, expectationsOf, open } from './encoders.mjs';
+
+const expected = expectationsOf('lfm2');
+const given = files.encoderCode;
+const encoder = () => blob(path.join(ENCODERS, expected.encoder));
+
+test('an encoder that is given as a model is refused without the part, and can be inspected', async (t) => {
+  t.after(() => {
+    files.encoderCode = given;
+  });
+  files.encoderCode = () => assert.fail('the part was fetched');
+  const refused = { code: 'invalid_argument', message: /the file is an encoder of images or sounds/ };
+  await assert.rejects(WasmModel.load(encoder(), { backend: 'cpu' }), refused);
+  const { supported, reason, quantization, parameters } = await WasmModel.inspect(encoder());
+  assert.deepEqual([supported, reason.code], [false, 'invalid_argument']);
+  assert.ok(quantization !== undefined && parameters > 1000);
+});
+
+test('no model needs the part, whatever its family', async (t) => {
+  t.after(() => {
+    files.encoderCode = given;
+  });
+  files.encoderCode = () => assert.fail('the part was fetched');
+  const folder = path.join(FIXTURES, 'models');
+  const names = fs.readdirSync(folder).filter((name) => name.endsWith('.gguf'));
+  const run = async (name) => {
+    const model = await WasmModel.load(blob(path.join(folder, name)), { backend: 'cpu' });
+    if (model.info.pooling) await model.embed('ab');
+    else await model.generate('ab', { maxTokens: 2, temperature: 0 }).result;
+    await model.free();
+  };
+  for (const name of names) await run(name).catch((error) => assert.ok(error.code, `${name}: ${error}`));
+  assert.ok(names.length > 60, `${names.length} models`);
+});
+
+test('a part that cannot be fetched fails the load, and the next load fetches it', async (t) => {
+  t.after(() => {
+    files.encoderCode = given;
+  });
+  files.encoderCode = async () => ({ encoders: 'AAAA' });
+  await assert.rejects(open(expected), { code: 'download_failed', message: /^wasm\/encoders\.js does not fit/ });
+  files.encoderCode = given;
+  const model = await open(expected);
+  assert.equal(model.info.encoders[0].projector, 'lfm2');
+  await model.free();
+});
