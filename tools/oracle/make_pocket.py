@@ -154,7 +154,8 @@ def encoders(path: Path, seed: int, ends: float) -> None:
         file.linear(f"{at}ada", 3 * FLOW, FLOW)
     file.tensor("a.gen.out_eos.weight", 1, WIDTH, deviation=0.3, type=Type.F16)
     file.tensor("a.gen.out_eos.bias", 1, mean=ends, deviation=1e-3)
-    file.tensor("a.gen.input_linear.weight", WIDTH, LATENT, type=Type.F16)
+    # Little of a latent comes back, so that roundings do not grow from step to step.
+    file.tensor("a.gen.input_linear.weight", WIDTH, LATENT, deviation=0.08, type=Type.F16)
     file.tensor("a.gen.emb_mean", LATENT, deviation=0.5)
     file.tensor("a.gen.emb_std", LATENT, mean=1.0, deviation=0.3)
     file.tensor("a.gen.wav.quant_out.weight", CODEC, LATENT, type=Type.F16)
@@ -187,7 +188,7 @@ def main() -> None:
         twins = [Path(scratch) / name for name in ("text.gguf", "codec.gguf")]
         sound = Path(scratch) / "voice.f32"
         voice().tofile(sound)
-        for seed in range(36, 100):
+        for seed in range(39, 100):
             text_model(text, seed)
             encoders(codec, 1000 + seed, -6.0)
             write_twin([text], twins[0])
@@ -197,7 +198,7 @@ def main() -> None:
             peaks = [max(map(abs, answer["samples"])) for answer in answers]
             ended = [any(answer["ends"]) for answer in answers]
             print(seed, counts, ended, [round(peak, 3) for peak in peaks])
-            if min(counts) > 6 and max(counts) < 260 and all(0.15 < peak < 0.95 for peak in peaks) and any(ended) \
+            if min(counts) > 6 and max(counts) < 400 and all(0.15 < peak < 0.95 for peak in peaks) and any(ended) \
                     and not all(ended):
                 break
         else:

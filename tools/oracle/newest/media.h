@@ -39,7 +39,7 @@ struct Media {
     llama_context * context;
     mtmd_context * media;
 
-    Media(const char * text, const char * encoders, int length, bool embeddings) {
+    Media(const char * text, const char * encoders, int length, bool embeddings, ggml_type cache = GGML_TYPE_F32) {
         llama_model_params loading = llama_model_default_params();
         loading.n_gpu_layers = 0;
         loading.use_extra_bufts = false;
@@ -49,7 +49,7 @@ struct Media {
         params.n_ctx = params.n_batch = params.n_ubatch = length;
         params.n_threads = params.n_threads_batch = 1;
         params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        params.type_k = params.type_v = GGML_TYPE_F32;
+        params.type_k = params.type_v = cache;
         params.embeddings = embeddings;
         context = llama_init_from_model(model, params);
         check(context != nullptr, "llama.cpp makes no context");

@@ -14,7 +14,8 @@
 #include "media.h"
 
 struct Oracle : Media {
-    Oracle(const char * text, const char * encoders, int length) : Media(text, encoders, length, true) {}
+    // Keys and values are rounded, as they are in webgguf: each latent follows from those before it.
+    Oracle(const char * text, const char * encoders, int length) : Media(text, encoders, length, true, GGML_TYPE_F16) {}
 
     json rows(const mtmd_bitmap * bitmap) {
         const std::string marker = mtmd_get_marker(media);
