@@ -176,17 +176,14 @@ async function bundleTraining() {
 
 /**
  * Makes one file of the entry `webgguf`, for pages without a bundler, and one of its worker. They lie in dist/ itself,
- * where the scripts are that look for the WebAssembly beside them. Its parts stay files, which pages fetch; a worker
- * has the part that it may need.
+ * where the scripts are that look for the WebAssembly beside them. The part of it that tensors need stays a file.
  */
 async function bundleForPages() {
   const { build: bundle } = await import('esbuild');
-  const parts = {
-    name: 'parts',
+  const tensors = {
+    name: 'tensors',
     setup: ({ onResolve }) =>
-      onResolve({ filter: new RegExp(`/wasm/(${Object.keys(PARTS).join('|')})\\.js$`) }, ({ path: file }) => {
-        return { path: `./wasm/${path.basename(file)}`, external: true };
-      }),
+      onResolve({ filter: /\/wasm\/tensors\.js$/ }, () => ({ path: './wasm/tensors.js', external: true })),
   };
   const worker = {
     name: 'worker',
@@ -197,13 +194,13 @@ async function bundleForPages() {
         throw new Stop(`${file} does not name worker.js`, 'bundleForPages in tools/build.mjs must find it');
       }),
   };
-  for (const [entry, name, plugins] of [
-    ['index', 'webgguf.min.js', [worker, parts]],
-    ['worker', 'webgguf-worker.min.js', [worker]],
+  for (const [entry, name] of [
+    ['index', 'webgguf.min.js'],
+    ['worker', 'webgguf-worker.min.js'],
   ]) {
     const outfile = path.join(DIST, name);
     await bundle({
-      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins },
+      ...{ entryPoints: [path.join(DIST, `${entry}.js`)], outfile, plugins: [worker, tensors] },
       ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'warning' },
     });
     fs.writeFileSync(outfile, withLeftAlone(fs.readFileSync(outfile, 'utf8')));
