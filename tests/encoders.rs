@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 39] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -36,6 +36,17 @@ const NAMES: [&str; 28] = [
     "paddleocr",
     "paddleocr-odd",
     "dots_ocr",
+    "phi4",
+    "phi4-odd",
+    "janus_pro",
+    "janus_pro-odd",
+    "kimivl",
+    "kimivl-odd",
+    "minicpmv",
+    "minicpmv-odd",
+    "minicpmv-once",
+    "hunyuanvl",
+    "hunyuanvl-odd",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -105,6 +116,14 @@ fn hostile_numbers_are_refused() {
     refused(with("lfm3vl", &key("image_resize_algo"), None), UnsupportedArchitecture, "bilinear or bicubic");
     refused(with("lfm3vl", &key("image_min_pixels"), None), BadFile, "image_min_pixels` is missing");
     refused(with("paddleocr", &key("image_max_pixels"), Some(Value::U32(u32::MAX))), BadFile, "image_max_pixels");
+    refused(with("hunyuanvl", &key("image_max_pixels"), Some(Value::U32(u32::MAX))), BadFile, "image_max_pixels");
+    let pixels = with("hunyuanvl", &key("image_min_pixels"), None).expect("a number that has a default");
+    assert_eq!(pixels.encoder.map(|encoder| encoder.pixels), Some([256 * 64, 5000]));
+    refused(with("minicpmv", &key("projector.scale_factor"), Some(Value::U32(3))), BadFile, "expected 2 or 4, found 3");
+    for layer in [-1, 4, i32::MAX] {
+        let layers = Some(Value::Array(Array::I32(vec![layer])));
+        refused(with("minicpmv-odd", &key("wa_layer_indexes"), layers), BadFile, "expected a layer below 4");
+    }
     refused(with("gemma3", &key("projection_dim"), None), BadFile, "projection_dim");
     refused(with("gemma3", "clip.use_silu", Some(Value::Bool(true))), BadFile, "both");
     let other = Some(Value::String("adaptor".into()));

@@ -30,13 +30,19 @@ export async function encodeParts(
     }
     const all = given(encoders, part);
     const tiles: TileRows[] = [];
-    const keep = (encoded: Encoded): void => void tiles.push(...encoded.tiles);
+    const keep = (encoded: Encoded): void => void tiles.push(...inOrder(encoded));
     const content = await contentOf(part);
-    ids.push(...(await idsOfContent(handle, all, content, { most: Number.POSITIVE_INFINITY }, keep)));
+    const asked = { most: Number.POSITIVE_INFINITY, number: media.length };
+    ids.push(...(await idsOfContent(handle, all, content, asked, keep)));
     const rows = tiles.reduce((sum, tile) => sum + tile.rows, 0);
     media.push({ rows, embeddings: tiles.flatMap(rowsOf) });
   }
   return { ids: Uint32Array.from(ids), media, positions: handle.countPositions(Uint32Array.from(ids)) };
+}
+
+/** The tiles as they follow each other in a prompt. */
+function inOrder({ layout, tiles }: Encoded): TileRows[] {
+  return layout.flatMap((item) => (typeof item === 'number' ? [tiles[item] as TileRows] : []));
 }
 
 /** What is for deeper layers behind the main row. */

@@ -88,6 +88,7 @@ export interface Asked {
   readonly report?: Report | undefined;
   /** Whether the image is a frame of a video: it has fewer rows, and is not cut into tiles. */
   readonly isFrame?: boolean | undefined;
+  readonly number?: number | undefined; // images, videos and sounds before it in the prompt
 }
 
 /** @internal */
@@ -317,16 +318,16 @@ export class Encoder {
   }
 
   async #tile(picture: Picture, tile: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
-    const [count = 0, columns = 0, rows = 0] = named('image', () => picture.select(tile));
-    if (count > this.#info.mostRows) {
-      const most = this.#info.mostRows;
-      throw new WebggufError('limit_exceeded', `image: ${count} patches, the encoder has room for ${most}`);
-    }
+    const [count = 0, columns = 0, rows = 0, before = 0] = named('image', () => picture.select(tile));
+    const most = this.#info.mostRows;
+    const full = `image: ${count} patches, the encoder has room for ${most}`;
+    if (count > most) throw new WebggufError('limit_exceeded', full);
     const [placeRows, placeWeights, groupRows, groupWeights, turns, breaks, parts] = picture.tables();
     const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
-    const counts = Uint32Array.of(count, rows);
+    const counts = Uint32Array.of(count, rows, ...(before ? [before, before] : []));
+    const fold = Uint32Array.from({ length: before }, (_, at) => at); // four patches become a row
     return this.#filled({ columns, rows }, digestOfPart(digest, tile), signal, (handle, values) => {
-      return handle.encode(counts, picture.patches(), ...tables, turns, parts, breaks, new Uint32Array(), values);
+      return handle.encode(counts, picture.patches(), ...tables, turns, parts, breaks, fold, values);
     });
   }
 
@@ -350,9 +351,8 @@ export class Encoder {
     const [, rows = 0] = counts;
     const [placeRows, placeWeights, groupRows, groupWeights, turns, breaks, fold] = sound.tables();
     const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
-    const words = new Uint32Array();
     return this.#filled({ columns: 0, rows }, digestOfPart(digest, piece), signal, (handle, values) => {
-      return handle.encode(counts, sound.patches(), ...tables, turns, words, breaks, fold, values);
+      return handle.encode(counts, sound.patches(), ...tables, turns, new Uint32Array(), breaks, fold, values);
     });
   }
 

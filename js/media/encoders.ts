@@ -66,10 +66,10 @@ export class Encoders {
     return encoder.encode(content, asked);
   }
 
-  /** The ids of an image or a sound in prompts of a model. */
-  idsOf(handle: WasmModel, { layout, tiles, isSound }: Encoded): number[] {
+  /** The ids of an image or a sound in prompts of a model, in which `number` others come before it. */
+  idsOf(handle: WasmModel, { layout, tiles, isSound }: Encoded, number = 0): number[] {
     return layout.flatMap((item) => {
-      if (typeof item === 'string') return [...handle.tokenize(item, false, true)];
+      if (typeof item === 'string') return [...handle.tokenize(item.replace('_id>N<', `_id>${number}<`), false, true)];
       const { digest, columns, rows } = tiles[item] as TileRows;
       const first = handle.knowRows(digest, columns, rows);
       if (isSound && !this.#isSound(first)) this.#sounds.push({ first, end: first + rows });

@@ -11,12 +11,16 @@ export type TileGrid = readonly [columns: number, rows: number, overview: number
 
 /** What an encoder's family has around its rows in a prompt. @internal */
 export interface Family {
-  /** Text before an image or a sound. */
+  /** Text before an image or a sound, with `N` for its number in the prompt. */
   readonly begin?: string;
   /** Text after it. */
   readonly end?: string;
   /** Text before a tile, with `R` and `C` for the numbers of its row and its column. */
   readonly tile?: string;
+  /** Text after a tile. */
+  readonly tileEnd?: string;
+  /** Whether the image as a whole comes before its tiles, between `begin` and `end`. */
+  readonly isWholeFirst?: boolean;
   /** Text between two lines of tiles. */
   readonly line?: string;
   /** Texts before the overview that follows tiles. */
@@ -27,6 +31,16 @@ export interface Family {
   readonly frameRows?: number;
 }
 
+/** MiniCPM-V. */
+const SLICED: Family = {
+  begin: '<image_id>N</image_id><image>',
+  end: '</image>',
+  tile: '<slice>',
+  tileEnd: '</slice>',
+  line: '\n',
+  isWholeFirst: true,
+};
+
 /** Families by the name of their projector. @internal */
 export const FAMILIES: Record<string, Family> = {
   dots_ocr: { begin: '<|img|>', end: '<|endofimg|>', rows: 2048 },
@@ -36,6 +50,7 @@ export const FAMILIES: Record<string, Family> = {
   gemma4uv: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },
   gemma4v: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },
   glm4v: { begin: '<|begin_of_image|>', end: '<|end_of_image|>' },
+  hunyuanvl: { begin: '<｜hy_place▁holder▁no▁100｜>', end: '<｜hy_place▁holder▁no▁101｜>', rows: 2048 },
   idefics3: {
     tile: '<fake_token_around_image><row_R_col_C>',
     line: '\n',
@@ -43,6 +58,7 @@ export const FAMILIES: Record<string, Family> = {
     end: '<fake_token_around_image>',
   },
   internvl: { begin: '<img>', end: '</img>' },
+  kimivl: { begin: '<|media_start|>', end: '<|media_end|>' },
   lfm2: {
     begin: '<|image_start|>',
     tile: '<|img_row_R_col_C|>',
@@ -50,8 +66,11 @@ export const FAMILIES: Record<string, Family> = {
     end: '<|image_end|>',
   },
   lfm3vl: { begin: '<|vision_start|>', end: '<|vision_end|>' },
+  minicpm_ocr_1_0: SLICED,
+  minicpmv4_6: SLICED,
   lightonocr: { begin: '<|im_start|>', end: '<|im_end|>', rows: 2048 },
   paddleocr: { begin: '<|IMAGE_START|>', end: '<|IMAGE_END|>', rows: 2048 },
+  phi4: { rows: 4096 },
   pixtral: { end: '[IMG_END]' },
   qwen2a: { begin: '<|audio_bos|>', end: '<|audio_eos|>' },
   qwen3a: { begin: '<|audio_start|>', end: '<|audio_end|>' },
@@ -63,16 +82,17 @@ export const FAMILIES: Record<string, Family> = {
 
 /** Tiles and text in a prompt for an image. @internal */
 export function layoutOf(projector: string, [columns, rows, hasOverview]: TileGrid): LayoutItem[] {
-  const { begin = '', end = '', tile = '', line = '', overview = [] } = FAMILIES[projector] ?? {};
-  const items: LayoutItem[] = [begin];
+  const { begin = '', end = '', tile = '', tileEnd = '', line = '', ...family } = FAMILIES[projector] ?? {};
+  const whole = [begin, columns * rows, end];
+  const items: LayoutItem[] = family.isWholeFirst ? whole : [begin];
   for (let row = 0; row < rows; row++) {
     if (row > 0) items.push(line);
     for (let column = 0; column < columns; column++) {
-      items.push(tile.replace('R', `${row + 1}`).replace('C', `${column + 1}`), row * columns + column);
+      items.push(tile.replace('R', `${row + 1}`).replace('C', `${column + 1}`), row * columns + column, tileEnd);
     }
   }
-  if (hasOverview) items.push(...overview);
-  items.push(columns * rows, end);
+  if (hasOverview) items.push(...(family.overview ?? []));
+  if (!family.isWholeFirst) items.push(columns * rows, end);
   return items.filter((item) => item !== '');
 }
 

@@ -87,7 +87,7 @@ export async function idsOfConversation(
       const most = fits ? Math.max(0, room) : all;
       const encoder = given(encoders, content);
       const keep = ({ tiles }: Encoded): void => tiles.forEach((tile) => rows?.set(tile.digest, tile));
-      const own = await idsOfContent(handle, encoder, content, { most, signal, report }, keep);
+      const own = await idsOfContent(handle, encoder, content, { most, signal, report, number: at }, keep);
       room -= own.length;
       ids.push(...own, ...(others[at] as Uint32Array));
     }
@@ -108,7 +108,7 @@ export async function idsOfContent(
   if ('video' in content) return idsOfVideo(handle, encoders, content.video, asked, keep);
   const encoded = await encoders.encode(content, asked);
   keep(encoded);
-  return encoders.idsOf(handle, encoded);
+  return encoders.idsOf(handle, encoded, asked.number);
 }
 
 /** Each frame is an image of its own. */

@@ -62,6 +62,11 @@ impl Image {
 
     /// The image scaled to fit this size, centred on black.
     pub async fn fitted(&self, size: Size, filter: Filter) -> Self {
+        self.fitted_on([0; 3], size, filter).await
+    }
+
+    /// The image scaled to fit this size, centred on a colour.
+    pub async fn fitted_on(&self, colour: [u8; 3], size: Size, filter: Filter) -> Self {
         if self.size == size {
             return self.clone();
         }
@@ -70,7 +75,7 @@ impl Image {
         let side = |of: usize, most: usize| ((of as f32 * scale).ceil() as usize).clamp(1, most);
         let inner = Size { width: side(self.size.width, size.width), height: side(self.size.height, size.height) };
         let resized = self.stretched(inner, filter).await;
-        let mut rgb = vec![0; size.width * size.height * 3];
+        let mut rgb = colour.repeat(size.area());
         let (left, top) = ((size.width - inner.width) / 2, (size.height - inner.height) / 2);
         for (y, row) in resized.rgb.chunks_exact(inner.width * 3).enumerate() {
             let at = ((top + y) * size.width + left) * 3;

@@ -5,12 +5,15 @@
 
 pub mod chunks;
 pub mod conformer;
+pub mod forms;
 pub mod image;
 pub mod mel;
 pub mod plan;
+pub mod positions;
 pub mod rate;
 pub mod resample;
 pub mod sizes;
+pub mod slices;
 pub mod sound;
 pub mod steps;
 pub mod tables;

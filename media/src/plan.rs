@@ -3,7 +3,8 @@
 use crate::image::{Image, check_size};
 use crate::resample::Filter;
 use crate::sizes::{self, Bounds, LFM2_TILE, Size, Sizes};
-use crate::tables::{Grid, Taps, antialiased, between_corners, bicubic, round_f16};
+use crate::slices::Slicing;
+use crate::tables::{Grid, Taps, round_f16};
 
 /// Pixels along a side of a window of Qwen2.5-VL.
 const WINDOW: usize = 112;
@@ -15,11 +16,32 @@ const INTERNVL_TILES: usize = 12;
 const MOST_SIDE: usize = 1 << 15;
 /// ... and of all pixels: four times the largest of the known encoders.
 pub const MOST_PIXELS: u64 = 1 << 24;
-/// Upper bound of InternVL's tiles, whatever its file says.
+/// Upper bound of MiniCPM-V's slices, where its file does not say.
+const SLICES: usize = 9;
+
+/// Upper bound of tiles, whatever its file says.
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 5] = ["dots_ocr", "gemma4uv", "lfm3vl", "lightonocr", "paddleocr"];
+const EXACT: [&str; 11] = [
+    "dots_ocr",
+    "gemma4uv",
+    "hunyuanvl",
+    "janus_pro",
+    "kimivl",
+    "lfm3vl",
+    "lightonocr",
+    "minicpm_ocr_1_0",
+    "minicpmv4_6",
+    "paddleocr",
+    "phi4",
+];
+
+/// The colour around an image that has another shape than a square, of Janus Pro.
+const GREY: [u8; 3] = [127; 3];
+
+/// In the number of rows of a line: a row stands before and one behind the image, and each line ends with one.
+pub const FRAMED: usize = 1 << 31;
 
 /// The numbers of an encoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +81,11 @@ pub struct Encoder {
 /// One pass of an encoder: an image or a tile of one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tile {
-    /// The number of patches.
+    /// The number of patches, or of what four of them become before the layers.
     pub rows: usize,
-    /// Output rows: in a line, and in all.
+    /// The number of patches where four of them become a row before the layers, else 0.
+    pub before: usize,
+    /// Output rows: in a line, with [`FRAMED`] where there is a frame, and in all.
     pub outputs: [usize; 2],
     /// `[rows, 3, side, side]`
     pub patches: Vec<f32>,
@@ -71,7 +95,7 @@ pub struct Tile {
     pub groups: Taps,
     /// Cosines and sines of each row.
     pub turns: Vec<f32>,
-    /// 1 for a row that is a break between two lines, where there are breaks.
+    /// 1 for a row that is a break between two lines, where there are breaks; of a frame for each of its three kinds.
     pub breaks: Vec<f32>,
     /// Sizes of the windows, in patches, for encoders with window attention.
     pub parts: Vec<u32>,
@@ -93,10 +117,10 @@ impl Tiles {
         Self { images: vec![image], grid: [0; 2], has_overview: false }
     }
 
-    fn cut(refined: &Image, tile: usize, overview: Image) -> Self {
-        let grid = [refined.size.width.div_ceil(tile), refined.size.height.div_ceil(tile)];
-        let at = (0..grid[0] * grid[1]).map(|n| [n % grid[0] * tile, n / grid[0] * tile]);
-        let mut images: Vec<Image> = at.map(|at| refined.cut(at, Size::square(tile))).collect();
+    fn cut(refined: &Image, tile: Size, overview: Image) -> Self {
+        let grid = [refined.size.width.div_ceil(tile.width), refined.size.height.div_ceil(tile.height)];
+        let at = (0..grid[0] * grid[1]).map(|n| [n % grid[0] * tile.width, n / grid[0] * tile.height]);
+        let mut images: Vec<Image> = at.map(|at| refined.cut(at, tile)).collect();
         images.push(overview);
         Self { images, grid, has_overview: true }
     }
@@ -135,11 +159,11 @@ impl Encoder {
         let within = |tokens| sizes::within(size, self.bounds(tokens));
         let sizes = match self.projector.as_str() {
             "lfm3vl" => Sizes::one(sizes::nearest(size, self.bounds_of_file().in_rows())),
-            "paddleocr" => Sizes::one(sizes::within(size, self.bounds_of_file())),
+            "hunyuanvl" | "paddleocr" | "phi4" => Sizes::one(sizes::within(size, self.bounds_of_file())),
             "dots_ocr" => Sizes::one(sizes::within_by(size, self.bounds_of_file(), f32::round_ties_even)),
             "lightonocr" => Sizes::one(sizes::along_edge(size, longest, self.bounds([0, usize::MAX]))),
             "gemma4v" | "gemma4uv" => Sizes::one(within([70, 1120])),
-            "pixtral" => Sizes::one(within([8, 1024])),
+            "kimivl" | "pixtral" => Sizes::one(within([8, 1024])),
             "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" => Sizes::one(within([8, 4096])),
             "idefics3" if self.longest_edge > 0 => {
                 let resized = sizes::with_longest_edge(size, self.longest_edge);
@@ -155,17 +179,16 @@ impl Encoder {
                 let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge.min(MOST_TILES) };
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
             }
-            "internvl" | "gemma3" => Sizes::one(square),
+            "minicpmv4_6" | "minicpm_ocr_1_0" => self.slicing().sizes(size),
+            "internvl" | "gemma3" | "janus_pro" => Sizes::one(square),
             "lfm2" => {
                 let bounds = self.bounds([64, 256]);
-                let overview = sizes::within(size, bounds);
+                let (tile, overview) = (Size::square(LFM2_TILE), sizes::within(size, bounds));
                 match sizes::lfm2_tiles(size, self.patch_size, bounds) {
                     None => Sizes::one(overview),
-                    Some(grid) => Sizes::cut(
-                        Size { width: grid.width * LFM2_TILE, height: grid.height * LFM2_TILE },
-                        Size::square(LFM2_TILE),
-                        overview,
-                    ),
+                    Some(Size { width, height }) => {
+                        Sizes::cut(Size { width: width * LFM2_TILE, height: height * LFM2_TILE }, tile, overview)
+                    }
                 }
             }
             other => return Err(format!("images for the encoder {other} are not known")),
@@ -174,6 +197,13 @@ impl Encoder {
             most if most > MOST_PIXELS => Err(too_many(most)),
             _ => Ok(sizes),
         }
+    }
+
+    fn slicing(&self) -> Slicing {
+        let merge = if self.projector == "minicpmv4_6" { 4 } else { self.merge };
+        // As for InternVL.
+        let most = if self.longest_edge == 0 { SLICES } else { self.longest_edge.min(MOST_TILES) };
+        Slicing { side: self.image_size.max(1), align: self.patch_size.saturating_mul(merge), most }
     }
 
     /// The number of prompt rows of an image of this size.
@@ -199,7 +229,8 @@ impl Encoder {
         let filter = match projector {
             "lfm3vl" if self.is_bilinear => Filter::ShortBilinear,
             "lfm3vl" => Filter::ShortBicubic,
-            "gemma3" | "lfm2" => Filter::Bilinear,
+            "gemma3" | "lfm2" | "phi4" => Filter::Bilinear,
+            "hunyuanvl" => Filter::Lanczos,
             "idefics3" if self.longest_edge > 0 => Filter::Lanczos,
             _ => Filter::Bicubic,
         };
@@ -210,14 +241,14 @@ impl Encoder {
         let image = resized.as_ref().unwrap_or(image);
         let Some(refined) = sizes.refined else {
             let whole = match projector {
-                "dots_ocr" | "gemma4uv" | "gemma4v" | "internvl" | "lfm2" | "lfm3vl" => {
-                    image.stretched(sizes.whole, filter).await
-                }
+                "dots_ocr" | "gemma4uv" | "gemma4v" | "hunyuanvl" | "internvl" | "lfm2" | "lfm3vl" | "minicpmv4_6"
+                | "minicpm_ocr_1_0" => image.stretched(sizes.whole, filter).await,
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
         };
         let cut = match projector {
+            "minicpmv4_6" | "minicpm_ocr_1_0" => image.stretched(refined, filter).await,
             "idefics3" if resized.is_some() => image.stretched(refined, filter).await,
             "idefics3" => image.fitted(refined, filter).await,
             _ => self.fit(image, refined, filter).await,
@@ -225,17 +256,19 @@ impl Encoder {
         // Idefics 3 makes the overview from the resized image.
         let of = if resized.is_some() { &cut } else { image };
         let overview = of.stretched(sizes.whole, filter).await;
-        Ok(Tiles::cut(&cut, sizes.tile.width, overview))
+        Ok(Tiles::cut(&cut, sizes.tile, overview))
     }
 
     async fn fit(&self, image: &Image, size: Size, filter: Filter) -> Image {
         match self.stretches {
             true => image.stretched(size, filter).await,
+            false if self.projector == "janus_pro" => image.fitted_on(GREY, size, filter).await,
             false => image.fitted(size, filter).await,
         }
     }
 
-    fn too_small(&self, Size { width, height }: Size) -> String {
+    /// What is said of an image without a row.
+    pub fn too_small(&self, Size { width, height }: Size) -> String {
         format!("an image of {width} × {height} pixels has no block of {} pixels", self.align())
     }
 
@@ -250,7 +283,10 @@ impl Encoder {
             let patches = side / self.patch_size;
             if self.is_mean() { patches / self.merge } else { patches.div_ceil(self.merge) }
         });
-        columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 }
+        match self.projector.as_str() {
+            "hunyuanvl" => (columns + 1) * lines + 2,
+            _ => columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 },
+        }
     }
 
     /// The encoder's input for an image or a tile in its final size.
@@ -269,8 +305,10 @@ impl Encoder {
         if grid.blocks.area() == 0 {
             return Err(self.too_small(image.size));
         }
-        if self.projector == "internvl" {
-            return self.with_class(&grid, image);
+        match self.projector.as_str() {
+            "internvl" => return self.with_class(&grid, image),
+            "minicpmv4_6" | "minicpm_ocr_1_0" => return self.in_squares(grid, image),
+            _ => {}
         }
         let area = (self.merge * self.merge) as f32;
         let groups = match self.projector.as_str() {
@@ -278,13 +316,20 @@ impl Encoder {
             "gemma4uv" => Taps::default(),
             _ => grid.groups(if is_mean { 1.0 / area } else { 1.0 }),
         };
-        let (groups, breaks) = match self.has_breaks {
-            true => groups.with_breaks(grid.blocks.width, self.merge * self.merge),
-            false => (groups, Vec::new()),
+        let (columns, taps) = (grid.blocks.width, self.merge * self.merge);
+        let (groups, breaks) = match self.projector.as_str() {
+            "hunyuanvl" => groups.framed(columns, taps),
+            _ if self.has_breaks => groups.with_breaks(columns, taps),
+            _ => (groups, Vec::new()),
+        };
+        let outputs = match self.projector.as_str() {
+            "hunyuanvl" => [(columns + 1) | FRAMED, groups.indices.len() / taps],
+            _ => [columns, if self.has_breaks { breaks.len() } else { grid.blocks.area() }],
         };
         Ok(Tile {
             rows: grid.cells.len(),
-            outputs: [grid.blocks.width, if self.has_breaks { breaks.len() } else { grid.blocks.area() }],
+            before: 0,
+            outputs,
             patches: self.pixels(&grid, image),
             places: self.places(&grid)?,
             groups,
@@ -294,30 +339,8 @@ impl Encoder {
         })
     }
 
-    /// The input with a class token behind the patches, which has the first position.
-    fn with_class(&self, grid: &Grid, image: &Image) -> Result<Tile, String> {
-        let patches = grid.cells.len();
-        if patches + 1 > self.places {
-            return Err(format!("an image of {patches} patches, the table has {} positions", self.places));
-        }
-        let mut tile = Tile {
-            rows: patches + 1,
-            outputs: [grid.blocks.width, grid.blocks.area()],
-            patches: self.pixels(grid, image),
-            places: grid.learned(),
-            groups: grid.groups(1.0),
-            breaks: vec![0.0; patches],
-            ..Tile::default()
-        };
-        tile.patches.resize((patches + 1) * 3 * self.patch_size * self.patch_size, 0.0);
-        tile.places.indices.iter_mut().for_each(|index| *index += 1);
-        tile.places.indices.push(0);
-        tile.places.weights.push(1.0);
-        tile.breaks.push(1.0);
-        Ok(tile)
-    }
-
-    fn pixels(&self, grid: &Grid, image: &Image) -> Vec<f32> {
+    /// The values of all patches, see [`Tile::patches`].
+    pub fn pixels(&self, grid: &Grid, image: &Image) -> Vec<f32> {
         // Gemma 4 computes 2 x − 1 from its input.
         let (mean, deviation) = match self.projector.as_str() {
             "gemma4v" => (self.mean.map(|of| of + 0.5), self.deviation.map(|of| of * 0.5)),
@@ -325,61 +348,6 @@ impl Encoder {
         };
         let round: fn(f32) -> f32 = if EXACT.contains(&self.projector.as_str()) { |value| value } else { round_f16 };
         grid.pixels(image, self.patch_size, ([mean, deviation], round))
-    }
-
-    fn places(&self, grid: &Grid) -> Result<Taps, String> {
-        let side = (self.places as f64).sqrt() as usize;
-        match self.projector.as_str() {
-            "gemma3" | "idefics3" => {
-                let area = grid.patches.area();
-                match area <= self.places {
-                    true => Ok(grid.learned()),
-                    false => Err(format!("an image of {area} patches, the table has {} positions", self.places)),
-                }
-            }
-            "gemma4v" | "gemma4uv" => {
-                let most = self.places / 2;
-                let Size { width, height } = grid.patches;
-                match width.max(height) <= most {
-                    true => Ok(grid.by_axis(most)),
-                    false => Err(format!("an image of {width} × {height} patches, the tables have {most} positions")),
-                }
-            }
-            "lfm3vl" if self.place_taps > 0 => Ok(grid.around()),
-            "lfm2" | "paddleocr" => grid.resized(side, self.place_taps, antialiased),
-            "qwen3vl_merger" => grid.resized(side, self.place_taps, between_corners),
-            "glm4v" if side > 0 => grid.resized(side, self.place_taps, bicubic),
-            _ => Ok(Taps::default()),
-        }
-    }
-
-    fn turns(&self, grid: &Grid) -> Vec<f32> {
-        const ROW: usize = 0;
-        const COLUMN: usize = 1;
-        let quarter = self.head_dim / 4;
-        // The angle from one position to the next, for pair number `pair` of an axis.
-        let power = |theta: f64, pair: f64| (theta.ln() * -2.0 * pair / (self.head_dim / 2) as f64).exp();
-        let step = |theta: f64, pair: usize| power(theta, pair as f64);
-        match self.projector.as_str() {
-            "qwen2vl_merger" | "qwen2.5vl_merger" | "qwen3vl_merger" | "glm4v" | "lfm3vl" | "paddleocr"
-            | "dots_ocr" => {
-                let base = if self.projector == "lfm3vl" { 1e6 } else { 10_000.0 };
-                grid.turns(self.head_dim, |pair| match pair {
-                    _ if pair < quarter => (ROW, step(base, pair)),
-                    _ if pair < 2 * quarter => (COLUMN, step(base, pair - quarter)),
-                    _ => (ROW, 0.0),
-                })
-            }
-            "pixtral" | "lightonocr" => grid.turns(self.head_dim, |pair| match pair < quarter {
-                true => (ROW, step(10_000.0, pair)),
-                false => (COLUMN, step(10_000.0, pair - quarter) * power(10_000.0, 0.5)),
-            }),
-            "gemma4v" => grid.turns(self.head_dim, |pair| match pair < quarter {
-                true => (COLUMN, step(100.0, pair)),
-                false => (ROW, step(100.0, pair - quarter)),
-            }),
-            _ => Vec::new(),
-        }
     }
 
     /// The resized tiles of an image of RGBA pixels.
@@ -407,6 +375,10 @@ mod tests {
             "lfm3vl",
             "lightonocr",
             "paddleocr",
+            "phi4",
+            "janus_pro",
+            "kimivl",
+            "hunyuanvl",
             "gemma3",
             "gemma4v",
             "gemma4uv",
@@ -450,7 +422,7 @@ mod tests {
         }
     }
 
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 22] = [
         "gemma3",
         "gemma4v",
         "gemma4uv",
@@ -466,12 +438,18 @@ mod tests {
         "lightonocr",
         "paddleocr",
         "dots_ocr",
+        "phi4",
+        "janus_pro",
+        "kimivl",
+        "hunyuanvl",
+        "minicpmv4_6",
+        "minicpm_ocr_1_0",
         "other",
     ];
 
     #[test]
     fn rows_are_known_before_pixels() {
-        for (name, longest_edge) in NAMES[..15].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        for (name, longest_edge) in NAMES[..21].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
         {
             for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
                 let encoder = Encoder { longest_edge, ..encoder(name) };

@@ -61,8 +61,8 @@ impl Sizes {
 
     /// Columns and rows of tiles.
     pub fn grid(&self) -> Option<Size> {
-        let tile = self.tile.width.max(1);
-        self.refined.map(|size| Size { width: size.width.div_ceil(tile), height: size.height.div_ceil(tile) })
+        let [width, height] = [self.tile.width, self.tile.height].map(|side| side.max(1));
+        self.refined.map(|size| Size { width: size.width.div_ceil(width), height: size.height.div_ceil(height) })
     }
 }
 

@@ -37,6 +37,31 @@ impl Taps {
         }
         (made, breaks)
     }
+
+    /// Inserts an empty row before all rows, one behind each line of `columns` rows, and one behind all. Also returns,
+    /// for each of these three kinds, 1 for its rows and 0 for others: the ends of lines, the first row, the last row.
+    pub fn framed(self, columns: usize, taps: usize) -> (Self, Vec<f32>) {
+        let (mut made, mut ends) = (Self::default(), vec![0.0]);
+        let of_line = columns * taps;
+        let empty = |made: &mut Self| {
+            made.indices.resize(made.indices.len() + taps, 0);
+            made.weights.resize(made.weights.len() + taps, 0.0);
+        };
+        empty(&mut made);
+        for (indices, weights) in self.indices.chunks(of_line).zip(self.weights.chunks(of_line)) {
+            made.indices.extend(indices);
+            made.weights.extend(weights);
+            empty(&mut made);
+            ends.resize(ends.len() + columns, 0.0);
+            ends.push(1.0);
+        }
+        empty(&mut made);
+        ends.push(0.0);
+        let rows = ends.len();
+        let only = |of: usize| (0..rows).map(move |row| f32::from(u8::from(row == of)));
+        let marks = ends.into_iter().chain(only(0)).chain(only(rows - 1)).collect();
+        (made, marks)
+    }
 }
 
 /// Mean and standard deviation of each channel, and how normalised values are rounded.
@@ -96,6 +121,13 @@ impl Grid {
         self
     }
 
+    /// Orders the patches of blocks of 4 × 4 by squares of 2 × 2.
+    pub fn nested(mut self) -> Self {
+        let by = |cell: &[usize; 2], side: usize| cell.map(|at| at / side);
+        self.cells.sort_by_key(|cell| (by(cell, 4), by(cell, 2), *cell));
+        self
+    }
+
     /// Taps `[blocks, merge · merge]` that sum the patches of each block with this weight.
     pub fn groups(&self, weight: f32) -> Taps {
         let mut taps = Taps::default();
@@ -140,6 +172,16 @@ impl Grid {
         taps
     }
 
+    /// One tap for each patch into a table of `side` × `side` positions that the image is spread over.
+    pub fn in_buckets(&self, side: usize) -> Taps {
+        let mut taps = Taps::default();
+        let bucket = |at: usize, of: usize| at * side / of;
+        for [row, column] in &self.cells {
+            taps.push(bucket(*row, self.patches.height) * side + bucket(*column, self.patches.width), 1.0);
+        }
+        taps
+    }
+
     /// Two taps for each patch into two concatenated tables of `rows` rows: by column, and by row.
     pub fn by_axis(&self, rows: usize) -> Taps {
         let mut taps = Taps::default();
@@ -171,10 +213,17 @@ impl Grid {
     /// # Errors
     /// A message where a row would need more than `count` taps.
     pub fn resized(&self, side: usize, count: usize, of_axis: OfAxis) -> Result<Taps, String> {
+        let is_same = self.patches == Size::square(side);
+        self.interpolated(side, count, if is_same { same } else { of_axis })
+    }
+
+    /// The same, also where the grid is as large as the table.
+    ///
+    /// # Errors
+    /// As [`Self::resized`].
+    pub fn interpolated(&self, side: usize, count: usize, of_axis: OfAxis) -> Result<Taps, String> {
         let Size { width, height } = self.patches;
-        let is_same = width == side && height == side;
-        let axis = |length: usize| if is_same { same(length) } else { of_axis(side, length) };
-        let (columns, rows) = (axis(width), axis(height));
+        let (columns, rows) = (of_axis(side, width), of_axis(side, height));
         let mut taps = Taps::default();
         for &[row, column] in &self.cells {
             let end = taps.indices.len() + count;
@@ -207,7 +256,7 @@ impl Grid {
 /// Computes the taps of each position along an axis, from the length of the table and the number of positions.
 pub type OfAxis = fn(usize, usize) -> Vec<Vec<(usize, f32)>>;
 
-fn same(length: usize) -> Vec<Vec<(usize, f32)>> {
+fn same(_: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
     (0..length).map(|at| vec![(at, 1.0)]).collect()
 }
 
@@ -222,6 +271,19 @@ pub fn between_corners(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
         let first = (place.floor() as usize).min(side - 1);
         let share = (place - first as f32).clamp(0.0, 1.0);
         vec![(first, 1.0 - share), ((first + 1).min(side - 1), share)]
+    };
+    (0..length).map(of).collect()
+}
+
+/// Bilinear interpolation as HunyuanOCR does it: to a tenth of a position more than there are.
+pub fn almost_bilinear(side: usize, length: usize) -> Vec<Vec<(usize, f32)>> {
+    let scale = (length as f32 + 0.1) / side as f32;
+    let row = |at: f32| at.clamp(0.0, (side - 1) as f32);
+    let of = |at: usize| {
+        let place = (at as f32 + 0.5) / scale - 0.5;
+        let (first, second) = (row(place.floor()), row(place.floor() + 1.0));
+        let share = (place - first).clamp(0.0, 1.0);
+        vec![(first as usize, 1.0 - share), (second as usize, share)]
     };
     (0..length).map(of).collect()
 }
@@ -301,6 +363,19 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_stands_around_lines() {
+        let taps = Taps { indices: vec![1, 2, 3, 4], weights: vec![1.0; 4] };
+        let (taps, marks) = taps.framed(2, 1);
+        assert_eq!(taps.indices, [0, 1, 2, 0, 3, 4, 0, 0]);
+        assert_eq!(taps.weights, [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+        assert_eq!(marks[..8], [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(
+            marks.iter().skip(8).enumerate().filter(|mark| *mark.1 > 0.0).map(|mark| mark.0).collect::<Vec<_>>(),
+            [0, 15]
+        );
+    }
+
+    #[test]
     fn patches_of_a_part_follow_each_other() {
         let grid = Grid::new(Size { width: 6, height: 4 }, 2, false).in_parts(2, 2);
         assert_eq!(grid.parts, [16, 8]);
@@ -313,7 +388,7 @@ mod tests {
     #[test]
     fn weights_of_a_resized_table_add_up_to_one() {
         for (side, length) in [(8, 14), (8, 8), (16, 5), (16, 2), (4, 1), (1, 3)] {
-            for of_axis in [between_corners, antialiased, bicubic] {
+            for of_axis in [between_corners, almost_bilinear, antialiased, bicubic] {
                 for taps in of_axis(side, length) {
                     let sum: f32 = taps.iter().map(|(_, weight)| weight).sum();
                     assert!((sum - 1.0).abs() < 1e-5, "{side} to {length}: {taps:?}");

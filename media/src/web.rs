@@ -73,12 +73,13 @@ impl Picture {
         self.encoder.rows(self.size).map_err(JsValue::from)
     }
 
-    /// Selects a tile for the methods below. Returns the number of patches, and columns and number of output rows.
+    /// Selects a tile for the methods below. Returns the number of rows of the layers, columns and number of output
+    /// rows, and the number of patches where four of them become one of those rows, else 0.
     pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
         let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;
         self.tile = self.encoder.tile(image).map_err(JsValue::from)?;
         let [columns, rows] = self.tile.outputs;
-        Ok([self.tile.rows, columns, rows].map(|n| n as u32).into())
+        Ok([self.tile.rows, columns, rows, self.tile.before].map(|n| n as u32).into())
     }
 
     /// See [`Tile::patches`]: a view of this module's memory.

@@ -80,12 +80,12 @@ impl Interpreter<'_> {
                 mix(shape, [&input.places[0], &input.places[1]], self.weights.norm(table), &mut sum);
                 self.run.put(to, sum);
             }
-            Op::Break { row, to } => {
+            Op::Break { row, number, to } => {
                 let Some(input) = self.input else { return };
                 let row = self.weights.norm(row);
                 let rows = self.run.values[to.0].chunks_exact_mut(row.len());
-                let breaks = rows.zip(&input.breaks).filter(|(_, is_break)| **is_break != 0.0);
-                breaks.for_each(|(to, _)| to.copy_from_slice(row));
+                let marks = &input.breaks[number * rows.len()..];
+                rows.zip(marks).filter(|(_, mark)| **mark != 0.0).for_each(|(to, _)| to.copy_from_slice(row));
             }
             Op::Turn { x, head_dim, apart } => {
                 let Some(input) = self.input else { return };

@@ -86,8 +86,8 @@ impl<'a> Forward<'a> {
     fn stage<'o>(&self, number: usize, ops: &'o [Op], chunk: usize) -> Vec<(Fused<'o>, Vec<Dispatch>)> {
         let mut buffers = Buffers { chunk, ..self.buffers.clone() };
         if let Some(tables) = &mut buffers.tables {
-            if let Some((pass, _)) = tables.folds.get(number) {
-                buffers.pass = *pass;
+            if let Some(([pass, spans], _)) = tables.folds.get(number) {
+                (buffers.pass, buffers.inputs.spans) = (*pass, *spans);
             }
             if let Some((_, groups)) = number.checked_sub(1).and_then(|before| tables.folds.get(before)) {
                 tables.groups = *groups;

@@ -21,32 +21,35 @@ pub struct Tables {
     pub groups: [Slice; 2],
     /// `[rows, pairs, 2]` f32: cosine and sine, see [`Op::Turn`].
     pub turns: Slice,
-    /// `[rows]` u32, zeros, and f32; see [`Op::Break`].
-    pub breaks: [Slice; 2],
+    /// For each [`Op::Break`]: `[rows]` u32, zeros, and f32.
+    pub breaks: Vec<[Slice; 2]>,
     /// A [`Pass`] whose sequences are the parts of an image, and the first row of each part and one past its last; see
     /// [`Sight::Part`].
     pub parts: [Slice; 2],
-    /// For each [`Op::Regroup`] of the embedding: a [`Pass`] over the rows before it, and its groups.
-    pub folds: Vec<(Slice, [Slice; 2])>,
+    /// For each [`Op::Regroup`] of the embedding: a [`Pass`] over the rows before it with the first row and one past
+    /// the last, and its groups.
+    pub folds: Vec<([Slice; 2], [Slice; 2])>,
 }
 
 impl Tables {
     /// Room for the tables of a program over `rows` rows.
     pub fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
         let TableWidths { places: [places, _], groups, turns, breaks, .. } = TableWidths::of(program);
-        let mut pair = |name: &str, width: usize| {
-            ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), rows * width))
-        };
-        let [places, groups] = [pair("positions", places), pair("groups", groups)];
-        let breaks = pair("breaks", breaks);
-        let parts = if program.has_parts() { rows } else { 0 };
+        // Positions and windows may belong to the first rows.
+        let first = program.stage_rows.first().copied().unwrap_or(rows);
+        let mut pair =
+            |name: &str, words: usize| ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), words));
+        let (places, groups) = (pair("positions", first.max(rows) * places), pair("groups", rows * groups));
+        let breaks = (0..breaks).map(|_| pair("breaks", rows)).collect();
+        let parts = if program.has_parts() { first } else { 0 };
         let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
         let parts = [pass, plan.words("parts", parts * 2)];
         let behind = program.stage_rows.iter().copied().skip(1).chain([rows]);
         let folds = program.folds().zip(program.stage_rows.iter().zip(behind)).map(|(grouping, (&before, behind))| {
             let taps = behind * grouping.width();
             let pass = plan.alloc("pass of a stage", Pass::bytes_of(before)).into();
-            (pass, ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), taps)))
+            let spans = plan.words("rows before a stage", 2);
+            ([pass, spans], ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), taps)))
         });
         let folds = folds.collect();
         Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts, folds }
@@ -89,9 +92,9 @@ impl Lowering<'_> {
                 let inputs = [slice(x), self.forward.vector(kernel)];
                 mix_channels([program.width(x), taps], tables().places, inputs, slice(y))
             }
-            Op::Break { row, to } => {
+            Op::Break { row, number, to } => {
                 let shape = Shape { width: program.width(to), parts: 1, taps: 1, by_value: false, mode: Mode::Replace };
-                mix(shape, tables().breaks, self.forward.vector(row), slice(to))
+                mix(shape, tables().breaks[number], self.forward.vector(row), slice(to))
             }
             Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y } => {
                 let shape = Shape { width: program.width(x), parts, taps, by_value, mode: Mode::Write };

@@ -15,16 +15,16 @@ pub struct EncoderInput {
     pub outputs: usize,
     /// `[rows, 3 · patch size · patch size]`
     pub patches: Vec<f32>,
-    /// `[rows, taps]`, see [`Op::AddPlaces`] and [`Op::ConvAround`].
+    /// `[rows, taps]`, of the rows of the stage that adds them, see [`Op::AddPlaces`] and [`Op::ConvAround`].
     pub places: Taps,
     /// `[outputs, parts, taps]`, see [`Op::Regroup`].
     pub groups: Taps,
     /// `[rows, pairs, 2]`, see [`Op::Turn`]; or the values of [`Op::Angles`].
     pub turns: Vec<f32>,
-    /// 1 for a row that is marked, else 0, `[rows]` or, where rows are marked behind the encoder, `[outputs]`; see
-    /// [`Op::Break`].
+    /// 1 for a row that is marked, else 0, `[marks, rows]` or, where rows are marked behind the encoder,
+    /// `[marks, outputs]`; see [`Op::Break`].
     pub breaks: Vec<f32>,
-    /// Rows of each window, see [`Sight::Part`].
+    /// Rows of each window among the first rows, see [`Sight::Part`].
     pub parts: Vec<u32>,
     /// A fold for each [`Op::Regroup`] of the embedding.
     pub folds: Vec<Fold>,
@@ -50,7 +50,7 @@ pub struct TableWidths {
     pub groups: usize,
     /// Cosines and sines.
     pub turns: usize,
-    /// 1 where there are breaks.
+    /// How many [`Op::Break`] there are.
     pub breaks: usize,
 }
 
@@ -62,7 +62,7 @@ impl TableWidths {
             Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
             Op::ConvAround { taps, .. } => Self { places: [taps, 0], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
-            Op::Break { .. } => Self { breaks: 1, ..found },
+            Op::Break { .. } => Self { breaks: found.breaks + 1, ..found },
             Op::Angles { y } => Self { turns: program.width(y), ..found },
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,
@@ -93,12 +93,15 @@ impl EncoderInput {
                 return Err(Error::invalid_argument(format!("an image of {count} {what}, expected 1 to {most}")));
             }
         }
+        let first = self.rows_of_stages().next().unwrap_or(0);
+        let is_placed = |op: &Op| matches!(op, Op::AddPlaces { .. });
+        let placed = if program.stages()[0].iter().any(is_placed) { first } else { rows };
         let is_early = program.embed.iter().any(|op| matches!(op, Op::Break { .. }));
         let marked = if is_early { rows } else { outputs };
         let lengths = [
-            ("values of patches", self.patches.len(), self.rows_of_stages().next().unwrap_or(0) * patch),
-            ("taps of positions", self.places[0].len(), rows * places),
-            ("weights of positions", self.places[1].len(), rows * places),
+            ("values of patches", self.patches.len(), first * patch),
+            ("taps of positions", self.places[0].len(), placed * places),
+            ("weights of positions", self.places[1].len(), placed * places),
             ("taps of groups", self.groups[0].len(), outputs * groups),
             ("weights of groups", self.groups[1].len(), outputs * groups),
             ("cosines and sines", self.turns.len(), rows * turns),
@@ -108,8 +111,8 @@ impl EncoderInput {
             return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));
         }
         let of_parts = self.parts.iter().fold(0, |sum: usize, &part| sum.saturating_add(part as usize));
-        if (program.has_parts() && of_parts != rows) || self.parts.contains(&0) {
-            return Err(Error::invalid_argument(format!("parts of an image: expected {rows} rows, found {of_parts}")));
+        if (program.has_parts() && of_parts != first) || self.parts.contains(&0) {
+            return Err(Error::invalid_argument(format!("parts of an image: expected {first} rows, found {of_parts}")));
         }
         self.check_folds(program)?;
         let folds = self.folds.iter().map(|fold| (&fold.taps, fold.rows));

@@ -54,6 +54,9 @@ impl From<Item> for u32 {
     }
 }
 
+/// The bit of [`InputSource::columns`] for an image in a frame, as HunyuanOCR has them.
+const FRAMED: u32 = 1 << 31;
+
 /// What rows are, apart from their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
@@ -62,7 +65,8 @@ pub struct InputSource {
     pub digest: u64,
     /// How many rows.
     pub count: u32,
-    /// Rows side by side in an image; 0 for rows that follow each other as tokens do.
+    /// Rows side by side in an image; 0 for rows that follow each other as tokens do. With [`FRAMED`], a row stands
+    /// before and one behind the image, and each line ends with one, which counts.
     pub columns: u32,
 }
 
@@ -256,6 +260,9 @@ impl Places {
         }
         for &id in ids {
             match rows.find(id) {
+                Some((InputSource { columns, count, .. }, _, row)) if columns > FRAMED => {
+                    self.push_framed(row, count, columns - FRAMED);
+                }
                 Some((InputSource { columns, .. }, _, row)) if columns > 0 => self.push_cell(row, columns),
                 _ => self.push_token(),
             }
@@ -288,6 +295,16 @@ impl Places {
         self.known.push(([place; 3], place + 1));
     }
 
+    /// A row of an image in a frame: in time they follow each other as tokens do; the first and the last one do so on
+    /// all axes, the others lie at a column and a line of the image.
+    fn push_framed(&mut self, row: u32, count: u32, columns: u32) {
+        if row == 0 || row + 1 == count {
+            return self.push_token();
+        }
+        let time = self.next();
+        self.known.push(([time, (row - 1) % columns, (row - 1) / columns], time + 1));
+    }
+
     /// A cell of an image: at the time of the one before it, if that is of the same image.
     fn push_cell(&mut self, row: u32, columns: u32) {
         let cell = |time: u32, row: u32| [time, time + row / columns, time + row % columns];
@@ -308,6 +325,17 @@ mod tests {
 
     fn known(rows: &InputRows<char>, source: InputSource) -> Range<u32> {
         rows.ids().know(source).expect("room")
+    }
+
+    #[test]
+    fn rows_of_a_framed_image_follow_each_other_in_time() {
+        let rows = InputRows::default();
+        let image = known(&rows, InputSource { digest: 1, count: 8, columns: 3 | FRAMED });
+        let mut places = Places::default();
+        places.extend(0, &[5, 6].into_iter().chain(image).chain([7]).collect::<Vec<u32>>(), &rows);
+        let found: Vec<[u32; 3]> = (2..11).map(|position| places.at(position)).collect();
+        let cells = [[3, 0, 0], [4, 1, 0], [5, 2, 0], [6, 0, 1], [7, 1, 1], [8, 2, 1]];
+        assert_eq!(found, [&[[2; 3]], &cells[..], &[[9; 3], [10; 3]]].concat());
     }
 
     #[test]

@@ -132,8 +132,9 @@ pub enum Op {
     /// `y[c] = Σ_t kernel[c, t] · weight[t] · x[index[t], c]`: a depthwise convolution over an image, with `taps` taps
     /// for each row, which the caller provides in the place of taps into a position table.
     ConvAround { x: Activation, kernel: WeightKey, taps: usize, y: Activation },
-    /// `to = row` for the rows that the caller marks: line breaks of an image, or a class token.
-    Break { row: WeightKey, to: Activation },
+    /// `to = row` for the rows that the caller marks: line breaks of an image, or a class token. Of several such
+    /// operations each has marks of its own.
+    Break { row: WeightKey, number: usize, to: Activation },
     /// `y = Σ_t weight[t] · x[index[t]]`, where each part of a row of y has its own taps. The following operations of
     /// the embedding or the head run on these rows.
     Regroup { x: Activation, grouping: Grouping, y: Activation },

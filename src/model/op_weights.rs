@@ -114,7 +114,7 @@ impl Op {
             Self::Scale { factor: Factor::Weight(factor), .. } => vec![values(*factor, &[1])],
             Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
             Self::ConvAround { x, kernel, taps, .. } => vec![values(*kernel, &[*taps, width(*x)])],
-            Self::Break { row, to } => vec![values(*row, &[width(*to)])],
+            Self::Break { row, to, .. } => vec![values(*row, &[width(*to)])],
             Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
             Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
                 vec![values(*key, &[width(*x)])]

@@ -62,7 +62,12 @@ impl Info {
             encoder.image_size,
             encoder.patch_size,
             encoder.merge,
-            if encoder.projector.name == "internvl" { encoder.tiles[1] } else { encoder.longest_edge }.unwrap_or(0),
+            if ["internvl", "minicpmv4_6", "minicpm_ocr_1_0"].contains(&encoder.projector.name) {
+                encoder.tiles[1]
+            } else {
+                encoder.longest_edge
+            }
+            .unwrap_or(0),
             encoder.places,
             place_taps,
             config.head_dim,

@@ -27,6 +27,17 @@ export const NAMES = [
   'paddleocr',
   'paddleocr-odd',
   'dots_ocr',
+  'phi4',
+  'phi4-odd',
+  'janus_pro',
+  'janus_pro-odd',
+  'kimivl',
+  'kimivl-odd',
+  'minicpmv',
+  'minicpmv-odd',
+  'minicpmv-once',
+  'hunyuanvl',
+  'hunyuanvl-odd',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

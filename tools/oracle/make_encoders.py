@@ -425,9 +425,9 @@ def encoders():
     yield e
 
 
-def deeper(source: Path, target: Path, layers: int, keys: dict[str, int], tokens: dict[str, int] | None = None) -> None:
-    """A copy of a model of one layer with so many of the same, with more keys, and with tokens of
-    these types in place of its last ones."""
+def deeper(source: Path, target: Path, layers: int, keys: dict[str, int | list[int]], tokens: dict[str, int] | None = None) -> None:
+    """A copy of a model of one layer with so many of the same, of several with 0, with more keys, and with tokens of these
+    types in place of its last ones."""
     reader = gguf.GGUFReader(source)
     architecture = reader.fields["general.architecture"].contents()
     writer = gguf.GGUFWriter(target, architecture)
@@ -441,11 +441,11 @@ def deeper(source: Path, target: Path, layers: int, keys: dict[str, int], tokens
             if tokens and name == "tokenizer.ggml.merges":
                 value = value[:-len(tokens)]
             writer.add_key_value(name, value, field.types[0], inner)
-    writer.add_block_count(layers)
+    writer.add_block_count(layers or reader.fields[f"{architecture}.block_count"].contents())
     for key, value in keys.items():
-        writer.add_uint32(key, value)
+        (writer.add_array if isinstance(value, list) else writer.add_uint32)(key, value)
     for tensor in reader.tensors:
-        names = [tensor.name.replace("blk.0.", f"blk.{layer}.") for layer in range(layers)]
+        names = [tensor.name.replace("blk.0.", f"blk.{layer}.") for layer in range(max(layers, 1))]
         for name in sorted(set(names)):
             writer.add_tensor(name, tensor.data, raw_dtype=tensor.tensor_type)
     writer.write_header_to_file()

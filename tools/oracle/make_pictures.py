@@ -24,6 +24,8 @@ from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
 
 DRIVER = Path(os.environ.get("LLAMA_PICTURE", ".oracle/newest/picture"))
 CONTEXT = 1024
+# In place of the last but three tokens of a vocabulary.
+SLICED = {"<image>": 3, "</image>": 3, "<slice>": 3, "</slice>": 3}
 PROMPT = "ab <__media__> cd"
 
 
@@ -78,6 +80,97 @@ def encoders():
     yield paddleocr("paddleocr", GELU)
     yield paddleocr("paddleocr-odd", {}, patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
                     feed_forward_length=27, block_count=3)
+    yield siglip("phi4", "phi3-q4_0", [(60, 40), (150, 91), (21, 9)], [0, 2], projection_dim=96, image_size=32,
+                 image_min_pixels=700, image_max_pixels=5000)
+    yield siglip("phi4-odd", "phi3-f16", [(60, 40), (150, 91), (22, 17)], [0, 2], projection_dim=48, image_size=35,
+                 patch_size=5, embedding_length=32, attention__head_count=4, block_count=3, feed_forward_length=27,
+                 image_min_pixels=300, image_max_pixels=2500)
+    yield siglip("janus_pro", "llama-f32", [(60, 40), (24, 24), (21, 9)], [0, 1], projection_dim=64)
+    yield siglip("janus_pro-odd", "llama-f16", [(60, 40), (17, 90), (22, 17)], [0, 1], projection_dim=96, image_size=35,
+                 patch_size=5, embedding_length=32, attention__head_count=4, block_count=3, feed_forward_length=27)
+    yield kimivl("kimivl", projector__scale_factor=2)
+    yield kimivl("kimivl-odd", patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
+                 feed_forward_length=27, block_count=3, projector__scale_factor=3)
+    # The vocabulary of the text model has the tokens around slices.
+    make_encoders.deeper(MODELS / "qwen3vl-f16.gguf", TARGET / "minicpmv-text.gguf", 1,
+                         {"qwen3vl.n_deepstack_layers": 0}, SLICED)
+    yield minicpmv("minicpmv", "minicpmv4_6", max_slice_nums=4)
+    yield minicpmv("minicpmv-odd", "minicpm_ocr_1_0", patch_size=3, image_size=40, embedding_length=12, block_count=4,
+                   attention__head_count=2, projector__scale_factor=4, wa_layer_indexes=[2])
+    yield minicpmv("minicpmv-once", "minicpmv4_6", projector__scale_factor=2, wa_layer_indexes=[1])
+    # Without the fourth section, which turns in llama.cpp in the two rows around an image.
+    make_encoders.deeper(MODELS / "hunyuan_vl-f16.gguf", TARGET / "hunyuanvl-text.gguf", 0,
+                         {"hunyuan_vl.rope.dimension_sections": [4, 3, 3, 0]})
+    yield hunyuanvl("hunyuanvl", image_size=32, spatial_merge_size=2, image_min_pixels=700, image_max_pixels=5000)
+    yield hunyuanvl("hunyuanvl-odd", patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
+                    feed_forward_length=27, block_count=3, image_min_pixels=300, image_max_pixels=2500)
+
+
+def siglip(name: str, text: str, sizes: list[tuple[int, int]], products: list[int], **numbers) -> Encoder:
+    e = Encoder(name, name.removesuffix("-odd"), text, sizes, **numbers)
+    if name.endswith("-odd"):
+        e.keys |= GELU
+    d, rows = e.width, e.numbers["projection_dim"]
+    e.start(((e.numbers["image_size"] // e.numbers["patch_size"]) ** 2,))
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    e.linear(f"mm.{products[0]}", 45, d)
+    e.linear(f"mm.{products[1]}", rows, 45)
+    return e
+
+
+def kimivl(name: str, **numbers) -> Encoder:
+    e = Encoder(name, "kimivl", "deepseek2-f16", [(60, 40), (150, 91), (21, 9)], projection_dim=24, **numbers)
+    e.keys |= GELU
+    d, merge = e.width, e.numbers["projector__scale_factor"] ** 2
+    e.start(((e.numbers["image_size"] // e.numbers["patch_size"]) ** 2,))
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    e.norm("mm.input_norm", d)
+    e.linear("mm.1", 45, merge * d)
+    e.linear("mm.2", 24, 45)
+    return e
+
+
+def minicpmv(name: str, projector: str, **numbers) -> Encoder:
+    e = Encoder(name, projector, "../encoders/minicpmv-text", [(60, 40), (150, 91), (21, 9)], **{
+        "embedding_length": 18, "projection_dim": 44, "feed_forward_length": 27, "block_count": 3, "image_size": 48} | numbers)
+    e.keys |= GELU
+    d = e.width
+    e.start()
+    e.tensor("v.position_embd.weight", 4900, d, deviation=0.5, half=True)
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    if e.numbers.get("projector__scale_factor", 4) == 4:
+        e.norm("v.vit_merger.ln1", d)
+        for part in ["q", "k", "v", "out"]:
+            e.linear(f"v.vit_merger.attn_{part}", d, d)
+        e.norm("v.vit_merger.ds_ln", 4 * d)
+        e.linear("v.vit_merger.ds_ffn_up", 31, 4 * d)
+        e.linear("v.vit_merger.ds_ffn_down", d, 31)
+    e.norm("mm.input_norm", 4 * d)
+    e.linear("mm.up", 45, 4 * d)
+    e.linear("mm.down", 44, 45)
+    return e
+
+
+def hunyuanvl(name: str, **numbers) -> Encoder:
+    e = Encoder(name, "hunyuanvl", "../encoders/hunyuanvl-text", [(60, 40), (150, 91), (21, 9)], projection_dim=40, **numbers)
+    d = e.width
+    e.start(((e.numbers["image_size"] // e.numbers["patch_size"]) ** 2,))
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    e.norm("mm.pre_norm", d, False)
+    e.tensor("mm.0.weight", 44, d, 2, 2, half=name == "hunyuanvl")
+    e.tensor("mm.0.bias", 44)
+    e.tensor("mm.2.weight", 52, 44, 1, 1)
+    e.tensor("mm.2.bias", 52)
+    e.tensor("v.image_newline", 52, deviation=0.5)
+    e.linear("mm.model.fc", 40, 52)
+    for part in ["begin", "end"]:
+        e.tensor(f"mm.image_{part}", 40, deviation=1.0)
+    e.norm("mm.post_norm", 40, False)
+    return e
 
 
 def lightonocr(name: str, merges: bool, **numbers) -> Encoder:

@@ -1,6 +1,7 @@
 // The position that a pair of a row at `position` turns by, where positions have axes: 0 time, 1 height, 2 width.
 // Behind its ROPE_DIMS/2 frequencies, `frequencies` has the axis of each pair, then (positions with a place of their
-// own, what a position behind them turns by), then those places: (time, height - time | (width - time) << 16).
+// own, what a position behind them turns by), then those places: (time, height - time | (width - time) << 16), both
+// differences of 16 bits with a sign.
 fn turn_position(position: u32, pair: u32) -> u32 {
     let pairs = ROPE_DIMS / 2u;
     let known = frequencies[2u * pairs];
@@ -13,7 +14,9 @@ fn turn_position(position: u32, pair: u32) -> u32 {
     // mutant (rope_kv): + 1u + position => + position
     let place = frequencies[2u * pairs + 1u + position];
     // mutant (rope_kv): axis == 1u => axis == 2u
-    let further = select(place.y >> 16u, place.y & 0xffffu, axis == 1u);
+    let first = select(16u, 0u, axis == 1u);
+    // mutant (rope_kv): bitcast<i32>(place.y) => place.y
+    let further = u32(extractBits(bitcast<i32>(place.y), first, 16u));
     // mutant (rope_kv): axis == 0u => axis == 1u
     return place.x + select(further, 0u, axis == 0u);
 }

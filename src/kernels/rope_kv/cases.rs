@@ -105,7 +105,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     cases.push(done_case(random, &shapes[0]));
     cases.extend(several(random));
     cases.extend(quantised(random));
-    for position in [2, 6, 9] {
+    for position in [2, 6, 12, 17] {
         let heads = heads(2, 1, 64);
         let shape = Shape { heads, rope: rope(48, true), position, axes: true, ..PLAIN };
         cases.extend([Output::Q, Output::K].map(|output| case(random, &shape, output)));
@@ -117,13 +117,15 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 const COLUMNS: u32 = 2;
 const SECTIONS: RopeSections = RopeSections { pairs: [8, 6, 7, 0], by_turns: false };
 
-/// Three tokens, an image of six cells, and a token.
+/// Three tokens, an image of six cells, a token, and an image of two lines in a frame.
 fn image() -> Places {
     let rows = InputRows::<()>::default();
     let source = InputSource { digest: 1, count: 6, columns: COLUMNS };
     let cells = rows.ids().know(source).expect("a few rows");
     let mut places = Places::default();
-    places.extend(0, &[0, 0, 0].into_iter().chain(cells).chain([0]).collect::<Vec<u32>>(), &rows);
+    let framed = InputSource { digest: 2, count: 8, columns: 3 | 1 << 31 };
+    let framed = rows.ids().know(framed).expect("a few rows");
+    places.extend(0, &[0, 0, 0].into_iter().chain(cells).chain([0]).chain(framed).collect::<Vec<u32>>(), &rows);
     places
 }
 

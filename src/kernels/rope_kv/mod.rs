@@ -230,7 +230,9 @@ impl Axes {
     pub fn places(self, places: &Places, position: usize) -> (u64, Vec<[u32; 2]>) {
         let packed = |at: usize| {
             let [time, height, width] = places.at(at);
-            [time, (height - time) | (width - time) << 16]
+            let [height, width] = [height, width].map(|place| i64::from(place) - i64::from(time));
+            let [height, width] = [height, width].map(|from| from.clamp(i16::MIN.into(), i16::MAX.into()) as u16);
+            [time, u32::from(height) | u32::from(width) << 16]
         };
         let offset = (2 * self.pairs + 1 + position) as u64 * 8;
         (offset, (position..places.len()).map(packed).collect())

@@ -10,8 +10,8 @@ const KERNELS: [&str; 4] = ["v.patch_embd.weight", "a.conv1d.", "a.conv2d.", "a.
 /// The end of the names of depthwise kernels over an image.
 const AROUND: &str = "conv2d_spatial.weight";
 
-/// The matrix that merges patches into one row; in some files a convolution kernel.
-const MERGER: &str = "mm.patch_merger.weight";
+/// The matrices that merge patches into one row; in some files a convolution kernel.
+const MERGERS: [&str; 3] = ["mm.patch_merger.weight", "mm.0.weight", "mm.2.weight"];
 
 /// The bytes of a tensor as they are used: where `rounds` is set, convolution kernels are rounded to f16, as in
 /// llama.cpp.
@@ -34,7 +34,7 @@ fn is_kernel(name: &str) -> bool {
 /// Reshapes convolution kernels into matrices with a row per output, and position tables of several axes into one
 /// table.
 pub fn flatten(gguf: &mut Gguf) {
-    let is_own = |name: &str| name.starts_with(['v', 'a']) || name == MERGER;
+    let is_own = |name: &str| name.starts_with(['v', 'a']) || MERGERS.contains(&name);
     for tensor in gguf.tensors.iter_mut().filter(|tensor| is_own(&tensor.name) && tensor.dims.len() > 1) {
         let product = |dims: &[u64]| dims.iter().fold(1, |all: u64, &n| all.saturating_mul(n));
         let dims = &tensor.dims;
@@ -44,7 +44,7 @@ pub fn flatten(gguf: &mut Gguf) {
             vec![taps, before.saturating_mul(dims[dims.len() - 1]) / taps.max(1)]
         } else if is_kernel(&tensor.name) && before == 1 {
             vec![product(dims)]
-        } else if (is_kernel(&tensor.name) || tensor.name == MERGER) && dims.len() > 2 {
+        } else if (is_kernel(&tensor.name) || MERGERS.contains(&tensor.name.as_str())) && dims.len() > 2 {
             vec![before, dims[dims.len() - 1]]
         } else if tensor.name == "v.position_embd.weight" {
             vec![dims[0], product(&dims[1..])]

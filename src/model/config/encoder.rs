@@ -99,6 +99,8 @@ pub struct EncoderConfig {
     pub longest_edge: Option<usize>,
     /// The least and the most tiles, if the file says.
     pub tiles: [Option<usize>; 2],
+    /// The layer behind which rows are merged, of encoders that merge rows among their layers.
+    pub merges_behind: usize,
     /// All layers but the last of each group of this size attend in windows.
     pub window_pattern: Option<usize>,
     /// Rows of the position table; 0 where there is none.
@@ -194,6 +196,7 @@ impl EncoderConfig {
             is_bilinear: false,
             longest_edge: None,
             tiles: [None; 2],
+            merges_behind: 0,
             window_pattern: None,
             places: 0,
             is_swapped: false,
@@ -225,6 +228,7 @@ impl EncoderConfig {
         }
         let [side, merge] = [keys.required("patch_size", MAX_SIDE)?, projector.merge(keys)?];
         let [patch_size, merge] = if projector.is_bare { [side * merge, 1] } else { [side, merge] };
+        let is_sliced = projector.name.starts_with("minicpm");
         let config = Self {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: keys.required("image_size", MAX_SIDE)?,
@@ -233,13 +237,14 @@ impl EncoderConfig {
             activation: activation(keys, &projector)?,
             mean,
             deviation,
-            pixels: if projector.is_sized { pixels(keys)? } else { [0; 2] },
+            pixels: if projector.is_sized { pixels(keys, &projector, side * merge)? } else { [0; 2] },
             is_bilinear: projector.name == "lfm3vl" && is_bilinear(keys)?,
             longest_edge: keys.count_or_none("preproc_image_size", MAX_SIDE)?,
             tiles: [
                 keys.count_or_none("preproc_min_tiles", MAX_SIDE)?,
-                keys.count_or_none("preproc_max_tiles", MAX_SIDE)?,
+                keys.count_or_none(if is_sliced { "max_slice_nums" } else { "preproc_max_tiles" }, MAX_SIDE)?,
             ],
+            merges_behind: merges_behind(keys, layers)?,
             window_pattern: keys.count_or_none("n_wa_pattern", MAX_PATTERN)?,
             places: places as usize,
             is_swapped,
@@ -257,6 +262,10 @@ impl EncoderConfig {
             let name = keys.name("patch_size");
             let message = format!("metadata `{name}`: expected up to the image's {}, found", self.image_size);
             return Err(Error::bad_file(format!("{message} {}", self.patch_size)));
+        }
+        if self.projector.name.starts_with("minicpm") && ![2, 4].contains(&self.merge) {
+            let name = keys.name("projector.scale_factor");
+            return Err(Error::bad_file(format!("metadata `{name}`: expected 2 or 4, found {}", self.merge)));
         }
         if self.most_rows() > 1 << 16 {
             let name = keys.name("image_size");
@@ -326,10 +335,24 @@ fn activation(keys: &Keys, projector: &Projector) -> Result<ActivationKind> {
     }
 }
 
+/// The layer behind which rows are merged: `wa_layer_indexes`, of which the first one counts.
+fn merges_behind(keys: &Keys, layers: usize) -> Result<usize> {
+    let name = keys.name("wa_layer_indexes");
+    let found = keys.metadata.i32s(&name)?.and_then(|found| found.first().copied());
+    match found.unwrap_or(0) {
+        layer if layer >= 0 && (layer as usize) < layers.max(1) => Ok(layer as usize),
+        layer => Err(Error::bad_file(format!("metadata `{name}`: expected a layer below {layers}, found {layer}"))),
+    }
+}
+
 /// The least and the most pixels of an image.
-fn pixels(keys: &Keys) -> Result<[usize; 2]> {
-    let pixels = |key| keys.required(key, MAX_SIDE * MAX_SIDE);
-    Ok([pixels("image_min_pixels")?, pixels("image_max_pixels")?])
+fn pixels(keys: &Keys, projector: &Projector, side: usize) -> Result<[usize; 2]> {
+    let bounds = [("image_min_pixels", 256), ("image_max_pixels", 16_384)];
+    let [least, most] = bounds.map(|(key, rows)| match projector.name {
+        "hunyuanvl" => Ok(keys.count(key, MAX_SIDE * MAX_SIDE)?.unwrap_or(rows * side * side)),
+        _ => keys.required(key, MAX_SIDE * MAX_SIDE),
+    });
+    Ok([least?, most?])
 }
 
 /// Whether images are resized with a triangle, else with a spline.
@@ -355,7 +378,7 @@ fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
 /// Output widths of the projector's matrices and of the kernels before the encoder's layers.
 fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
-    let begins = ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode."];
+    let begins = ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode.", "v.vit_merger."];
     let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
     let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
     own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()

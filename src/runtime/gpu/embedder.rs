@@ -149,14 +149,18 @@ impl GpuEmbedder {
         }
         let Some(tables) = &buffers.tables else { return };
         let own = [(tables.places, &input.places), (tables.groups, &input.groups)].into_iter();
-        for ((pass, _), fold) in tables.folds.iter().zip(&input.folds) {
+        for (([pass, spans], _), fold) in tables.folds.iter().zip(&input.folds) {
             self.write(*pass, &Pass::chunk(0, 0, &vec![0; fold.rows]).bytes());
+            self.write(*spans, bytemuck::cast_slice(&[0, fold.rows as u32]));
         }
         let folds = tables.folds.iter().zip(&input.folds).map(|((_, slices), fold)| (*slices, &fold.taps));
         for (slice, values) in own.chain(folds).flat_map(|(slices, values)| slices.into_iter().zip(values)) {
             self.write(slice, bytemuck::cast_slice(values));
         }
-        self.write(tables.breaks[1], bytemuck::cast_slice(&input.breaks));
+        let marked = input.breaks.len() / tables.breaks.len().max(1);
+        for (slices, marks) in tables.breaks.iter().zip(input.breaks.chunks(marked.max(1))) {
+            self.write(slices[1], bytemuck::cast_slice(marks));
+        }
         let angles = self.model.program.embed.iter().find(|op| matches!(op, Op::Angles { .. }));
         let turns = angles.map_or(tables.turns, |op| buffers.places.embed.of(op.writes()).slice);
         self.write(turns, bytemuck::cast_slice(&input.turns));

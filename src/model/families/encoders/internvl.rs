@@ -3,7 +3,7 @@
 
 use super::super::super::ActivationKind;
 use super::super::super::config::{EncoderConfig, ModelConfig};
-use super::super::super::program::{Op, Program};
+use super::super::super::program::Program;
 use super::vit::{Form, Vit, own};
 
 /// Epsilon of the norm before the projector.
@@ -13,7 +13,7 @@ const EPS: f32 = 1e-5;
 /// first.
 pub fn internvl(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let mut vit = Vit::new(config, encoder, Form::new(config));
-    vit.push(Op::Break { row: own("v.class_embd"), to: vit.x });
+    vit.mark(own("v.class_embd"), vit.x);
     vit.places(1);
     vit.layers(&mut |_, _| {});
     let x = vit.side_by_side(vit.x, encoder.merge * encoder.merge);

@@ -8,8 +8,10 @@ mod conformer;
 mod gemma;
 mod gemma_unified;
 mod glm;
+mod hunyuan;
 mod internvl;
 mod lfm3;
+mod minicpm;
 mod pixtral;
 mod qwen;
 mod qwen_audio;
@@ -102,6 +104,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("lfm2", siglip::lfm2, (SCALE, 1), MostRows::OfTile { side: 512, merged: 256 }),
     encoder("lfm3vl", lfm3::lfm3vl, (MERGE, 2), PATCHES).rotated().exact().sized(),
     encoder("idefics3", siglip::idefics3, (SCALE, 1), MostRows::OfImage(0)),
+    encoder("janus_pro", siglip::janus_pro, (None, 1), MostRows::OfImage(0)).exact(),
     encoder("gemma3", siglip::gemma3, (SCALE, 4), MostRows::OfImage(0)),
     encoder("qwen3vl_merger", qwen::qwen3vl, (MERGE, 2), PATCHES).rotated(),
     encoder("qwen2.5vl_merger", qwen::qwen25vl, (MERGE, 2), PATCHES).rotated(),
@@ -110,6 +113,11 @@ static ENCODERS: &[Encoder] = &[
     encoder("pixtral", pixtral::pixtral, (MERGE, 1), PATCHES).rotated(),
     encoder("lightonocr", pixtral::pixtral, (MERGE, 1), PAGE).rotated().exact(),
     encoder("paddleocr", siglip::paddleocr, (None, 2), PAGE).rotated().exact().sized(),
+    encoder("minicpmv4_6", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
+    encoder("minicpm_ocr_1_0", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
+    encoder("phi4", siglip::phi4, (None, 1), PATCHES).exact().sized(),
+    encoder("kimivl", siglip::kimivl, (SCALE, 1), PATCHES).rotated().exact(),
+    encoder("hunyuanvl", hunyuan::hunyuanvl, (MERGE, 2), PAGE).exact().sized(),
     encoder("dots_ocr", qwen::dots_ocr, (SCALE, 2), PAGE).rotated().exact().sized(),
     // And a class token.
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),

@@ -28,7 +28,7 @@ pub fn pixtral(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let to = vit.project_twice(x, [["mm.1.weight", "mm.1.bias"], ["mm.2.weight", "mm.2.bias"]], ActivationKind::Gelu);
     let row = own("v.token_embd.img_break");
     if config.has_tensor("v.token_embd.img_break") {
-        vit.push(Op::Break { row, to });
+        vit.mark(row, to);
     }
     vit.finish()
 }

@@ -50,6 +50,8 @@ pub struct Vit<'a> {
     program: Program,
     ops: Vec<Op>,
     layer: Option<usize>,
+    /// Operations that put a row in the place of others, so far.
+    marks: usize,
     /// The prefix of layer names.
     group: &'static str,
     /// The residual stream.
@@ -111,7 +113,7 @@ impl<'a> Vit<'a> {
         let mut program = Program::default();
         let patches = program.activation("patches", width);
         let x = program.activation("x", config.hidden);
-        let mut vit = Self { config, encoder, form, program, ops: Vec::new(), layer: None, group, x };
+        let mut vit = Self { config, encoder, form, program, ops: Vec::new(), layer: None, marks: 0, group, x };
         vit.push(Op::Input { y: patches });
         (vit, patches)
     }
@@ -121,6 +123,13 @@ impl<'a> Vit<'a> {
         let (rows, is_sounds) = (self.encoder.places, self.encoder.bins > 0);
         let table = own(if is_sounds { "a.position_embd.weight" } else { "v.position_embd.weight" });
         self.push(Op::AddPlaces { table, rows, taps, to: self.x });
+    }
+
+    /// Puts `row` in the place of the rows of `to` that the caller marks.
+    pub fn mark(&mut self, row: WeightKey, to: Activation) {
+        let number = self.marks;
+        self.marks += 1;
+        self.push(Op::Break { row, number, to });
     }
 
     /// A norm of the residual stream in place, where the file has it.
@@ -148,8 +157,13 @@ impl<'a> Vit<'a> {
 
     /// Layers of another kind, which `write` writes.
     pub fn each_layer(&mut self, write: &mut dyn FnMut(&mut Self, usize)) {
+        self.layers_from(0, write);
+    }
+
+    /// The same from `first` on; those before it are part of the embedding.
+    pub fn layers_from(&mut self, first: usize, write: &mut dyn FnMut(&mut Self, usize)) {
         self.program.embed = std::mem::take(&mut self.ops);
-        for layer in 0..self.config.layers {
+        for layer in first..self.config.layers {
             self.layer = Some(layer);
             write(self, layer);
             let ops = std::mem::take(&mut self.ops);
@@ -163,7 +177,8 @@ impl<'a> Vit<'a> {
         WeightKey { layer: Some(layer), role: Role::Named { group: self.group, name } }
     }
 
-    fn block(&mut self, layer: usize) {
+    /// A layer.
+    pub fn block(&mut self, layer: usize) {
         let normed = self.layer_norm(layer, ["ln1.weight", "ln1.bias"]);
         let update = match self.has(self.of_layer(layer, CONV_IN)) {
             true => self.convolution(normed, layer),

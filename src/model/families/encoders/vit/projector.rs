@@ -15,6 +15,16 @@ impl Vit<'_> {
         y
     }
 
+    /// A layer norm of the encoder itself, with its bias.
+    pub fn normed(&mut self, x: Activation, [weight, bias]: [&'static str; 2], name: &'static str) -> Activation {
+        let width = self.program.width(x);
+        let bias = Some(Weight { key: own(bias), optional: true });
+        let norm = Norm { bias, ..self.norm(NormKind::Layer, own(weight), width) };
+        let y = self.activation(name, width);
+        self.push(Op::Norm { x, norm, y });
+        y
+    }
+
     /// Concatenates groups of `parts` rows of `x`. The following operations run on these rows.
     pub fn side_by_side(&mut self, x: Activation, parts: usize) -> Activation {
         self.regroup(x, Grouping { parts, taps: 1, by_value: false })

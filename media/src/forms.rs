@@ -1,0 +1,57 @@
+//! Inputs of encoders that do more than merge the patches of each block.
+
+use crate::image::Image;
+use crate::plan::{Encoder, Tile};
+use crate::tables::{Grid, Taps};
+
+impl Encoder {
+    /// The input whose patches are merged four by four, in two steps where 4 × 4 of them become one row.
+    ///
+    /// # Errors
+    /// A message for an image that has incomplete squares.
+    pub fn in_squares(&self, grid: Grid, image: &Image) -> Result<Tile, String> {
+        let grid = if self.merge == 4 { grid.nested() } else { grid };
+        let (patches, outputs) = (grid.cells.len(), grid.blocks.area());
+        if patches != outputs * self.merge * self.merge {
+            return Err(self.too_small(image.size));
+        }
+        let (rows, before) = if self.merge == 4 { (patches / 4, patches) } else { (patches, 0) };
+        Ok(Tile {
+            rows,
+            before,
+            // Rows of slices follow each other as tokens do.
+            outputs: [0, outputs],
+            patches: self.pixels(&grid, image),
+            places: self.places(&grid)?,
+            groups: Taps { indices: (0..4 * outputs as u32).collect(), weights: vec![1.0; 4 * outputs] },
+            parts: vec![4; before / 4],
+            ..Tile::default()
+        })
+    }
+
+    /// The input with a class token behind the patches, which has the first position.
+    ///
+    /// # Errors
+    /// A message for an image that the table of positions has no room for.
+    pub fn with_class(&self, grid: &Grid, image: &Image) -> Result<Tile, String> {
+        let patches = grid.cells.len();
+        if patches + 1 > self.places {
+            return Err(format!("an image of {patches} patches, the table has {} positions", self.places));
+        }
+        let mut tile = Tile {
+            rows: patches + 1,
+            outputs: [grid.blocks.width, grid.blocks.area()],
+            patches: self.pixels(grid, image),
+            places: grid.learned(),
+            groups: grid.groups(1.0),
+            breaks: vec![0.0; patches],
+            ..Tile::default()
+        };
+        tile.patches.resize((patches + 1) * 3 * self.patch_size * self.patch_size, 0.0);
+        tile.places.indices.iter_mut().for_each(|index| *index += 1);
+        tile.places.indices.push(0);
+        tile.places.weights.push(1.0);
+        tile.breaks.push(1.0);
+        Ok(tile)
+    }
+}
