@@ -479,8 +479,8 @@ fn numbers_of_recurrent_layers_are_checked() {
         webgguf::model::config(&header(metadata))
     };
     for (key, value, expected) in [
-        ("ssm.conv_kernel", 1, "layer 0: tokens of a convolution: expected 2 to 8, found 1"),
-        ("ssm.conv_kernel", 9, "expected 2 to 8, found 9"),
+        ("ssm.conv_kernel", 1, "layer 0: tokens of a convolution: expected 2 to 16, found 1"),
+        ("ssm.conv_kernel", 17, "expected 2 to 16, found 17"),
         ("ssm.state_size", 513, "state of a scan: expected 1 to 512, found 513"),
         ("ssm.group_count", 3, "4 heads of a scan do not divide among 3 groups"),
         ("ssm.inner_size", 3, "`z`"),
@@ -489,7 +489,7 @@ fn numbers_of_recurrent_layers_are_checked() {
         refused(with("mamba2", key, value), BadFile, &[expected]);
     }
     for (key, value, expected) in [
-        ("ssm.conv_kernel", 1, "layer 0: tokens of a convolution: expected 2 to 8, found 1"),
+        ("ssm.conv_kernel", 1, "layer 0: tokens of a convolution: expected 2 to 16, found 1"),
         ("ssm.state_size", 513, "layer 0: state of a scan: expected 1 to 512, found 513"),
         ("ssm.inner_size", 3, "layer 0: width of `z`: expected at least 1, found 0"),
         ("ssm.time_step_rank", 0, "found 0"),

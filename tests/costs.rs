@@ -11,6 +11,7 @@ mod tiny;
 
 use std::collections::BTreeSet;
 
+use webgguf::ErrorCode;
 use webgguf::forward::{BufferSpec, Buffers, Forward, Placement, Plan, Room, place};
 use webgguf::gguf::{GgmlType, HeaderReader, TensorInfo, Value};
 use webgguf::harness::all_cases_without_weights;
@@ -144,15 +145,21 @@ fn the_cost_of_every_dispatch_of_every_encoder_is_known() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/encoders");
     let files = std::fs::read_dir(folder).expect("fixtures").map(|entry| entry.expect("an entry").path());
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|of| of == "gguf")).collect();
-    assert!(files.len() > 10);
+    let mut checked = 0;
     for (path, caps) in files.iter().flat_map(|path| devices().map(|caps| (path, caps))) {
         let bytes = std::fs::read(path).expect("a fixture");
         let read = HeaderReader::new(Some(bytes.len() as u64)).push(&bytes);
         let mut header = read.expect("a header").expect("a whole one");
-        let config = webgguf::model::config(&header).expect("a good header");
+        let config = match webgguf::model::config(&header) {
+            // Fixtures of what only llama.cpp runs.
+            Err(error) if error.code() == ErrorCode::UnsupportedArchitecture => continue,
+            config => config.expect("a good header"),
+        };
         flatten(&mut header);
         Model::new(&config, &header.tensors, &caps, Room::one(4096)).check(&path.display().to_string());
+        checked += 1;
     }
+    assert!(checked > 80, "{checked} programs of encoders were checked");
 }
 
 /// The model of `shapes.json`, of NVIDIA's card.

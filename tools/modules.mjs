@@ -40,10 +40,10 @@ export const PARTS = {
   // file that is only inspected, and so do kernels that models have, too.
   encoders: new RegExp(
     [
-      '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::|kernels::(attention_near|mix|turn)::)',
+      '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::|kernels::(attention_(near|far)|mix|turn)::)',
       '^webgguf::model::.*::EncoderInput(>?)::',
-      '^webgguf::forward::encoder::.*>::encoder::',
-      '^webgguf::cpu::encode::.*>::(of_encoder|project|conv_around)::',
+      '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance)::',
+      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|project|conv_around)::',
       '^webgguf::runtime::gpu::embedder::GpuEmbedder::begin_image::',
       '^wasmencoder_',
     ].join('|'),

@@ -100,6 +100,7 @@ export class Encoder {
   readonly #recovery: Recovery;
   /** Loads it again. */
   readonly #again: (signal?: AbortSignal) => Promise<WasmEncoder>;
+  readonly #seesToo: boolean;
   /** Whether its weights stay after each use. */
   readonly #isKept: boolean;
   readonly #info: EncoderInfo;
@@ -116,6 +117,7 @@ export class Encoder {
     this.#handle = handle;
     this.#recovery = reloading.recovery;
     this.#again = reloading.again;
+    this.#seesToo = options.ofSounds === true;
     this.#isKept = options.keepEncoder !== false;
     this.#info = handle.info();
     this.hears = this.#info.hears;
@@ -176,8 +178,7 @@ export class Encoder {
 
   /** What `info` says of it. */
   get about(): NonNullable<ModelInfo['encoders']>[number] {
-    const { projector, selfCheck } = this.#info;
-    return { projector, selfCheck };
+    return { projector: this.#info.projector, selfCheck: this.#info.selfCheck };
   }
 
   /** The sizes of its rows and passes. */
@@ -333,14 +334,13 @@ export class Encoder {
 
   async #sound({ samples }: Samples, digest: string, asked: Asked): Promise<Encoded> {
     const { Sound: Kind } = await mediaModule();
-    const { projector } = this.#info;
-    const sound = new Kind(projector, this.#numbers, samples.length);
+    const sound = new Kind(this.#info.projector, this.#numbers, samples.length);
     try {
       checkRows(`audio: ${Math.ceil(samples.length / RATE)} seconds`, sound.outputs(), asked);
       await inParts(samples.length, PIECE, (from, to) => sound.push(samples.subarray(from, to)), asked.signal);
       await inSteps(() => named('audio', () => sound.step()), asked.signal);
       const tiles = await oneByOne(sound.count(), asked, (piece) => this.#piece(sound, piece, digest, asked.signal));
-      return { layout: layoutOfSound(projector, tiles.length), tiles, isSound: true };
+      return { layout: layoutOfSound(this.#info.projector, tiles.length, this.#seesToo), tiles, isSound: true };
     } finally {
       sound.free();
     }

@@ -29,6 +29,8 @@ export interface Family {
   readonly rows?: number;
   /** Rows of a frame of a video, at most. */
   readonly frameRows?: number;
+  /** The family whose texts are around a sound, where the file has an encoder of images, too. */
+  readonly beside?: string;
 }
 
 /** MiniCPM-V. */
@@ -65,10 +67,12 @@ export const FAMILIES: Record<string, Family> = {
     overview: ['<|img_thumbnail|>'],
     end: '<|image_end|>',
   },
+  lfm3a: { beside: 'lfm3vl' },
   lfm3vl: { begin: '<|vision_start|>', end: '<|vision_end|>' },
   minicpm_ocr_1_0: SLICED,
   minicpmv4_6: SLICED,
   lightonocr: { begin: '<|im_start|>', end: '<|im_end|>', rows: 2048 },
+  musicflamingo: { begin: '<sound>' },
   paddleocr: { begin: '<|IMAGE_START|>', end: '<|IMAGE_END|>', rows: 2048 },
   phi4: { rows: 4096 },
   pixtral: { end: '[IMG_END]' },
@@ -114,6 +118,11 @@ export function numbersOfFrames(projector: string, ofImages: Float64Array): Floa
   return numbers;
 }
 
-/** Pieces and text in a prompt for a sound: one line of tiles without the whole. @internal */
-export const layoutOfSound = (projector: string, pieces: number): LayoutItem[] =>
-  layoutOf(projector, [pieces, 1, 0]).filter((item) => item !== pieces);
+/**
+ * Pieces and text in a prompt for a sound: one line of tiles without the whole. `seesToo`: the file has an encoder of
+ * images, too. @internal
+ */
+export function layoutOfSound(projector: string, pieces: number, seesToo = false): LayoutItem[] {
+  const beside = seesToo ? FAMILIES[projector]?.beside : undefined;
+  return layoutOf(beside ?? projector, [pieces, 1, 0]).filter((item) => item !== pieces);
+}

@@ -32,7 +32,7 @@ pub fn piece(mel: &Mel, number: usize) -> Piece {
     let first = number * WINDOW;
     let frames = mel.frames().saturating_sub(first).min(WINDOW);
     let chunks = frames.div_ceil(CHUNK);
-    let grid = Grid { chunks, frames: CHUNK, bins: mel.bins, order: Order::BinByBin };
+    let grid = Grid { chunks, frames: CHUNK, bins: mel.bins, order: Order::BinByBin, rounds: true };
     let rows = chunks * rows_of_chunk();
     Piece {
         rows,
@@ -67,6 +67,8 @@ pub struct Grid {
     pub bins: usize,
     /// Order of the kernel's values.
     pub order: Order,
+    /// Whether values are rounded to f16.
+    pub rounds: bool,
 }
 
 impl Grid {
@@ -83,7 +85,8 @@ impl Grid {
     pub fn patches(self, mel: &Mel, first: usize, frames: usize) -> Vec<f32> {
         let end = frames * self.bins;
         let value = |row: u32| match row as usize {
-            row if row < end => round_f16(mel.at(first + row / self.bins, row % self.bins)),
+            row if row < end && self.rounds => round_f16(mel.at(first + row / self.bins, row % self.bins)),
+            row if row < end => mel.at(first + row / self.bins, row % self.bins),
             _ => 0.0,
         };
         self.taps().into_iter().map(value).collect()

@@ -29,7 +29,7 @@ pub fn outputs(samples: usize) -> usize {
 pub fn piece(mel: &Mel, number: usize, hidden: usize) -> Piece {
     let first = number * frames(SAMPLES);
     let frames = mel.frames().saturating_sub(first).min(frames(SAMPLES));
-    let grid = Grid { chunks: 1, frames, bins: mel.bins, order: Order::FrameByFrame };
+    let grid = Grid { chunks: 1, frames, bins: mel.bins, order: Order::FrameByFrame, rounds: true };
     let rows = frames.div_ceil(4);
     Piece {
         rows,

@@ -5,6 +5,7 @@
 
 pub mod chunks;
 pub mod conformer;
+pub mod eighths;
 pub mod forms;
 pub mod image;
 pub mod mel;

@@ -16,11 +16,19 @@ pub const WINDOW_OF_GEMMA: usize = 320;
 const TRANSFORM_OF_GEMMA: usize = 512;
 /// Lower bound of Gemma 4's magnitudes.
 const FLOOR_OF_GEMMA: f64 = 1e-3;
+/// Samples of the transform of NeMo's windows.
+const TRANSFORM_OF_NEMO: usize = 512;
+/// The share of the sample before that NeMo takes from each.
+const DAMPING: f32 = 0.97;
+/// What NeMo adds to deviations.
+const LEAST_DEVIATION: f64 = 1e-5;
+/// Lower bound of LFM3's powers.
+const FLOOR_OF_LFM3: f64 = 1e-12;
 /// Hop size in samples.
 pub const HOP: usize = 160;
 /// Frequencies of a window.
 const FREQUENCIES: usize = WINDOW / 2 + 1;
-/// Lower bound of Whisper's powers.
+/// Lower bound of Whisper's powers, which NeMo adds to its own.
 const FLOOR: f64 = 5.960_464_477_539_063e-8;
 
 /// Padding behind a sound. In front of it, half a window is mirrored.
@@ -30,15 +38,21 @@ pub enum Ends {
     Silent,
     /// Half a window, mirrored.
     Mirrored,
+    /// LFM2-Audio: half a window of zeros at both ends. NeMo's form: natural logarithms of samples whose low
+    /// frequencies are damped, each bin with mean 0 and deviation 1.
+    Centred,
+    /// LFM3: zeros that fill up the last window, and nothing in front.
+    Filled,
 }
 
 impl Ends {
-    /// The number of frames of a sound: with silence, frames that contain any sample; mirrored, frames whose middle is
-    /// a sample or the one right behind the last.
+    /// The number of frames of a sound: with silence or filled up, frames that contain any sample; else frames whose
+    /// middle is a sample or the one right behind the last.
     pub fn frames(self, samples: usize) -> usize {
         match self {
             Self::Silent => (samples.max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP),
-            Self::Mirrored => samples / HOP + 1,
+            Self::Mirrored | Self::Centred => samples / HOP + 1,
+            Self::Filled => samples.saturating_sub(WINDOW).div_ceil(HOP) + 1,
         }
     }
 }
@@ -85,18 +99,24 @@ impl Spectrogram {
     const STEP: usize = 128;
 
     /// Starts a spectrogram of samples at 16 kHz; `ends` is `None` for Gemma 4.
-    pub fn new(samples: Vec<f32>, bins: usize, ends: Option<Ends>) -> Self {
-        let (scale, windows, floor) = match ends {
+    pub fn new(mut samples: Vec<f32>, bins: usize, ends: Option<Ends>) -> Self {
+        let (scale, windows, silence) = match ends {
+            Some(Ends::Centred) => (Scale::Slaney, [WINDOW, TRANSFORM_OF_NEMO], 0.0),
+            Some(Ends::Filled) => (Scale::Slaney, [WINDOW; 2], FLOOR_OF_LFM3.ln() * LOG10_E),
             Some(_) => (Scale::Slaney, [WINDOW; 2], FLOOR.ln() * LOG10_E),
             None => (Scale::Htk, [WINDOW_OF_GEMMA, TRANSFORM_OF_GEMMA], FLOOR_OF_GEMMA.ln()),
         };
+        let is_centred = ends == Some(Ends::Centred);
+        if is_centred {
+            (1..samples.len()).rev().for_each(|at| samples[at] -= DAMPING * samples[at - 1]);
+        }
         let end = if ends.is_some() { samples.len() } else { samples.len().min(conformer::SAMPLES) };
         Self {
             samples,
             ends,
             filters: Filters::new(bins, scale, windows[1]),
-            transform: Transform::new(windows),
-            mel: Mel { bins, values: Vec::new(), silence: floor as f32 },
+            transform: Transform::new(windows, windows[0] - usize::from(is_centred)),
+            mel: Mel { bins, values: Vec::new(), silence: silence as f32 },
             most: f32::MIN,
             piece: 0..end,
             frame: 0,
@@ -130,6 +150,8 @@ impl Spectrogram {
             }
             for sum in self.filters.of(power) {
                 let value = match self.ends {
+                    Some(Ends::Centred) => (sum + FLOOR).ln(),
+                    Some(Ends::Filled) => sum.max(FLOOR_OF_LFM3).ln() * LOG10_E,
                     Some(_) => sum.max(FLOOR).ln() * LOG10_E,
                     None => sum.max(FLOOR_OF_GEMMA).ln(),
                 } as f32;
@@ -145,11 +167,12 @@ impl Spectrogram {
         let samples = &self.samples[self.piece.clone()];
         let count = samples.len();
         let (before, length) = match self.ends {
+            Some(Ends::Filled) => (0, WINDOW),
             Some(_) => (WINDOW / 2, WINDOW),
             None => (WINDOW_OF_GEMMA / 2, TRANSFORM_OF_GEMMA),
         };
         let at = |index: usize| match index.checked_sub(before) {
-            None if self.ends.is_some() => before - index,
+            None if matches!(self.ends, Some(Ends::Silent | Ends::Mirrored)) => before - index,
             None => count,
             // Mirroring maps index `count` to the last sample but one.
             Some(own) if own >= count && own < count + before && self.ends == Some(Ends::Mirrored) => {
@@ -163,9 +186,11 @@ impl Spectrogram {
 
     /// Scales some values with each call; returns the spectrogram once all are scaled.
     pub fn scale(&mut self) -> Option<Mel> {
-        if self.ends.is_some() {
+        if self.ends == Some(Ends::Centred) {
+            self.normalise();
+        } else if let Some(ends) = self.ends {
             // Values are clamped to at least eight powers of ten below the loudest.
-            let least = self.most - 8.0;
+            let least = if ends == Ends::Filled { f32::MIN } else { self.most - 8.0 };
             let scaled = |value: f32| (value.max(least) + 4.0) / 4.0;
             let start = self.frame.min(self.mel.values.len());
             let end = (start + (1 << 20)).min(self.mel.values.len());
@@ -177,6 +202,24 @@ impl Spectrogram {
             self.mel.silence = scaled(self.mel.silence);
         }
         Some(std::mem::take(&mut self.mel))
+    }
+
+    /// Makes mean 0 and deviation 1 of each bin, over the frames that begin within the sound; others become 0.
+    fn normalise(&mut self) {
+        let bins = self.mel.bins;
+        let count = (self.samples.len() / HOP).min(self.mel.frames());
+        let (own, others) = self.mel.values.split_at_mut(count * bins);
+        others.fill(0.0);
+        for bin in 0..bins {
+            let values = || own.iter().skip(bin).step_by(bins).map(|&value| f64::from(value));
+            let mean = values().sum::<f64>() / count.max(1) as f64;
+            let squares: f64 = values().map(|value| (value - mean).powi(2)).sum();
+            let deviation = (squares / count.saturating_sub(1).max(1) as f64).sqrt() + LEAST_DEVIATION;
+            own.iter_mut()
+                .skip(bin)
+                .step_by(bins)
+                .for_each(|value| *value = ((f64::from(*value) - mean) / deviation) as f32);
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The input of each family of sound encoders: frames of the spectrogram, and tables.
 
-use crate::chunks;
+use crate::chunks::{self, Order};
 use crate::conformer;
+use crate::eighths;
 use crate::mel::{Ends, HOP, Mel, Spectrogram};
 use crate::tables::{Taps, round_f16};
 
@@ -51,7 +52,7 @@ pub struct Piece {
     pub places: Taps,
     /// Taps that merge rows of the layers into output rows.
     pub groups: Taps,
-    /// Embeddings of distances, of the layers' size.
+    /// Embeddings of distances.
     pub turns: Vec<f32>,
 }
 
@@ -62,8 +63,10 @@ impl Listener {
     /// A message for an unknown encoder.
     pub fn begin(&self, samples: &mut Vec<f32>) -> Result<Option<Spectrogram>, String> {
         let ends = match self.projector.as_str() {
-            "qwen2a" | "ultravox" | "voxtral" => Some(Ends::Silent),
+            "qwen2a" | "ultravox" | "voxtral" | "musicflamingo" | "meralion" => Some(Ends::Silent),
             "qwen3a" => Some(Ends::Mirrored),
+            "lfm2a" => Some(Ends::Centred),
+            "lfm3a" => Some(Ends::Filled),
             "gemma4a" => None,
             "gemma4ua" => return Ok(None),
             other => return Err(format!("sounds for the encoder {other} are not known")),
@@ -75,6 +78,8 @@ impl Listener {
     pub fn pieces(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::pieces(Ends::Mirrored.frames(samples)),
+            "lfm2a" => eighths::pieces(Ends::Centred.frames(samples)),
+            "lfm3a" => eighths::pieces(Ends::Filled.frames(samples)),
             "gemma4a" | "gemma4ua" => samples.div_ceil(conformer::SAMPLES),
             _ => samples.div_ceil(FRAMES * HOP).max(1),
         }
@@ -84,6 +89,8 @@ impl Listener {
     pub fn outputs(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::outputs(Ends::Mirrored.frames(samples)),
+            "lfm2a" => eighths::outputs(Ends::Centred.frames(samples)),
+            "lfm3a" => eighths::outputs(Ends::Filled.frames(samples)),
             "gemma4a" => conformer::outputs(samples),
             "gemma4ua" => samples.div_ceil(self.bins),
             _ => self.pieces(samples) * (ROWS / self.merge),
@@ -94,6 +101,11 @@ impl Listener {
     pub fn piece(&self, mel: &Mel, number: usize) -> Piece {
         match self.projector.as_str() {
             "qwen3a" => chunks::piece(mel, number),
+            "lfm2a" => {
+                let piece = eighths::piece(mel, number, Order::FrameByFrame);
+                Piece { turns: eighths::distances(piece.rows, self.hidden), ..piece }
+            }
+            "lfm3a" => eighths::piece(mel, number, Order::BinByBin),
             "gemma4a" => conformer::piece(mel, number, self.hidden),
             "gemma4ua" => of_samples(mel, number),
             _ => self.of_whisper(mel, number),
@@ -103,12 +115,15 @@ impl Listener {
     /// A piece of 30 seconds, padded with silence.
     fn of_whisper(&self, mel: &Mel, number: usize) -> Piece {
         let first = number * FRAMES;
+        // Newer encoders are compared with a llama.cpp that was built without this rounding.
+        let rounds = matches!(self.projector.as_str(), "qwen2a" | "ultravox" | "voxtral");
         let mut patches = Vec::with_capacity(FRAMES * self.bins * KERNEL);
         for frame in 0..FRAMES {
             for bin in 0..self.bins {
                 // Pieces are padded with zeros at both ends.
                 let value = |at: usize| match (frame + at).checked_sub(1).filter(|&near| near < FRAMES) {
-                    Some(near) => round_f16(mel.at(first + near, bin)),
+                    Some(near) if rounds => round_f16(mel.at(first + near, bin)),
+                    Some(near) => mel.at(first + near, bin),
                     None => 0.0,
                 };
                 patches.extend((0..KERNEL).map(value));
@@ -116,7 +131,8 @@ impl Listener {
         }
         let taps = (0..ROWS as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
         let outputs = ROWS / self.merge;
-        let weight = if self.projector == "qwen2a" { 1.0 / self.merge as f32 } else { 1.0 };
+        let takes_means = matches!(self.projector.as_str(), "qwen2a" | "musicflamingo");
+        let weight = if takes_means { 1.0 / self.merge as f32 } else { 1.0 };
         Piece {
             rows: ROWS,
             outputs,

@@ -22,11 +22,12 @@ pub struct Transform {
 
 impl Transform {
     /// A transform of windows of `window` samples, padded with zeros to `length`, a product of factors 2 and 5.
-    pub fn new([window, length]: [usize; 2]) -> Self {
+    /// `period`: samples from one end of the Hann window to the other, `window` or one less.
+    pub fn new([window, length]: [usize; 2], period: usize) -> Self {
         let angle = |at: usize, of: usize| 2.0 * PI * at as f64 / of as f64;
         let turn = |at: usize| [angle(at, length).cos(), -angle(at, length).sin()];
         Self {
-            hann: (0..window).map(|at| 0.5 * (1.0 - angle(at, window).cos())).collect(),
+            hann: (0..window).map(|at| 0.5 * (1.0 - angle(at, period).cos())).collect(),
             turns: (0..length).map(turn).collect(),
             values: vec![[0.0; 2]; length],
             others: vec![[0.0; 2]; length],
@@ -171,7 +172,7 @@ mod tests {
                 (0..sizes[1]).map(|_| next()).collect::<Vec<f32>>()
             };
             let windows = [samples(), samples()];
-            let mut transform = Transform::new(sizes);
+            let mut transform = Transform::new(sizes, sizes[0]);
             let found = transform.powers([&windows[0], &windows[1]]);
             for (found, samples) in found.iter().zip(&windows) {
                 let wanted = powers(samples, sizes);
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_window_that_is_not_there_is_silent() {
-        let mut transform = Transform::new([400, 400]);
+        let mut transform = Transform::new([400, 400], 400);
         let tone: Vec<f32> = (0..400).map(|at| (at as f32 * 0.3).sin()).collect();
         let [heard, silent] = transform.powers([&tone, &[]]);
         let loudest = heard.iter().fold(0.0_f32, |most, &power| most.max(power));

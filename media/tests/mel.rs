@@ -175,3 +175,49 @@ fn sounds_for_gemma_are_cut_after_thirty_seconds() {
     assert!(angles.iter().zip(second).all(|(angle, sine)| (angle.sin() - sine).abs() < 1e-6), "{second:?}");
     assert!(rest.turns[12 * 6..].iter().all(|&value| value == 0.0) && rest.turns.len() == 32 * 6);
 }
+
+#[test]
+fn sounds_for_lfm_are_cut_after_376_rows() {
+    let [centred, filled] =
+        ["lfm2a", "lfm3a"].map(|name| Listener { projector: name.to_owned(), bins: 27, merge: 1, hidden: 6 });
+    // 481,279 samples have 3,008 frames, as many as a piece takes.
+    assert_eq!([1, 481_279, 481_280].map(|count| centred.pieces(count)), [1, 1, 2]);
+    assert_eq!([1, 1279, 1280, 481_280].map(|count| centred.outputs(count)), [1, 1, 2, 377]);
+    // The first frame takes 400 samples, each other one 160 more.
+    assert_eq!([1, 400, 1520, 1521, 481_520, 481_521].map(|count| filled.outputs(count)), [1, 1, 1, 2, 376, 377]);
+    assert_eq!([481_520, 481_521].map(|count| filled.pieces(count)), [1, 2]);
+    let mel = listened(&centred, samples(481_281)).expect("a known encoder");
+    let (whole, rest) = (centred.piece(&mel, 0), centred.piece(&mel, 1));
+    assert_eq!((whole.rows, whole.outputs, rest.rows), (376, 376, 1));
+    let sizes: Vec<_> = whole.folds.iter().map(|fold| (fold.rows, fold.taps.len())).collect();
+    assert_eq!(sizes, [(1504 * 14, 752 * 7 * 9), (752 * 7, 376 * 4 * 9), (376 * 4, 376 * 4)]);
+    // The middle of what the first row reads, then the next bin, then the next frame.
+    let value = |at: usize| whole.patches[at];
+    assert_eq!([4, 5, 7].map(value), [mel.at(0, 0), mel.at(0, 1), mel.at(1, 0)]);
+    let [one, back] = [1, 377].map(|row| &whole.turns[row * 6..][..6]);
+    assert!((one[0] - 1.0_f32.sin()).abs() < 1e-6 && (one[1] - 1.0_f32.cos()).abs() < 1e-6, "{one:?}");
+    let expected: Vec<f32> = one.chunks(2).flat_map(|pair| [-pair[0], pair[1]]).collect();
+    assert_eq!(back, expected);
+    let mel = listened(&filled, samples(8219)).expect("a known encoder");
+    let piece = filled.piece(&mel, 0);
+    assert_eq!([4, 5, 7].map(|at| piece.patches[at]), [mel.at(0, 0), mel.at(1, 0), mel.at(0, 1)]);
+    assert!(piece.turns.is_empty());
+}
+
+#[test]
+fn bins_of_nemo_have_mean_0_and_deviation_1() {
+    for count in [8219, 480, 161, 1] {
+        let mel = made(samples(count), 27, Some(Ends::Centred)).0;
+        let own = count as usize / 160;
+        assert_eq!((mel.frames(), mel.silence), (own + 1, 0.0), "{count} samples");
+        assert!(mel.values[own * 27..].iter().all(|&value| value == 0.0), "{count} samples: behind the end");
+        for bin in 0..27 {
+            let values: Vec<f32> = (0..own).map(|frame| mel.at(frame, bin)).collect();
+            let mean = values.iter().sum::<f32>() / own.max(1) as f32;
+            let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>();
+            let variance = squares / own.saturating_sub(1).max(1) as f32;
+            let expected = if own > 1 { 1.0 } else { 0.0 };
+            assert!(mean.abs() < 1e-4 && (variance - expected).abs() < 1e-3, "{count} samples: {mean}, {variance}");
+        }
+    }
+}

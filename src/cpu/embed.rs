@@ -3,9 +3,10 @@
 use crate::cpu::CpuModel;
 use crate::cpu::interpreter::Activations;
 use crate::cpu::model::enter_behind;
+use crate::cpu::weights::Weights;
 use crate::error::{Error, Result};
 use crate::kernels::mix::{Mode, Shape};
-use crate::kernels::reference::{mix, pool};
+use crate::kernels::reference::{mix, mix_channels, pool};
 use crate::model::program::{Grouping, Op, Output, Program};
 use crate::model::{EncoderInput, Item, Taps};
 
@@ -73,9 +74,9 @@ impl CpuModel {
             run = match (parts - part, before.get(part)) {
                 // Rows stay what they are.
                 (1, _) if self.program().head_parts().1.is_empty() => run,
-                (1, _) => regrouped(self.program(), run, image, outputs),
+                (1, _) => regrouped((self.program(), &self.weights), run, image, outputs),
                 (2, _) => run.last(rows, self.program()),
-                (_, Some(&rows)) => staged(self.program(), run, image, (part, rows)),
+                (_, Some(&rows)) => staged((self.program(), &self.weights), run, image, (part, rows)),
                 _ => run,
             };
             let (program, mut interpreter) = self.interpreter(&mut run, &tokens);
@@ -115,7 +116,7 @@ impl CpuModel {
 
 /// Room for a stage of the embedding, with its rows made of those of the one before; with the last for the layers.
 fn staged(
-    program: &Program,
+    (program, weights): (&Program, &Weights),
     rows: Activations,
     image: Option<&EncoderInput>,
     (stage, count): (usize, usize),
@@ -125,19 +126,24 @@ fn staged(
     let mut made = Activations::of(program, stages[stage].iter().chain(layers), count);
     if let (Some(image), Some(before)) = (image, stage.checked_sub(1)) {
         let op = &stages[stage][0];
-        regroup(program, op, (&rows.values, &mut made.values[op.writes().0]), &image.folds[before].taps);
+        regroup((program, weights), op, (&rows.values, &mut made.values[op.writes().0]), &image.folds[before].taps);
     }
     made
 }
 
 /// Room for what follows pooling, with the pooled rows.
-fn regrouped(program: &Program, rows: Activations, image: Option<&EncoderInput>, outputs: usize) -> Activations {
+fn regrouped(
+    (program, weights): (&Program, &Weights),
+    rows: Activations,
+    image: Option<&EncoderInput>,
+    outputs: usize,
+) -> Activations {
     let mut made = Activations::of(program, program.head_parts().1, outputs);
     for op in program.head_parts().1 {
         match (op, image) {
             (Op::Pool { x, kind, y }, _) => made.values[y.0] = pool(*kind, program.width(*x), &rows.values[x.0]),
             (Op::Regroup { y, .. }, Some(image)) => {
-                regroup(program, op, (&rows.values, &mut made.values[y.0]), &image.groups);
+                regroup((program, weights), op, (&rows.values, &mut made.values[y.0]), &image.groups);
             }
             _ => {}
         }
@@ -146,9 +152,16 @@ fn regrouped(program: &Program, rows: Activations, image: Option<&EncoderInput>,
 }
 
 /// Runs an operation that makes other rows.
-pub(super) fn regroup(program: &Program, op: &Op, (rows, made): (&[Vec<f32>], &mut [f32]), taps: &Taps) {
-    if let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, .. } = *op {
-        let shape = Shape { width: program.width(x), parts, taps: of_part, by_value, mode: Mode::Write };
-        mix(shape, [&taps[0], &taps[1]], &rows[x.0], made);
+pub(super) fn regroup(
+    (program, weights): (&Program, &Weights),
+    op: &Op,
+    (rows, made): (&[Vec<f32>], &mut [f32]),
+    taps: &Taps,
+) {
+    let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, kernel, .. } = *op else { return };
+    let (width, taps) = (program.width(x), [&taps[0][..], &taps[1]]);
+    match kernel {
+        Some(kernel) => mix_channels([width, of_part], taps, [&rows[x.0], weights.norm(kernel)], made),
+        None => mix(Shape { width, parts, taps: of_part, by_value, mode: Mode::Write }, taps, &rows[x.0], made),
     }
 }

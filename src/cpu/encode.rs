@@ -2,7 +2,7 @@
 
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
-use crate::kernels::reference::{attention_near, mix, mix_channels, project, turn};
+use crate::kernels::reference::{attention_far, attention_near, mix, mix_channels, project, turn};
 use crate::model::WeightKey;
 use crate::model::program::{Activation, Combining, Op, Operand};
 
@@ -57,13 +57,17 @@ impl Interpreter<'_> {
                     match kind {
                         Combining::Multiply => *x *= other,
                         Combining::Subtract => *x -= other,
+                        Combining::Add => *x += other,
                     }
                 }
                 self.run.put(x, out);
             }
-            Op::Angles { y } => {
+            Op::Angles { before, y } => {
                 let Some(input) = self.input else { return };
-                self.run.values[y.0].copy_from_slice(&input.turns);
+                let out = &mut self.run.values[y.0];
+                let first = before * self.run.tokens;
+                let own = input.turns.get(first..first + out.len());
+                own.into_iter().for_each(|own| out.copy_from_slice(own));
             }
             _ => {}
         }
@@ -96,11 +100,25 @@ impl Interpreter<'_> {
                 let [least, most] = [least, most].map(|key| self.weights.norm(key)[0]);
                 self.run.values[x.0].iter_mut().for_each(|x| *x = x.max(least).min(most));
             }
+            _ => self.attend_by_distance(op),
+        }
+    }
+
+    /// Attention with an embedding of the distance.
+    fn attend_by_distance(&mut self, op: &Op) {
+        match *op {
             Op::AttendNear { q, kv: [k, v], far, weights, near, y } => {
                 let mut out = self.run.take(y);
                 let [q, k, v, far] = [q, k, v, far].map(|of| self.run.values[of.0].as_slice());
                 let weights = weights.map(|key| key.map(|key| self.weights.norm(key)));
                 attention_near(near, [q, k, v], far, weights, &mut out);
+                self.run.put(y, out);
+            }
+            Op::AttendFar { q, kv: [k, v], far, biases, spec, y } => {
+                let mut out = self.run.take(y);
+                let values = |of: Activation| self.run.values[of.0].as_slice();
+                let biases = biases.map(|key| self.weights.norm(key));
+                attention_far(spec, [q, k, v].map(values), far.map(values), biases, &mut out);
                 self.run.put(y, out);
             }
             _ => {}

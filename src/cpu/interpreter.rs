@@ -116,7 +116,7 @@ impl Interpreter<'_> {
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
             Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
             Op::ConvAround { x, kernel, taps, y } => self.conv_around([x, y], kernel, taps),
-            Op::Bound { .. } | Op::AttendNear { .. } => self.of_encoder(op),
+            Op::Bound { .. } | Op::AttendNear { .. } | Op::AttendFar { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {

@@ -79,7 +79,12 @@ impl SampledModel {
         for op in ops {
             if let (Op::Regroup { y, .. }, Some(input)) = (op, &self.input) {
                 let mut made = interpreter.run.take(*y);
-                regroup(program, op, (&interpreter.run.values, &mut made), input.taps_of(program, op));
+                regroup(
+                    (program, interpreter.weights),
+                    op,
+                    (&interpreter.run.values, &mut made),
+                    input.taps_of(program, op),
+                );
                 interpreter.run.put(*y, made);
             }
             interpreter.run(op, &mut turns).await?;

@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::{Forward, Lowering, Place};
+use crate::kernels::attention_far::{FarBuffers, attention_far};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
 use crate::kernels::join_heads::join_heads;
@@ -67,6 +68,7 @@ impl Lowering<'_> {
         let kind = match kind {
             Combining::Multiply => elementwise::Op::Mul,
             Combining::Subtract => elementwise::Op::Sub,
+            Combining::Add => elementwise::Op::Add,
         };
         let combine = [elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
         match with {
@@ -96,7 +98,11 @@ impl Lowering<'_> {
                 let shape = Shape { width: program.width(to), parts: 1, taps: 1, by_value: false, mode: Mode::Replace };
                 mix(shape, tables().breaks[number], self.forward.vector(row), slice(to))
             }
-            Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, y } => {
+            Op::Regroup { x, grouping, kernel: Some(kernel), y } => {
+                let inputs = [slice(x), self.forward.vector(kernel)];
+                mix_channels([program.width(x), grouping.taps], tables().groups, inputs, slice(y))
+            }
+            Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, kernel: None, y } => {
                 let shape = Shape { width: program.width(x), parts, taps, by_value, mode: Mode::Write };
                 mix(shape, tables().groups, slice(x), slice(y))
             }
@@ -117,8 +123,16 @@ impl Lowering<'_> {
                 let x = self.places.of(x);
                 self.elementwise_by(&bound, x, vec![(x, 1), number(least), number(most)])
             }
+            _ => self.attend_by_distance(op),
+        }
+    }
+
+    /// Attention with an embedding of the distance.
+    fn attend_by_distance(&self, op: &Op) -> Dispatch {
+        let slice = |of| self.places.of(of).slice;
+        let rows = |of| self.places.of(of).rows();
+        match *op {
             Op::AttendNear { q, kv: [k, v], far, weights, near, y } => {
-                let rows = |of| self.places.of(of).rows();
                 let buffers = NearBuffers {
                     qkv: [q, k, v].map(rows),
                     far: rows(far),
@@ -126,6 +140,10 @@ impl Lowering<'_> {
                     y: slice(y),
                 };
                 attention_near(near, buffers, self.forward.buffers.dummy)
+            }
+            Op::AttendFar { q, kv: [k, v], far, biases, spec, y } => {
+                let biases = biases.map(|key| self.forward.vector(key));
+                attention_far(spec, FarBuffers { qkv: [q, k, v].map(rows), far: far.map(rows), biases, y: slice(y) })
             }
             _ => unreachable!("an operation that others have, too"),
         }

@@ -272,11 +272,10 @@ impl Lowering<'_> {
                 self.elementwise(&product, self.places.of(x), Some(factor))
             }
             Op::SoftCap { x, cap } => {
-                let [scale, cap] = [Arg::Number(cap.recip()), Arg::Number(cap)];
                 let chain = [
-                    elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), scale]),
+                    elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Number(cap.recip())]),
                     elementwise::Step::new(elementwise::Op::Tanh, &[Arg::Step(0)]),
-                    elementwise::Step::new(elementwise::Op::Mul, &[Arg::Step(1), cap]),
+                    elementwise::Step::new(elementwise::Op::Mul, &[Arg::Step(1), Arg::Number(cap)]),
                 ];
                 self.elementwise(&chain, self.places.of(x), None)
             }
@@ -296,6 +295,7 @@ impl Lowering<'_> {
             }
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.encoder(op),
             Op::Project { .. } | Op::ConvAround { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.encoder(op),
+            Op::AttendFar { .. } => self.encoder(op),
             Op::Copy { x, y } => self.copy(x, y),
             Op::Combine { x, kind, with } => self.combine(x, kind, with),
             Op::Embed { .. }

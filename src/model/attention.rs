@@ -164,6 +164,17 @@ pub struct NearSpec {
     pub soft_cap: f32,
 }
 
+/// Attention to all rows, with an embedding of the distance in both directions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FarSpec {
+    /// Heads.
+    pub heads: usize,
+    /// Values per head.
+    pub head_dim: usize,
+    /// Factor of scores.
+    pub scale: f32,
+}
+
 /// The rows of its input that a row sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sight {

@@ -19,7 +19,7 @@ pub struct EncoderInput {
     pub places: Taps,
     /// `[outputs, parts, taps]`, see [`Op::Regroup`].
     pub groups: Taps,
-    /// `[rows, pairs, 2]`, see [`Op::Turn`]; or the values of [`Op::Angles`].
+    /// `[rows, pairs, 2]`, see [`Op::Turn`]; or the values of each [`Op::Angles`], one after the other.
     pub turns: Vec<f32>,
     /// 1 for a row that is marked, else 0, `[marks, rows]` or, where rows are marked behind the encoder,
     /// `[marks, outputs]`; see [`Op::Break`].
@@ -63,7 +63,7 @@ impl TableWidths {
             Op::ConvAround { taps, .. } => Self { places: [taps, 0], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
             Op::Break { .. } => Self { breaks: found.breaks + 1, ..found },
-            Op::Angles { y } => Self { turns: program.width(y), ..found },
+            Op::Angles { y, .. } => Self { turns: found.turns + program.width(y), ..found },
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,
         });

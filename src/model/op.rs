@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::program::{
-    Activation, AttentionSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, GateUp, Keys, NearSpec,
-    Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
+    Activation, AttentionSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, FarSpec, GateUp, Keys,
+    NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
 use super::{ActivationKind, GateKind, Rotation};
@@ -63,6 +63,8 @@ pub enum Combining {
     Multiply,
     /// `x − with`.
     Subtract,
+    /// `x + with`.
+    Add,
 }
 
 /// The second operand of [`Op::Combine`].
@@ -136,10 +138,12 @@ pub enum Op {
     /// operations each has marks of its own.
     Break { row: WeightKey, number: usize, to: Activation },
     /// `y = Σ_t weight[t] · x[index[t]]`, where each part of a row of y has its own taps. The following operations of
-    /// the embedding or the head run on these rows.
-    Regroup { x: Activation, grouping: Grouping, y: Activation },
-    /// Stands for cosines and sines that the caller provides as rows.
-    Angles { y: Activation },
+    /// the embedding or the head run on these rows. With a kernel `[width of x, taps]` each channel has its own
+    /// weights, too, of one part: a depthwise convolution that leaves fewer rows.
+    Regroup { x: Activation, grouping: Grouping, kernel: Option<WeightKey>, y: Activation },
+    /// Stands for cosines and sines that the caller provides as rows. Where there are several such operations, all rows
+    /// of one follow all rows of another; `before` is the width of the others before.
+    Angles { before: usize, y: Activation },
     /// Clamps `x` to the range between two tensors `[1]`.
     Bound { x: Activation, least: WeightKey, most: WeightKey },
     /// Local attention to the preceding rows, with a row of `far` as the embedding of each distance. `weights` are
@@ -152,6 +156,16 @@ pub enum Op {
         near: NearSpec,
         y: Activation,
     },
+    /// Attention to all rows, with a row of `far` as the embedding of each distance, to rows before and to rows behind.
+    /// `biases` `[heads, head_dim]` are added to queries for products with keys, and with distances.
+    AttendFar {
+        q: Activation,
+        kv: [Activation; 2],
+        far: [Activation; 2],
+        biases: [WeightKey; 2],
+        spec: FarSpec,
+        y: Activation,
+    },
     /// Rotates the pairs of each head of `x` by the caller's angles. Values i and i + `apart` are a pair, within
     /// consecutive groups of `2 · apart` values. A pair without an angle is not rotated.
     Turn { x: Activation, head_dim: usize, apart: usize },
@@ -159,7 +173,7 @@ pub enum Op {
     Project { x: Activation, weight: WeightKey, y: Activation },
     /// `y = x`. The results of consecutive copies lie side by side.
     Copy { x: Activation, y: Activation },
-    /// `x = x · with` or `x = x − with`, elementwise.
+    /// `x = x · with`, `x = x − with` or `x = x + with`, elementwise.
     Combine { x: Activation, kind: Combining, with: Operand },
     /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` for each head of v, with q, k and v side by side in `qkv`, q
     /// and k normalised, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,
@@ -276,6 +290,7 @@ impl Op {
             Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } | Self::Angles { .. } => Vec::new(),
             Self::Bound { x, .. } => vec![x],
             Self::AttendNear { q, kv: [k, v], far, .. } => vec![q, k, v, far],
+            Self::AttendFar { q, kv: [k, v], far: [before, ahead], .. } => vec![q, k, v, before, ahead],
             Self::AddPlaces { to, .. } | Self::Break { to, .. } => vec![to],
             Self::ConvAround { x, .. } => vec![x],
             Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
@@ -323,7 +338,8 @@ impl Op {
             Self::ConvAround { y, .. } => y,
             Self::Regroup { y, .. } | Self::Project { y, .. } | Self::Streams { y, .. } => y,
             Self::Spread { x, .. } | Self::Turn { x, .. } | Self::Combine { x, .. } | Self::Bound { x, .. } => x,
-            Self::Angles { y } | Self::AttendNear { y, .. } | Self::Hadamard { y, .. } => y,
+            Self::Angles { y, .. } | Self::AttendNear { y, .. } | Self::AttendFar { y, .. } => y,
+            Self::Hadamard { y, .. } => y,
             Self::HeadLinear { y, .. } | Self::HeadValues { y, .. } | Self::JoinHeads { y, .. } => y,
             Self::AttendSource { y, .. } => y,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,

@@ -112,10 +112,12 @@ impl Op {
                 [matrix(*weight, &[cols, rows, experts.count])].into_iter().chain(biases).collect()
             }
             Self::Scale { factor: Factor::Weight(factor), .. } => vec![values(*factor, &[1])],
-            Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
-            Self::ConvAround { x, kernel, taps, .. } => vec![values(*kernel, &[*taps, width(*x)])],
-            Self::Break { row, to, .. } => vec![values(*row, &[width(*to)])],
-            Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
+            Self::AddPlaces { .. } | Self::ConvAround { .. } | Self::Regroup { .. } | Self::Break { .. } => {
+                self.weights_of_encoder(program)
+            }
+            Self::Project { .. } | Self::Bound { .. } | Self::AttendNear { .. } | Self::AttendFar { .. } => {
+                self.weights_of_encoder(program)
+            }
             Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
                 vec![values(*key, &[width(*x)])]
             }
@@ -128,10 +130,6 @@ impl Op {
                 let keys = norm.iter().flat_map(|(keys, _)| keys).chain(own.iter().flat_map(|own| &own.weights));
                 keys.map(|key| values(*key, &[width(*x)])).collect()
             }
-            Self::Bound { least, most, .. } => [least, most].map(|key| values(*key, &[1])).into(),
-            Self::AttendNear { weights, near, .. } => {
-                weights.iter().flatten().map(|key| values(*key, &[near.head_dim])).collect()
-            }
             Self::Streams { spec: StreamSpec { router: Some((router, key)), inputs, width: of, .. }, y, .. } => {
                 vec![values(*key, &[width(*router), width(*y) / of * inputs])]
             }
@@ -143,7 +141,6 @@ impl Op {
             | Self::JoinHeads { .. }
             | Self::Pool { .. }
             | Self::Input { .. }
-            | Self::Regroup { .. }
             | Self::Turn { .. }
             | Self::Copy { .. }
             | Self::Combine { .. }
@@ -155,6 +152,25 @@ impl Op {
             | Self::Scale { factor: Factor::Number(_), .. }
             | Self::Adapt { .. }
             | Self::SoftCap { .. } => Vec::new(),
+        }
+    }
+
+    fn weights_of_encoder(&self, program: &Program) -> Vec<OpWeight> {
+        let width = |activation| program.width(activation);
+        match self {
+            Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
+            Self::ConvAround { x, kernel, taps, .. } => vec![values(*kernel, &[*taps, width(*x)])],
+            Self::Regroup { x, grouping, kernel, .. } => {
+                kernel.iter().map(|key| values(*key, &[grouping.taps, width(*x)])).collect()
+            }
+            Self::Break { row, to, .. } => vec![values(*row, &[width(*to)])],
+            Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
+            Self::Bound { least, most, .. } => [least, most].map(|key| values(*key, &[1])).into(),
+            Self::AttendNear { weights, near, .. } => {
+                weights.iter().flatten().map(|key| values(*key, &[near.head_dim])).collect()
+            }
+            Self::AttendFar { biases, spec, .. } => biases.map(|key| values(key, &[spec.head_dim, spec.heads])).into(),
+            _ => Vec::new(),
         }
     }
 

@@ -183,7 +183,7 @@ impl WkvSpec {
 }
 
 /// The longest convolution, in tokens.
-const MAX_CONV_KERNEL: usize = 8;
+const MAX_CONV_KERNEL: usize = 16;
 /// The largest state of a scan, in values per value of a head.
 const MAX_SCAN_STATE: usize = 512;
 /// The longest head of a delta rule, and of RWKV's time mixing.

@@ -176,8 +176,12 @@ fn is_unused(config: &ModelConfig, name: &str) -> bool {
 pub(super) fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<String> {
     let specs = weight_specs(config);
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    // Scales of activations are for kernels that quantise them, and RWKV's first layer has no values before it.
-    let is_spare = |name: &str| name.ends_with(".input_scale") || name.starts_with("blk.0.time_mix_v");
+    // Scales of activations are for kernels that quantise them, RWKV's first layer has no values before it, and
+    // LFM2-Audio's encoder has embeddings of what the model says.
+    let is_spare = |name: &str| {
+        let is_known = name == "a.position_embd.weight" || name.starts_with("blk.0.time_mix_v");
+        is_known || name.ends_with(".input_scale")
+    };
     let is_known = |name: &str| known.contains(name) || is_unused(config, name) || is_spare(name);
     let unread: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).filter(|name| !is_known(name)).collect();
     let first = crate::gguf::shown(unread.first()?);

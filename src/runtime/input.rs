@@ -34,13 +34,22 @@ impl Engine {
 
 impl AnySession {
     /// Adds the rows `[rows, hidden]` of a source. The same source always has the same ids. Where deeper layers take
-    /// rows, too, as many rows follow for each of these layers.
+    /// rows, too, as many rows follow for each of these layers. They are scaled as
+    /// [`ModelConfig::row_scale`](crate::model::ModelConfig::row_scale) says.
     ///
     /// # Errors
     /// `invalid_argument` where the number of values does not match the source, for a source without rows, and where no
     /// ids are left; errors of the device.
     pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
         check_values(source, rows.len() as u64, self.config().row_width())?;
+        let scale = self.config().row_scale();
+        let scaled: Vec<f32>;
+        let rows = if scale == 1.0 {
+            rows
+        } else {
+            scaled = rows.iter().map(|value| value * scale).collect();
+            &scaled
+        };
         match self {
             Self::Gpu(lane) => GpuLane::model(lane).add_rows(source, rows),
             Self::Cpu(session) => hold(session.model().input_rows(), source, rows),

@@ -1,7 +1,10 @@
 // What tests of sounds share: the encoders, and the sounds that tools/oracle/make_encoders.py makes, too.
 
 /** Encoders with what llama.cpp says of their rows. */
-export const LISTENERS = ['ultravox', 'qwen2a', 'qwen3a', 'gemma4a', 'gemma4ua', 'voxtral'];
+export const LISTENERS = ['ultravox', 'qwen2a', 'qwen3a', 'gemma4a', 'gemma4ua', 'voxtral'].concat(
+  // Only the newest llama.cpp knows them.
+  ['lfm2a', 'lfm3a', 'meralion', 'musicflamingo'],
+);
 
 /** `{ samples, sampleRate }`: waves with noise, 16 bits. */
 export function soundOf(count) {

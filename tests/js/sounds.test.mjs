@@ -213,7 +213,7 @@ test('files of the AI SDK are sounds by their media type', () => {
   ]);
   const base64 = { ...part('audio/mpeg'), data: 'AQI=' };
   assert.deepEqual(user(base64), [{ type: 'audio', audio: 'data:audio/mpeg;base64,AQI=' }]);
-  assert.throws(() => user(part('video/mp4')), /video\/mp4/);
+  assert.throws(() => user(part('application/pdf')), /application\/pdf/);
 });
 
 test('what cannot be heard is refused, and the model stays usable', async () => {
@@ -247,4 +247,8 @@ test('pieces stand where models expect them', () => {
   assert.deepEqual(layoutOfSound('gemma4a', 1), ['<|audio>', 0, '<audio|>']);
   assert.deepEqual(layoutOfSound('voxtral', 1), ['[BEGIN_AUDIO]', 0]);
   assert.deepEqual(layoutOfSound('ultravox', 1), [0]);
+  assert.deepEqual(layoutOfSound('lfm2a', 2), [0, 1]);
+  assert.deepEqual(layoutOfSound('musicflamingo', 1), ['<sound>', 0]);
+  assert.deepEqual(layoutOfSound('lfm3a', 1), [0]);
+  assert.deepEqual(layoutOfSound('lfm3a', 1, true), ['<|vision_start|>', 0, '<|vision_end|>']);
 });

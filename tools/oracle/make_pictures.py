@@ -231,7 +231,16 @@ class Asked:
         file = folder / "picture.rgb"
         file.write_bytes(pixels.tobytes())
         height, width, _ = pixels.shape
-        question = {"width": width, "height": height, "file": str(file), "prompt": PROMPT, "predict": 8}
+        return self.asked({"width": width, "height": height, "image": str(file)})
+
+    def hear(self, samples, folder: Path) -> dict:
+        """Samples of 16 bits at 16 kHz."""
+        file = folder / "sound.f32"
+        file.write_bytes((samples / 32768).astype("<f4").tobytes())
+        return self.asked({"sound": str(file)})
+
+    def asked(self, medium: dict) -> dict:
+        question = medium | {"prompt": PROMPT, "predict": 8}
         self.process.stdin.write(json.dumps(question) + "\n")
         self.process.stdin.flush()
         found = json.loads(self.process.stdout.readline())

@@ -14,6 +14,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("attention_batch_tiled", |view| {
         batch_attention(view, view.constant("HEADS"), view.constant("GROUP"), TILED_PERCENT)
     }),
+    ("attention_far", attention_far),
     ("attention_near", attention_near),
     ("rope_kv", rope_kv),
     ("rope_batch", rope_batch),
@@ -112,6 +113,19 @@ fn batch_attention(view: &View, heads: u64, group: u64, percent: u64) -> Work {
         instructions: heads * rows * seen * SCORE / 4,
         trips: 3,
         percent,
+        ..Work::default()
+    }
+}
+
+fn attention_far(view: &View) -> Work {
+    let (head_dim, rows) = (view.constant("HEAD_DIM"), view.rows());
+    let values = view.workgroups() * head_dim;
+    Work {
+        memory: 6 * values * F32,
+        again: 3 * values * rows * F32,
+        flops: 6 * values * rows,
+        instructions: view.workgroups() * rows * SCORE,
+        trips: 3 + 2 * rows.div_ceil(view.threads()),
         ..Work::default()
     }
 }

@@ -26,11 +26,11 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let lfm2 = Shape { channels: 65, kernel: 3, ahead: 0, gated: true, weighted: true, bias: false, silu: false };
     let mamba = Shape { channels: 130, kernel: 4, ahead: 0, gated: false, weighted: true, bias: true, silu: true };
     let shortest = Shape { channels: 1, kernel: 2, ahead: 0, gated: false, weighted: true, bias: false, silu: true };
-    let longest = Shape { channels: 31, kernel: 8, ahead: 0, gated: true, weighted: true, bias: true, silu: true };
+    let longest = Shape { channels: 31, kernel: 16, ahead: 0, gated: true, weighted: true, bias: true, silu: true };
     let before = Shape { channels: 67, kernel: 2, ahead: 0, gated: false, weighted: false, bias: false, silu: false };
-    // Whole sequences: Vocos, and a kernel that looks further ahead than back.
+    // Whole sequences: Vocos, Conformers, and a kernel that looks further ahead than back.
     let mut cases = Vec::new();
-    for (kernel, ahead) in [(3, 1), (7, 3), (5, 4)] {
+    for (kernel, ahead) in [(3, 1), (7, 3), (5, 4), (9, 4)] {
         let vocos = Shape { channels: 66, kernel, ahead, gated: false, weighted: true, bias: true, silu: false };
         for rows in [1, 2, 3, 17] {
             let pass = Pass::chunk(0, 0, &vec![0; rows]);

@@ -23,7 +23,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 const WG_SIZE: u32 = 64;
 
 /// The longest convolution, in tokens.
-pub const MAX_KERNEL: u32 = 8;
+pub const MAX_KERNEL: u32 = 16;
 
 /// A convolution over the rows of a pass; all f32.
 #[derive(Debug, Clone, Copy)]

@@ -20,6 +20,8 @@ const MAX_SIDE: usize = 1 << 14;
 const MAX_MERGE: usize = 1 << 4;
 /// Upper bound of the layers between two layers with full attention.
 const MAX_PATTERN: usize = 1 << 10;
+/// Upper bound of the rows that a row sees.
+const MAX_WINDOW: usize = 1 << 14;
 /// Upper bound of the rows of a position table.
 const MAX_PLACES: u64 = 1 << 20;
 /// Upper bound of the values of a spectrogram frame.
@@ -103,6 +105,8 @@ pub struct EncoderConfig {
     pub merges_behind: usize,
     /// All layers but the last of each group of this size attend in windows.
     pub window_pattern: Option<usize>,
+    /// Encoders of sounds: rows that a row sees, itself and those before it, if the file says.
+    pub window: Option<usize>,
     /// Rows of the position table; 0 where there is none.
     pub places: usize,
     /// Whether `ffn_up` and `ffn_down` have each other's names, as an old converter wrote them.
@@ -113,7 +117,7 @@ pub struct EncoderConfig {
     pub ffn: usize,
     /// Values of a spectrogram frame, for vocoders of a feature; 0 for encoders of images.
     pub bins: usize,
-    /// Vocoders: rows that the first product reads, and the convolutions of the blocks.
+    /// Rows that the first product of a vocoder reads, and rows that convolutions along the rows do.
     pub kernels: [usize; 2],
     /// Output widths of the projector's matrices, by tensor name, since the metadata lacks them.
     pub widths: Vec<(String, usize)>,
@@ -135,6 +139,11 @@ impl EncoderConfig {
             let found = dims(name).and_then(|dims| dims.get(1)).copied();
             found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
         };
+        let is_windowed = projector.name == "lfm3a";
+        // All layers have convolutions of the same length.
+        let is_along =
+            |tensor: &&TensorInfo| tensor.name.starts_with("a.blk.") && tensor.name.ends_with(".conv_dw.weight");
+        let along = gguf.tensors.iter().find(is_along).and_then(|tensor| tensor.dims.first()).copied();
         // Without layers there is no spectrogram, whatever a file says.
         let bins = if projector.is_bare { projector.merge } else { keys.required("num_mel_bins", MAX_BINS)? };
         Ok(Self {
@@ -143,6 +152,9 @@ impl EncoderConfig {
             places: rows("a.position_embd.weight", MAX_PLACES as usize),
             ffn: rows("a.blk.0.ffn_up.weight", MAX_FFN),
             bins,
+            kernels: [0, along.map_or(0, |length| length.min(MAX_FFN as u64) as usize)],
+            window: is_windowed.then(|| keys.required("window_size", MAX_WINDOW)).transpose()?,
+            activation: if is_windowed { ActivationKind::Silu } else { ActivationKind::GeluErf },
             widths: projector_widths(&gguf.tensors),
             ..Self::nothing(projector)
         })
@@ -198,6 +210,7 @@ impl EncoderConfig {
             tiles: [None; 2],
             merges_behind: 0,
             window_pattern: None,
+            window: None,
             places: 0,
             is_swapped: false,
             deep_layers: Vec::new(),

@@ -383,11 +383,6 @@ impl ModelConfig {
         Ok(self)
     }
 
-    /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.
-    pub fn row_width(&self) -> usize {
-        self.hidden * (1 + self.deep_rows)
-    }
-
     /// Whether the file has a tensor of this name.
     pub fn has_tensor(&self, name: &str) -> bool {
         self.tensor_names.contains(name)

@@ -106,3 +106,16 @@ pub(super) fn quantization(metadata: &Metadata, tensors: &[TensorInfo]) -> Resul
         GgmlType::ALL.into_iter().max_by_key(|&ty| weights(ty)).map_or("F32", GgmlType::name)
     }))
 }
+
+impl super::ModelConfig {
+    /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.
+    pub fn row_width(&self) -> usize {
+        self.hidden * (1 + self.deep_rows)
+    }
+
+    /// What rows of images and sounds are multiplied with before the first layer: Gemma 2 scales all that enters, not
+    /// the embeddings of tokens alone (Riviere et al. 2024, <https://arxiv.org/abs/2408.00118>).
+    pub fn row_scale(&self) -> f32 {
+        if self.architecture == "gemma2" { (self.hidden as f32).sqrt() } else { 1.0 }
+    }
+}

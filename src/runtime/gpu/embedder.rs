@@ -161,9 +161,19 @@ impl GpuEmbedder {
         for (slices, marks) in tables.breaks.iter().zip(input.breaks.chunks(marked.max(1))) {
             self.write(slices[1], bytemuck::cast_slice(marks));
         }
-        let angles = self.model.program.embed.iter().find(|op| matches!(op, Op::Angles { .. }));
-        let turns = angles.map_or(tables.turns, |op| buffers.places.embed.of(op.writes()).slice);
-        self.write(turns, bytemuck::cast_slice(&input.turns));
+        let program = &self.model.program;
+        let mut turns = tables.turns;
+        for op in &program.embed {
+            if let Op::Angles { before, y } = *op {
+                turns = buffers.places.embed.of(y).slice;
+                let [first, count] = [before, program.width(y)].map(|width| width * input.rows);
+                let own = input.turns.get(first..first + count).unwrap_or_default();
+                self.write(turns, bytemuck::cast_slice(own));
+            }
+        }
+        if turns == tables.turns {
+            self.write(turns, bytemuck::cast_slice(&input.turns));
+        }
         let parts: Vec<Vec<u32>> = input.parts.iter().map(|&rows| vec![0; rows as usize]).collect();
         let parts: Vec<&[u32]> = parts.iter().map(Vec::as_slice).collect();
         if !parts.is_empty() {

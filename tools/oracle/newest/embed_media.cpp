@@ -9,14 +9,6 @@
 
 #include "media.h"
 
-static mtmd_bitmap * medium(const json & found) {
-    if (found.contains("sound")) {
-        const std::string samples = contents(found["sound"]);
-        return mtmd_bitmap_init_from_audio(samples.size() / 4, reinterpret_cast<const float *>(samples.data()));
-    }
-    return picture(found.at("image"), found.at("width"), found.at("height"));
-}
-
 struct Oracle : Media {
     Oracle(const char * text, const char * encoders, int length) : Media(text, encoders, length, true) {}
 

@@ -34,6 +34,16 @@ static mtmd_bitmap * picture(const std::string & name, unsigned width, unsigned 
     return mtmd_bitmap_init(width, height, reinterpret_cast<const unsigned char *>(pixels.data()));
 }
 
+// A picture or a sound: {"image": "FILE", "width": 60, "height": 40} or {"sound": "FILE"}, whose file has f32 samples
+// at 16 kHz.
+static mtmd_bitmap * medium(const json & found) {
+    if (found.contains("sound")) {
+        const std::string samples = contents(found["sound"]);
+        return mtmd_bitmap_init_from_audio(samples.size() / 4, reinterpret_cast<const float *>(samples.data()));
+    }
+    return picture(found.at("image"), found.at("width"), found.at("height"));
+}
+
 struct Media {
     llama_model * model;
     llama_context * context;

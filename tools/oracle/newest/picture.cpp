@@ -1,10 +1,11 @@
-// Asks llama.cpp's newest version about pictures: picture TEXT.gguf ENCODER.gguf CONTEXT
+// Asks llama.cpp's newest version about pictures and sounds: picture TEXT.gguf ENCODER.gguf CONTEXT
 //
 // Reads one JSON object per line from stdin and writes one per line to stdout:
-// {"width": 60, "height": 40, "file": "…", "prompt": "ab <__media__> cd", "predict": 8}    file: width · height · 3 bytes
+// {"image": "FILE", "width": 60, "height": 40, "prompt": "ab <__media__> cd", "predict": 8}    file: width · height · 3 bytes
+// {"sound": "FILE", "prompt": "ab <__media__> cd", "predict": 8}    f32 samples at 16 kHz
 // {"rows": [[[…], …], …], "texts": [[…], …], "positions": 90, "generated": […], "logprobs": […]}
-// Rows of each piece of the picture, ids of each text, the position behind the prompt, and what follows greedily.
-// Where a mark of the picture is no token of the vocabulary, there are rows and texts alone.
+// Rows of each piece, ids of each text, the position behind the prompt, and what follows greedily.
+// Where a mark around it is no token of the vocabulary, there are rows and texts alone.
 
 #include <cmath>
 
@@ -49,8 +50,7 @@ struct Oracle : Media {
     }
 
     json answer(const json & question) {
-        const unsigned width = question.at("width"), height = question.at("height");
-        const mtmd_bitmap * bitmap = picture(question.at("file"), width, height);
+        const mtmd_bitmap * bitmap = medium(question);
         const std::string prompt = question.at("prompt");
         const mtmd_input_text text = {prompt.data(), prompt.size(), true, true};
         mtmd_input_chunks * chunks = mtmd_input_chunks_init();

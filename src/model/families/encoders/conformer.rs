@@ -29,7 +29,7 @@ pub fn gemma4a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let to = vit.x;
     vit.product(x, (None, names!("a.input_projection")), to);
     let distances = vit.activation("distances", config.hidden);
-    vit.push(Op::Angles { y: distances });
+    vit.push(Op::Angles { before: 0, y: distances });
     vit.each_layer(&mut |vit, layer| {
         half_step(vit, layer, ["ffn_norm.weight", "ffn_post_norm.weight"], [names!("ffn_up"), names!("ffn_down")]);
         attention(vit, layer, distances);

@@ -11,6 +11,7 @@ mod glm;
 mod hunyuan;
 mod internvl;
 mod lfm3;
+mod lfm_audio;
 mod minicpm;
 mod pixtral;
 mod qwen;
@@ -128,8 +129,12 @@ static ENCODERS: &[Encoder] = &[
     of_sounds("voxtral", whisper::voxtral, (Some("projector.stack_factor"), 4), whisper::ROWS),
     // Pairs of frames, whatever a file says.
     of_sounds("qwen2a", whisper::qwen2a, (None, 2), whisper::ROWS),
+    of_sounds("musicflamingo", whisper::musicflamingo, (None, 2), whisper::ROWS).exact(),
+    of_sounds("meralion", whisper::meralion, (Some("projector.stack_factor"), 1), whisper::ROWS).exact(),
     of_sounds("gemma4a", conformer::gemma4a, (None, 1), conformer::ROWS),
     of_sounds("gemma4ua", gemma_unified::gemma4ua, (None, gemma_unified::SAMPLES), conformer::ROWS).bare(),
+    of_sounds("lfm2a", lfm_audio::lfm2a, (None, 1), lfm_audio::ROWS).exact(),
+    of_sounds("lfm3a", lfm_audio::lfm3a, (None, 1), lfm_audio::ROWS).exact().rotated(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
     Encoder { prefix: VOICE, ..of_sounds("soprano", vocos::soprano, (None, 1), vocos::ROWS) },
 ];

@@ -9,6 +9,7 @@ use super::super::super::program::{
 use super::super::super::{Role, WeightKey};
 
 mod projector;
+mod tables;
 
 /// Patches that a convolution reads: 3 × 3.
 const AROUND: usize = 9;
@@ -402,26 +403,6 @@ impl<'a> Vit<'a> {
 
     fn optional(&self, name: &'static str) -> Option<Weight> {
         Some(Weight { key: own(name), optional: true })
-    }
-
-    /// The program's rows of a tensor under a name of its own.
-    pub fn part(&mut self, key: WeightKey, part: TensorPart) {
-        self.program.parts.insert(key, part);
-    }
-
-    /// Whether the file has a tensor.
-    pub fn has(&self, key: WeightKey) -> bool {
-        self.config.has_tensor(&key.name())
-    }
-
-    /// Sets the upper bounds of rows of all stages of the embedding but the last.
-    pub fn stage_rows(&mut self, rows: &[usize]) {
-        self.program.stage_rows = rows.to_vec();
-    }
-
-    /// Values of a row of an activation.
-    pub fn width(&self, x: Activation) -> usize {
-        self.program.width(x)
     }
 
     pub fn push(&mut self, op: Op) {

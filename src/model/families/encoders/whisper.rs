@@ -3,7 +3,7 @@
 //! <https://arxiv.org/abs/2407.10759>).
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
-use super::super::super::program::{Grouping, Norm, NormKind, Op, Program};
+use super::super::super::program::{Combining, Grouping, Norm, NormKind, Op, Operand, Program};
 use super::super::super::{ActivationKind, GateKind};
 use super::vit::{Form, Vit, own};
 
@@ -17,6 +17,13 @@ pub const ROWS: usize = FRAMES / 2;
 const ULTRAVOX_EPS: f32 = 1e-6;
 
 const POST: [&str; 2] = ["a.post_ln.weight", "a.post_ln.bias"];
+/// Products of projectors.
+const MLP: [[&str; 2]; 4] = [
+    ["mm.a.mlp.0.weight", "mm.a.mlp.0.bias"],
+    ["mm.a.mlp.1.weight", "mm.a.mlp.1.bias"],
+    ["mm.a.mlp.2.weight", "mm.a.mlp.2.bias"],
+    ["mm.a.mlp.3.weight", "mm.a.mlp.3.bias"],
+];
 
 /// Several rows side by side, a gated feed-forward between two norms.
 pub fn ultravox(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
@@ -44,11 +51,7 @@ pub fn voxtral(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let mut vit = whisper(config, encoder);
     vit.stream_norm(POST);
     let x = vit.side_by_side(vit.x, encoder.merge);
-    vit.project_twice(
-        x,
-        [["mm.a.mlp.1.weight", "mm.a.mlp.1.bias"], ["mm.a.mlp.2.weight", "mm.a.mlp.2.bias"]],
-        ActivationKind::GeluErf,
-    );
+    vit.project_twice(x, [MLP[1], MLP[2]], ActivationKind::GeluErf);
     vit.finish()
 }
 
@@ -58,6 +61,36 @@ pub fn qwen2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let x = vit.mean(vit.x, encoder.merge);
     let normed = vit.projector_norm(x, POST, config.norm_eps);
     vit.project_rows(normed, ["mm.a.fc.weight", "mm.a.fc.bias"]);
+    vit.finish()
+}
+
+/// The mean of two rows, a norm, two products (Audio Flamingo 3: Goel et al. 2025, <https://arxiv.org/abs/2507.08128>).
+pub fn musicflamingo(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = whisper(config, encoder);
+    let x = vit.mean(vit.x, encoder.merge);
+    let normed = vit.projector_norm(x, POST, config.norm_eps);
+    vit.project_twice(normed, [MLP[1], MLP[2]], ActivationKind::GeluErf);
+    vit.finish()
+}
+
+/// Several rows side by side, a norm, and three products with SiLU before a fourth (MERaLiON-AudioLLM: He et al. 2024,
+/// <https://arxiv.org/abs/2412.09818>).
+pub fn meralion(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = whisper(config, encoder);
+    vit.stream_norm(POST);
+    let x = vit.side_by_side(vit.x, encoder.merge);
+    let normed = vit.projector_norm(x, ["mm.a.norm_pre.weight", "mm.a.norm_pre.bias"], config.norm_eps);
+    let kind = ActivationKind::Silu;
+    let between = vit.project(normed, MLP[0], "between");
+    vit.push(Op::Activate { x: between, kind });
+    let gate = vit.project(between, MLP[1], "projector gate");
+    // Products of one activation would lie side by side: what is multiplied elementwise does not.
+    let again = vit.activation("between again", encoder.width_of(MLP[0][0]));
+    vit.push(Op::Copy { x: between, y: again });
+    let pool = vit.project(again, MLP[2], "projector pool");
+    vit.push(Op::Activate { x: gate, kind });
+    vit.push(Op::Combine { x: gate, kind: Combining::Multiply, with: Operand::Rows(pool) });
+    vit.project_rows(gate, MLP[3]);
     vit.finish()
 }
 

@@ -1,6 +1,8 @@
 //! What follows the layers of an encoder: rows that are merged, and products that make rows of prompts of them.
 
-use super::super::super::super::program::{Activation, Grouping, Norm, NormKind, Op, TensorPart, Weight};
+use super::super::super::super::program::{
+    Activation, Combining, Grouping, Norm, NormKind, Op, Operand, TensorPart, Weight,
+};
 use super::super::super::super::{ActivationKind, Role, WeightKey};
 use super::{Vit, own};
 
@@ -38,7 +40,22 @@ impl Vit<'_> {
     /// Merges rows of `x` into an activation of this name.
     pub fn regroup_as(&mut self, name: &'static str, x: Activation, grouping: Grouping) -> Activation {
         let y = self.activation(name, self.program.width(x) * grouping.parts);
-        self.push(Op::Regroup { x, grouping, y });
+        self.push(Op::Regroup { x, grouping, kernel: None, y });
+        y
+    }
+
+    /// A depthwise convolution of some rows of `x`, with a bias. The following operations run on its results.
+    pub fn fold(
+        &mut self,
+        name: &'static str,
+        x: Activation,
+        taps: usize,
+        [weight, bias]: [&'static str; 2],
+    ) -> Activation {
+        let y = self.activation(name, self.program.width(x));
+        let grouping = Grouping { parts: 1, taps, by_value: false };
+        self.push(Op::Regroup { x, grouping, kernel: Some(own(weight)), y });
+        self.push(Op::Combine { x: y, kind: Combining::Add, with: Operand::Vector(own(bias)) });
         y
     }
 

@@ -1,0 +1,144 @@
+"""Small random encoders of sounds that only the newest llama.cpp knows, or has mended, and what it makes of sounds with
+them: tests/fixtures/encoders/.
+
+    python tools/oracle/make_sounds.py [name ...]
+
+`newest/build_picture.sh` builds the program that is asked (`LLAMA_PICTURE` names another): some rows, positions behind
+the prompt, and what a text model writes greedily after it, each with its log-probability.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from f32_twin import write_twin
+from make_encoders import MODELS, TARGET, Listener, Whisper, sound
+from make_pictures import Asked
+
+
+def convolutions(e: Listener, channels: int) -> None:
+    """Three convolutions over frames and bins, the second and the third depthwise with a product behind them."""
+    bins = e.numbers["num_mel_bins"]
+    for _ in range(3):
+        bins = (bins + 1) // 2
+    for number, of in [(0, 1), (2, None), (3, channels), (5, None), (6, channels)]:
+        side = 1 if number in (3, 6) else 3
+        e.tensor(f"a.conv1d.{number}.weight", channels, of or 1, side, side, deviation=1.2 / side / (of or 1) ** 0.5)
+        e.tensor(f"a.conv1d.{number}.bias", 1, channels, 1, 1, deviation=0.3)
+    e.linear("a.pre_encode.out", e.width, channels * bins)
+
+
+def projector(e: Listener, between: int) -> None:
+    e.norm("mm.a.mlp.0", e.width)
+    e.linear("mm.a.mlp.1", between, e.width)
+    e.linear("mm.a.mlp.3", e.numbers["projection_dim"], between)
+
+
+def lfm2a() -> Listener:
+    e = Listener("lfm2a", "lfm2-bf16", [8219, 30011, 70123], embedding_length=36, projection_dim=60, num_mel_bins=27,
+                 attention__head_count=3)
+    d, ff = e.width, e.numbers["feed_forward_length"]
+    convolutions(e, 10)
+    for layer in range(e.numbers["block_count"]):
+        at = f"a.blk.{layer}."
+        for name in ["ffn_norm", "ffn_norm_1", "ln1", "ln2", "norm_conv", "conv_norm"]:
+            e.norm(at + name, d)
+        for half in ["", "_1"]:
+            e.linear(f"{at}ffn_up{half}", ff, d, half=True)
+            e.linear(f"{at}ffn_down{half}", d, ff)
+        for part in [*"qkv", "out"]:
+            e.linear(f"{at}attn_{part}", d, d, half=part == "q")
+        e.tensor(f"{at}linear_pos.weight", d, d, half=True)
+        for name in "uv":
+            e.tensor(f"{at}pos_bias_{name}", 3, d // 3, deviation=0.5)
+        e.linear(f"{at}conv_pw1", 2 * d, d)
+        e.linear(f"{at}conv_dw", d, 9)
+        e.linear(f"{at}conv_pw2", d, d)
+    projector(e, 41)
+    # Published files have embeddings of codes under this name, of which llama.cpp reads the width.
+    e.tensor("a.position_embd.weight", 1500, 60, half=True)
+    return e
+
+
+def lfm3a() -> Listener:
+    e = Listener("lfm3a", "lfm3-bf16", [8219, 30011, 70123], embedding_length=48, projection_dim=52, num_mel_bins=24,
+                 block_count=4, attention__head_count=4, attention__head_count_kv=2, window_size=5)
+    d, ff = e.width, e.numbers["feed_forward_length"]
+    convolutions(e, 11)
+    for layer in range(e.numbers["block_count"]):
+        at = f"a.blk.{layer}."
+        e.norm(at + "ln1", d, False)
+        e.norm(at + "ln2", d, False)
+        if layer in (1, 3):
+            for part, width in [("q", d), ("k", d // 2), ("v", d // 2)]:
+                e.linear(f"{at}attn_{part}", width, d, False, half=True)
+            for part in "qk":
+                e.norm(f"{at}attn_{part}_norm", d // 4, False)
+            e.linear(at + "attn_out", d, d, False)
+        else:
+            e.linear(at + "conv_pw1", 3 * d, d, False, half=True)
+            e.tensor(at + "conv_dw.weight", d, 4)
+            e.linear(at + "conv_pw2", d, d, False)
+        e.linear(at + "ffn_gate", ff, d, False)
+        e.linear(at + "ffn_up", ff, d, False, half=True)
+        e.linear(at + "ffn_down", d, ff, False)
+    e.norm("a.post_ln", d, False)
+    projector(e, 37)
+    return e
+
+
+def meralion() -> Listener:
+    """Fifteen rows side by side in published files, here six."""
+    e = Whisper("meralion", "gemma2-bf16", [8219, 30011], embedding_length=24, projection_dim=64,
+                projector__stack_factor=6)
+    e.norm("mm.a.norm_pre", 144)
+    for number, (out, of) in enumerate([(31, 144), (31, 31), (31, 31), (64, 31)]):
+        e.linear(f"mm.a.mlp.{number}", out, of)
+    return e
+
+
+def musicflamingo() -> Listener:
+    e = Whisper("musicflamingo", "../encoders/qwen2a-text", [8219, 30011], embedding_length=32, projection_dim=40)
+    e.linear("mm.a.mlp.1", 45, 32)
+    e.linear("mm.a.mlp.2", 40, 45)
+    return e
+
+
+def encoders():
+    yield meralion()
+    yield musicflamingo()
+    yield lfm2a()
+    yield lfm3a()
+
+
+def some(found: dict) -> dict:
+    """The same with some of all rows."""
+    rows = [row for piece in found.pop("rows") for row in piece]
+    at = sorted({*range(0, len(rows), max(5, len(rows) // 16)), len(rows) - 1})
+    return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], **found}
+
+
+def main() -> None:
+    only = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for encoder in encoders():
+            if only and encoder.name not in only:
+                continue
+            encoder.write(encoder.path, half=True)
+            twin, text = folder / "encoder.gguf", folder / "text.gguf"
+            encoder.write(twin, half=False)
+            write_twin([MODELS / f"{encoder.text}.gguf"], text)
+            asked, cases = Asked(twin, text), []
+            for count in encoder.sounds:
+                cases.append({"samples": count, **some(asked.hear(sound(count), folder))})
+            expected = {"encoder": encoder.path.name, "text": f"{encoder.text}.gguf", "cases": cases}
+            (TARGET / f"{encoder.name}.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
+            print(encoder.name, [(case["count"], case.get("generated")) for case in cases], flush=True)
+
+
+if __name__ == "__main__":
+    main()
