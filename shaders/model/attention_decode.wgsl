@@ -178,13 +178,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let span = max(TILE, (keys - unseen + SPLITS - 1u) / SPLITS);
     let begin = min(unseen + split * span, keys);
     let end = min(begin + span, keys);
+    if begin == end {
+        if lane < QUERIES {
+            stats[(first_head + lane) * SPLITS + split] = vec2<f32>(LOWEST, 0.0);
+        }
+        return; // attention_merge reads no sums of a split without keys
+    }
     let head = group.z * GROUP + group.y % GROUPS * QUERIES;
-    stage_queries(group.y / GROUPS, head, begin < end && end == keys, lane);
+    stage_queries(group.y / GROUPS, head, end == keys, lane);
     if lane < MAX_QUERIES {
         high[lane] = LOWEST;
         total[lane] = 0.0;
     }
-    workgroupBarrier();
+    workgroupBarrier(); // q_tile, too
 
     // mutant: row.sequence * KV_HEADS => 0u * KV_HEADS
     let base = (row.sequence * KV_HEADS + group.z) * CAPACITY * ROW;
@@ -193,9 +199,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var tile = begin; tile < end; tile += TILE) {
         let count = min(TILE, end - tile);
         var prefetched = prefetch(lane, base, tile, count);
-        if tile == begin {
-            workgroupBarrier(); // q_tile
-        }
         query_head = head;
         behind = f32(keys - 1u - tile);
         score(lane, &prefetched);
@@ -218,9 +221,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     if lane < QUERIES {
         stats[(first_head + lane) * SPLITS + split] = vec2<f32>(high[lane], total[lane]);
-    }
-    if begin == end {
-        return; // attention_merge reads no sums of a split without keys
     }
     for (var first = 0u; first < QUERIES; first += BATCH) {
         for (var n = 0u; n < BATCH; n++) {
