@@ -389,7 +389,9 @@ withEach('abort, failures, and what is no model', async (ai, version) => {
   await assert.rejects(ai.generateText(listens), { code: 'invalid_argument' }, 'the model has no encoder of sounds');
   const film = { ...sound, mediaType: 'video/mp4' };
   const watches = { ...listens, messages: [{ role: 'user', content: [film] }] };
-  await assert.rejects(ai.generateText(watches), { name: 'AI_UnsupportedFunctionalityError' });
+  await assert.rejects(ai.generateText(watches), { code: 'invalid_argument' }, 'the model has no encoder of images');
+  const reads = { ...listens, messages: [{ role: 'user', content: [{ ...sound, mediaType: 'application/pdf' }] }] };
+  await assert.rejects(ai.generateText(reads), { name: 'AI_UnsupportedFunctionalityError' });
   assert.throws(
     () => webgguf.imageModel('x'),
     (error) => ai.NoSuchModelError.isInstance(error),
