@@ -8,6 +8,7 @@ import { after, test } from 'node:test';
 import { createWebgguf } from '../../dist/ai-sdk/index.js';
 import '../../dist/engine/chat-text.js';
 import { WasmModel } from '../../dist/index.js';
+import '../../dist/media/encoder.js';
 import { ENCODERS, FIXTURES, blob, expectationsOf, open } from './encoders.mjs';
 import { joined } from './gguf_join.mjs';
 import { readPng } from './images.mjs';
