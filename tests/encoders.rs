@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 43] = [
+const NAMES: [&str; 47] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -51,6 +51,10 @@ const NAMES: [&str; 43] = [
     "lfm3a",
     "meralion",
     "musicflamingo",
+    "glma",
+    "mlp",
+    "mlp-tiled",
+    "mlp-norm",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -92,9 +96,17 @@ fn every_fixture_has_the_tensors_of_its_program() {
             .filter(|index| !used.contains(index))
             .map(|i| gguf.tensors[i].name.as_str())
             .collect();
-        // llama.cpp reads only the width of LFM2-Audio's table, which has embeddings of codes.
-        let expected: &[&str] = if name == "lfm2a" { &["a.position_embd.weight"] } else { &[] };
-        assert_eq!(unused, expected, "{name}");
+        // llama.cpp reads only the width of LFM2-Audio's table, which has embeddings of codes; LLaVA's projector takes
+        // the rows before the last layer, or before those that the file names.
+        let depth = config.encoder.as_ref().map_or(0, |encoder| encoder.depth);
+        let of_layer = |name: &str| name.strip_prefix("v.blk.")?.split('.').next()?.parse::<usize>().ok();
+        let is_expected = |tensor: &str| match name {
+            "lfm2a" => tensor == "a.position_embd.weight",
+            "mlp" | "mlp-norm" => of_layer(tensor).is_some_and(|layer| layer >= depth),
+            _ => false,
+        };
+        assert!(unused.iter().all(|tensor| is_expected(tensor)), "{name}: {unused:?}");
+        assert_eq!(unused.is_empty(), !["lfm2a", "mlp", "mlp-norm"].contains(&name), "{name}");
     }
 }
 
@@ -135,6 +147,35 @@ fn hostile_numbers_are_refused() {
     let other = Some(Value::String("adaptor".into()));
     refused(with("gemma3", "clip.projector_type", other), UnsupportedArchitecture, "adaptor");
     refused(with("gemma3", "clip.has_vision_encoder", None), UnsupportedArchitecture, "without images");
+}
+
+#[test]
+fn hostile_numbers_of_llava_are_refused() {
+    let refused = |key: &str, wrong: Vec<i32>, part: &str| {
+        let result = with("mlp-tiled", &format!("clip.vision.{key}"), Some(Value::Array(Array::I32(wrong))));
+        refused(result, BadFile, part);
+    };
+    refused("feature_layer", vec![-1], "expected layers up to 3, found -1");
+    refused("feature_layer", vec![2, 4], "expected layers up to 3, found 4");
+    refused("feature_layer", vec![1; 9], "expected up to 8 layers, found 9");
+    refused("image_grid_pinpoints", vec![35, 70, 35], "found 3 numbers");
+    for (width, height) in [(0, 35), (35, -35), (35, 36), (35, 1 << 20), (35 * 16, 35 * 17)] {
+        let found = format!("of up to 256 tiles of 35 × 35 pixels, found {width} × {height}");
+        refused("image_grid_pinpoints", vec![35, 70, width, height], &found);
+    }
+    let one = with("mlp", "clip.vision.block_count", Some(Value::U32(1))).expect("a layer that is not run");
+    assert_eq!(one.encoder.map(|encoder| encoder.depth), Some(0));
+}
+
+#[test]
+fn missing_tensors_are_named() {
+    for (name, missing) in [("mlp", "mm.0.weight"), ("mlp-norm", "mm.4.weight"), ("glma", "v.eoi")] {
+        let mut gguf = open(name);
+        gguf.tensors.retain(|tensor| tensor.name != missing);
+        flatten(&mut gguf);
+        let result = config(&gguf).and_then(|config| match_tensors(&config, &gguf.tensors).map(drop));
+        refused(result, BadFile, missing);
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ const SLICES: usize = 9;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 11] = [
+const EXACT: [&str; 12] = [
     "dots_ocr",
     "gemma4uv",
     "hunyuanvl",
@@ -33,12 +33,15 @@ const EXACT: [&str; 11] = [
     "lightonocr",
     "minicpm_ocr_1_0",
     "minicpmv4_6",
+    "mlp",
     "paddleocr",
     "phi4",
 ];
 
-/// The colour around an image that has another shape than a square, of Janus Pro.
+/// The colour around an image that has another shape than a square, of Janus Pro ...
 const GREY: [u8; 3] = [127; 3];
+/// ... and of LLaVA.
+const BROWN: [u8; 3] = [122, 116, 104];
 
 /// In the number of rows of a line: a row stands before and one behind the image, and each line ends with one.
 pub const FRAMED: usize = 1 << 31;
@@ -70,6 +73,8 @@ pub struct Encoder {
     pub pixels: [usize; 2],
     /// Whether images are resized with a triangle, for encoders whose files say.
     pub is_bilinear: bool,
+    /// The sizes of images that are cut into tiles, where the file lists them.
+    pub tiled: Vec<Size>,
     /// Upper bound of an image's rows, where its size is not fixed.
     pub most_tokens: usize,
     /// Whether there is a break row between two lines of an image.
@@ -180,22 +185,27 @@ impl Encoder {
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
             }
             "minicpmv4_6" | "minicpm_ocr_1_0" => self.slicing().sizes(size),
-            "internvl" | "gemma3" | "janus_pro" => Sizes::one(square),
-            "lfm2" => {
-                let bounds = self.bounds([64, 256]);
-                let (tile, overview) = (Size::square(LFM2_TILE), sizes::within(size, bounds));
-                match sizes::lfm2_tiles(size, self.patch_size, bounds) {
-                    None => Sizes::one(overview),
-                    Some(Size { width, height }) => {
-                        Sizes::cut(Size { width: width * LFM2_TILE, height: height * LFM2_TILE }, tile, overview)
-                    }
-                }
+            "mlp" if !self.tiled.is_empty() && size.width.max(size.height) > square.width => {
+                Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
             }
+            "internvl" | "gemma3" | "janus_pro" | "mlp" => Sizes::one(square),
+            "lfm2" => self.sizes_of_lfm2(size),
             other => return Err(format!("images for the encoder {other} are not known")),
         };
         match sizes.most_pixels() {
             most if most > MOST_PIXELS => Err(too_many(most)),
             _ => Ok(sizes),
+        }
+    }
+
+    fn sizes_of_lfm2(&self, size: Size) -> Sizes {
+        let bounds = self.bounds([64, 256]);
+        let (tile, overview) = (Size::square(LFM2_TILE), sizes::within(size, bounds));
+        match sizes::lfm2_tiles(size, self.patch_size, bounds) {
+            None => Sizes::one(overview),
+            Some(Size { width, height }) => {
+                Sizes::cut(Size { width: width * LFM2_TILE, height: height * LFM2_TILE }, tile, overview)
+            }
         }
     }
 
@@ -243,6 +253,7 @@ impl Encoder {
             let whole = match projector {
                 "dots_ocr" | "gemma4uv" | "gemma4v" | "hunyuanvl" | "internvl" | "lfm2" | "lfm3vl" | "minicpmv4_6"
                 | "minicpm_ocr_1_0" => image.stretched(sizes.whole, filter).await,
+                "mlp" if !self.tiled.is_empty() => image.stretched(sizes.whole, filter).await,
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
@@ -263,6 +274,7 @@ impl Encoder {
         match self.stretches {
             true => image.stretched(size, filter).await,
             false if self.projector == "janus_pro" => image.fitted_on(GREY, size, filter).await,
+            false if self.projector == "mlp" && self.tiled.is_empty() => image.fitted_on(BROWN, size, filter).await,
             false => image.fitted(size, filter).await,
         }
     }
@@ -307,6 +319,8 @@ impl Encoder {
         }
         match self.projector.as_str() {
             "internvl" => return self.with_class(&grid, image),
+            // CLIP has a class token, SigLIP none.
+            "mlp" if self.places > grid.cells.len() => return self.with_class(&grid, image),
             "minicpmv4_6" | "minicpm_ocr_1_0" => return self.in_squares(grid, image),
             _ => {}
         }
@@ -385,6 +399,7 @@ mod tests {
             "pixtral",
             "qwen2.5vl_merger",
             "internvl",
+            "mlp",
             "lfm2",
             "idefics3",
         ];
@@ -416,13 +431,14 @@ mod tests {
             deviation: [0.5; 3],
             pixels: [256, 16_384],
             is_bilinear: false,
+            tiled: Vec::new(),
             most_tokens: 256,
             has_breaks: false,
             stretches: false,
         }
     }
 
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 23] = [
         "gemma3",
         "gemma4v",
         "gemma4uv",
@@ -444,12 +460,13 @@ mod tests {
         "hunyuanvl",
         "minicpmv4_6",
         "minicpm_ocr_1_0",
+        "mlp",
         "other",
     ];
 
     #[test]
     fn rows_are_known_before_pixels() {
-        for (name, longest_edge) in NAMES[..21].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        for (name, longest_edge) in NAMES[..22].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
         {
             for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
                 let encoder = Encoder { longest_edge, ..encoder(name) };

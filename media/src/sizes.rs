@@ -147,8 +147,13 @@ pub fn covering(size: Size, tile: usize) -> Size {
 /// InternVL: among grids of up to `most` tiles, the size that keeps the most pixels and wastes the fewest.
 pub fn internvl_size(size: Size, tile: usize, most: usize) -> Size {
     let grids = (1..=most).flat_map(|width| (1..=most / width).map(move |height| Size { width, height }));
-    let (mut best, mut kept, mut wasted) = (Size::square(tile), 0, usize::MAX);
-    for candidate in grids.map(|grid| grid.map(|side| side * tile)) {
+    fullest(size, Size::square(tile), grids.map(|grid| grid.map(|side| side * tile)))
+}
+
+/// Among sizes that which keeps the most pixels of an image, and wastes the fewest; `best` where there is none.
+pub fn fullest(size: Size, mut best: Size, sizes: impl Iterator<Item = Size>) -> Size {
+    let (mut kept, mut wasted) = (0, usize::MAX);
+    for candidate in sizes {
         let ratio = |to: usize, of: usize| to as f32 / of as f32;
         let scale = ratio(candidate.width, size.width).min(ratio(candidate.height, size.height));
         let fitted = size.map(|side| (side as f32 * scale) as usize);

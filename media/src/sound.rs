@@ -54,6 +54,8 @@ pub struct Piece {
     pub groups: Taps,
     /// Embeddings of distances.
     pub turns: Vec<f32>,
+    /// 1 for the row in front of the others, then for the one behind them, where there are such rows.
+    pub breaks: Vec<f32>,
 }
 
 impl Listener {
@@ -63,7 +65,7 @@ impl Listener {
     /// A message for an unknown encoder.
     pub fn begin(&self, samples: &mut Vec<f32>) -> Result<Option<Spectrogram>, String> {
         let ends = match self.projector.as_str() {
-            "qwen2a" | "ultravox" | "voxtral" | "musicflamingo" | "meralion" => Some(Ends::Silent),
+            "qwen2a" | "ultravox" | "voxtral" | "musicflamingo" | "meralion" | "glma" => Some(Ends::Silent),
             "qwen3a" => Some(Ends::Mirrored),
             "lfm2a" => Some(Ends::Centred),
             "lfm3a" => Some(Ends::Filled),
@@ -93,8 +95,13 @@ impl Listener {
             "lfm3a" => eighths::outputs(Ends::Filled.frames(samples)),
             "gemma4a" => conformer::outputs(samples),
             "gemma4ua" => samples.div_ceil(self.bins),
-            _ => self.pieces(samples) * (ROWS / self.merge),
+            _ => self.pieces(samples) * (ROWS / self.merge + if self.is_framed() { 2 } else { 0 }),
         }
+    }
+
+    /// Whether a row stands in front of the rows of a piece and one behind them.
+    fn is_framed(&self) -> bool {
+        self.projector == "glma"
     }
 
     /// A piece of a spectrogram.
@@ -133,17 +140,18 @@ impl Listener {
         let outputs = ROWS / self.merge;
         let takes_means = matches!(self.projector.as_str(), "qwen2a" | "musicflamingo");
         let weight = if takes_means { 1.0 / self.merge as f32 } else { 1.0 };
+        let groups =
+            Taps { indices: (0..(outputs * self.merge) as u32).collect(), weights: vec![weight; outputs * self.merge] };
+        let (groups, breaks) = if self.is_framed() { groups.enclosed(self.merge) } else { (groups, Vec::new()) };
         Piece {
             rows: ROWS,
-            outputs,
+            outputs: groups.indices.len() / self.merge,
             patches,
             folds: vec![Fold { rows: FRAMES, taps: taps.collect() }],
             places: Taps { indices: (0..ROWS as u32).collect(), weights: vec![1.0; ROWS] },
-            groups: Taps {
-                indices: (0..(outputs * self.merge) as u32).collect(),
-                weights: vec![weight; outputs * self.merge],
-            },
+            groups,
             turns: Vec::new(),
+            breaks,
         }
     }
 }

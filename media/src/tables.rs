@@ -38,6 +38,16 @@ impl Taps {
         (made, breaks)
     }
 
+    /// Inserts an empty row before all rows and one behind them, for taps of `taps` per row. Also returns, for each of
+    /// the two, 1 for it and 0 for others.
+    pub fn enclosed(self, taps: usize) -> (Self, Vec<f32>) {
+        let rows = self.indices.len() / taps + 2;
+        let indices = [vec![0; taps], self.indices, vec![0; taps]].concat();
+        let weights = [vec![0.0; taps], self.weights, vec![0.0; taps]].concat();
+        let only = |of: usize| (0..rows).map(move |row| f32::from(u8::from(row == of)));
+        (Self { indices, weights }, only(0).chain(only(rows - 1)).collect())
+    }
+
     /// Inserts an empty row before all rows, one behind each line of `columns` rows, and one behind all. Also returns,
     /// for each of these three kinds, 1 for its rows and 0 for others: the ends of lines, the first row, the last row.
     pub fn framed(self, columns: usize, taps: usize) -> (Self, Vec<f32>) {
@@ -360,6 +370,15 @@ mod tests {
         let (taps, breaks) = taps.with_breaks(2, 1);
         assert_eq!(taps, Taps { indices: vec![1, 2, 0, 3, 4], weights: vec![1.0, 1.0, 0.0, 1.0, 1.0] });
         assert_eq!(breaks, [0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_row_stands_before_all_and_one_behind() {
+        let taps = Taps { indices: vec![1, 2, 3, 4], weights: vec![1.0; 4] };
+        let (taps, marks) = taps.enclosed(2);
+        assert_eq!(taps.indices, [0, 0, 1, 2, 3, 4, 0, 0]);
+        assert_eq!(taps.weights, [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
+        assert_eq!(marks, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     }
 
     #[test]

@@ -30,6 +30,8 @@ impl Picture {
     pub fn new(projector: &str, numbers: &[f64], width: u32, height: u32, rgba: Vec<u8>) -> Self {
         let whole = |at: usize| numbers.get(at).map_or(0, |&n| n as usize);
         let channels = |at: usize| [0, 1, 2].map(|channel| numbers.get(at + channel).map_or(1.0, |&n| n as f32));
+        let last = numbers.len().saturating_sub(3);
+        let tiled = numbers.get(16..last).unwrap_or_default().chunks_exact(2);
         let encoder = Encoder {
             projector: projector.to_owned(),
             image_size: whole(0),
@@ -43,9 +45,10 @@ impl Picture {
             deviation: channels(10),
             pixels: [whole(13), whole(14)],
             is_bilinear: whole(15) != 0,
-            most_tokens: whole(16),
-            stretches: whole(17) != 0,
-            has_breaks: whole(18) != 0,
+            tiled: tiled.map(|pair| Size { width: pair[0] as usize, height: pair[1] as usize }).collect(),
+            most_tokens: whole(last),
+            stretches: whole(last + 1) != 0,
+            has_breaks: whole(last + 2) != 0,
         };
         let own = encoder.clone();
         let size = Size { width: width as usize, height: height as usize };
@@ -206,11 +209,11 @@ impl Sound {
         view(&self.piece.patches)
     }
 
-    /// See [`tables`], with [`Piece::turns`] and the taps of all [`Piece::folds`].
+    /// See [`tables`], with [`Piece::turns`], [`Piece::breaks`] and the taps of all [`Piece::folds`].
     pub fn tables(&self) -> Array {
-        let Piece { places, groups, turns, folds, .. } = &self.piece;
+        let Piece { places, groups, turns, breaks, folds, .. } = &self.piece;
         let taps: Vec<u32> = folds.iter().flat_map(|fold| &fold.taps).copied().collect();
-        tables([places, groups], [turns, &[]], &taps)
+        tables([places, groups], [turns, breaks], &taps)
     }
 }
 

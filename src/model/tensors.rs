@@ -167,9 +167,11 @@ const CHANGING: [&str; 4] = [".bias", ".scale", ".lora_a", ".lora_b"];
 /// Whether a model has tensors of this name that it needs not: layers behind the last predict further tokens, and a
 /// classifier is not asked where a text becomes a vector.
 fn is_unused(config: &ModelConfig, name: &str) -> bool {
-    let layer = name.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+    let images = config.encoder.as_ref().filter(|encoder| encoder.bins == 0);
+    let (prefix, layers) = images.map_or(("blk.", config.layers), |encoder| ("v.blk.", encoder.depth));
+    let layer = name.strip_prefix(prefix).and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
     let has_scores = config.embedder.pooling == Some(Pooling::Rank);
-    layer.is_some_and(|layer| layer >= config.layers) || (name.starts_with("cls.") && !has_scores)
+    layer.is_some_and(|layer| layer >= layers) || (name.starts_with("cls.") && !has_scores)
 }
 
 /// A warning about tensors that are not read, if there are any.

@@ -10,6 +10,7 @@ use super::gpu::lane::GpuLane;
 use super::held_rows::HeldRows;
 use super::run::engine::Engine;
 use super::session::Session;
+use crate::model::program::{Op, Program};
 use crate::model::{InputRows, InputSource, Item, Places, RowIds};
 use crate::{Error, Result};
 
@@ -32,17 +33,27 @@ impl Engine {
     }
 }
 
+/// What the embeddings of tokens are multiplied with.
+fn embedding_scale(program: &Program) -> f32 {
+    let scale = |op: &Op| if let Op::Embed { scale, .. } = op { Some(*scale) } else { None };
+    program.embed.iter().find_map(scale).unwrap_or(1.0)
+}
+
 impl AnySession {
     /// Adds the rows `[rows, hidden]` of a source. The same source always has the same ids. Where deeper layers take
-    /// rows, too, as many rows follow for each of these layers. They are scaled as
-    /// [`ModelConfig::row_scale`](crate::model::ModelConfig::row_scale) says.
+    /// rows, too, as many rows follow for each of these layers. They are scaled as embeddings are, where
+    /// [`ModelConfig::scales_rows`](crate::model::ModelConfig::scales_rows) says so.
     ///
     /// # Errors
     /// `invalid_argument` where the number of values does not match the source, for a source without rows, and where no
     /// ids are left; errors of the device.
     pub fn add_rows(&self, source: InputSource, rows: &[f32]) -> Result<HeldRows> {
         check_values(source, rows.len() as u64, self.config().row_width())?;
-        let scale = self.config().row_scale();
+        let scale = match self {
+            _ if !self.config().scales_rows() => 1.0,
+            Self::Gpu(lane) => embedding_scale(&GpuLane::model(lane).program),
+            Self::Cpu(session) => embedding_scale(session.model().program()),
+        };
         let scaled: Vec<f32>;
         let rows = if scale == 1.0 {
             rows

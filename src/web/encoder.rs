@@ -79,7 +79,8 @@ impl Info {
         let of_sounds = [encoder.bins, encoder.merge, last];
         let [least, most] = encoder.pixels;
         let resizing = [least, most, encoder.is_bilinear.into()];
-        let images = numbers.chain(channels).chain(resizing.map(|n| n as f64));
+        let tiled = encoder.tiled.iter().flatten().copied();
+        let images = numbers.chain(channels).chain(resizing.into_iter().chain(tiled).map(|n| n as f64));
         let (adapter, self_check) = match model {
             AnyEmbedder::Gpu(encoder) => {
                 let model = encoder.model();

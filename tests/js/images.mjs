@@ -38,6 +38,9 @@ export const NAMES = [
   'minicpmv-once',
   'hunyuanvl',
   'hunyuanvl-odd',
+  'mlp',
+  'mlp-tiled',
+  'mlp-norm',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

@@ -3,30 +3,21 @@ tests/fixtures/encoders/.
 
     python tools/oracle/make_pictures.py [name ...]
 
-`newest/build_picture.sh` builds the program that is asked (`LLAMA_PICTURE` names another): rows, positions behind the
-prompt, and what a text model writes greedily after it, each with its log-probability.
+Rows, positions behind the prompt, and what a text model writes greedily after it, each with its log-probability.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import re
 from pathlib import Path
 
+import make_encoders
+from asked import Asked, expect, some
+from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
 from PIL import Image
 
-from f32_twin import write_twin
-import make_encoders
-from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
-
-DRIVER = Path(os.environ.get("LLAMA_PICTURE", ".oracle/newest/picture"))
-CONTEXT = 1024
 # In place of the last but three tokens of a vocabulary.
 SLICED = {"<image>": 3, "</image>": 3, "<slice>": 3, "</slice>": 3}
-PROMPT = "ab <__media__> cd"
 
 
 def lfm3vl(name: str, text: str, algorithm: str, attends: set[int], halves: tuple[int, int], **numbers) -> Encoder:
@@ -104,6 +95,42 @@ def encoders():
     yield hunyuanvl("hunyuanvl", image_size=32, spatial_merge_size=2, image_min_pixels=700, image_max_pixels=5000)
     yield hunyuanvl("hunyuanvl-odd", patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
                     feed_forward_length=27, block_count=3, image_min_pixels=300, image_max_pixels=2500)
+
+
+    # CLIP with a class token; the rows enter Granite times a factor of its file.
+    yield llava("mlp", "granite-q8_0", [(60, 40), (24, 24), (21, 90)], projection_dim=96)
+    # SigLIP without one, in tiles, rows of several layers side by side; Gemma scales all rows.
+    yield llava("mlp-tiled", "gemma-q8_0", [(60, 40), (150, 91), (22, 17)], projection_dim=96, image_size=35, patch_size=5,
+                embedding_length=32, attention__head_count=4, block_count=3, feed_forward_length=27,
+                feature_layer=[0, 2, 3], image_grid_pinpoints=[35, 70, 70, 35, 70, 70, 105, 70])
+    yield llava("mlp-norm", "llama-f32", [(24, 24), (17, 90)], projection_dim=64, block_count=3, feature_layer=[1])
+
+
+def llava(name: str, text: str, sizes: list[tuple[int, int]], **numbers) -> Encoder:
+    e = Encoder(name, "mlp", text, sizes, **numbers)
+    is_clip, taken = name != "mlp-tiled", len(e.numbers.get("feature_layer", [0]))
+    if not is_clip:
+        e.keys |= GELU
+    d, rows, patches = e.width, e.numbers["projection_dim"], (e.numbers["image_size"] // e.numbers["patch_size"]) ** 2
+    e.start((patches + is_clip,), bias=not is_clip)
+    if is_clip:
+        e.tensor("v.class_embd", d, deviation=0.5)
+        e.norm("v.pre_ln", d)
+    if name != "mlp":
+        e.norm("v.post_ln", d)
+    e.blocks(half=True)
+    if name == "mlp-norm":
+        e.linear("mm.0", rows, taken * d)
+        e.norm("mm.1", rows)
+        e.linear("mm.3", rows, rows)
+        e.norm("mm.4", rows)
+        # As an old converter wrote them.
+        swapped = {"ffn_up": "ffn_down", "ffn_down": "ffn_up"}
+        e.tensors = [(re.sub("ffn_(up|down)", lambda found: swapped[found[0]], name), *rest) for name, *rest in e.tensors]
+    else:
+        e.linear("mm.0", 45, taken * d)
+        e.linear("mm.2", rows, 45)
+    return e
 
 
 def siglip(name: str, text: str, sizes: list[tuple[int, int]], products: list[int], **numbers) -> Encoder:
@@ -220,66 +247,16 @@ def dots_ocr() -> Encoder:
     return e
 
 
-class Asked:
-    """llama.cpp with an encoder and a text model."""
-
-    def __init__(self, encoder: Path, text: Path):
-        command = [str(DRIVER), str(text), str(encoder), str(CONTEXT)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, pixels, folder: Path) -> dict:
-        file = folder / "picture.rgb"
-        file.write_bytes(pixels.tobytes())
-        height, width, _ = pixels.shape
-        return self.asked({"width": width, "height": height, "image": str(file)})
-
-    def hear(self, samples, folder: Path) -> dict:
-        """Samples of 16 bits at 16 kHz."""
-        file = folder / "sound.f32"
-        file.write_bytes((samples / 32768).astype("<f4").tobytes())
-        return self.asked({"sound": str(file)})
-
-    def asked(self, medium: dict) -> dict:
-        question = medium | {"prompt": PROMPT, "predict": 8}
-        self.process.stdin.write(json.dumps(question) + "\n")
-        self.process.stdin.flush()
-        found = json.loads(self.process.stdout.readline())
-        rows = [[[round(value, 6) for value in row] for row in piece] for piece in found.pop("rows")]
-        found.pop("texts")
-        if "logprobs" in found:
-            found["logprobs"] = [round(value, 6) for value in found["logprobs"]]
-        return {"rows": rows, **found}
-
-
-def some(found: dict) -> dict:
-    """The same with some of all rows, where there are many."""
-    rows = [row for piece in found.pop("rows") for row in piece]
-    at = [*range(0, len(rows), max(1, len(rows) // 16)), len(rows) - 1]
-    return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], **found}
-
-
-def main() -> None:
-    only = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for encoder in encoders():
-            if only and encoder.name not in only:
-                continue
-            encoder.write(encoder.path, half=True)
-            twin, text = folder / "encoder.gguf", folder / "text.gguf"
-            encoder.write(twin, half=False)
-            write_twin([MODELS / f"{encoder.text}.gguf"], text)
-            asked, cases = Asked(twin, text), []
-            for width, height in encoder.sizes:
-                pixels = picture(width, height)
-                image = f"picture-{width}x{height}.png"
-                if not (TARGET / image).exists():
-                    Image.fromarray(pixels).save(TARGET / image, optimize=True)
-                cases.append({"image": image, **some(asked.ask(pixels, folder))})
-            expected = {"encoder": encoder.path.name, "text": f"{encoder.text}.gguf", "cases": cases}
-            (TARGET / f"{encoder.name}.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
-            print(encoder.name, [(case["count"], case.get("generated")) for case in cases], flush=True)
+def cases(encoder: Encoder, asked: Asked, folder: Path) -> list[dict]:
+    found = []
+    for width, height in encoder.sizes:
+        pixels = picture(width, height)
+        image = f"picture-{width}x{height}.png"
+        if not (TARGET / image).exists():
+            Image.fromarray(pixels).save(TARGET / image, optimize=True)
+        found.append({"image": image, **some(asked.ask(pixels, folder), 1)})
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    expect(encoders(), cases)

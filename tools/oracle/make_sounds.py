@@ -3,20 +3,15 @@ them: tests/fixtures/encoders/.
 
     python tools/oracle/make_sounds.py [name ...]
 
-`newest/build_picture.sh` builds the program that is asked (`LLAMA_PICTURE` names another): some rows, positions behind
-the prompt, and what a text model writes greedily after it, each with its log-probability.
+Some rows, positions behind the prompt, and what a text model writes greedily after it, each with its log-probability.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
 from pathlib import Path
 
-from f32_twin import write_twin
-from make_encoders import MODELS, TARGET, Listener, Whisper, sound
-from make_pictures import Asked
+from asked import Asked, expect, some
+from make_encoders import Listener, Whisper, sound
 
 
 def convolutions(e: Listener, channels: int) -> None:
@@ -107,38 +102,30 @@ def musicflamingo() -> Listener:
     return e
 
 
+def glma() -> Listener:
+    """The rows enter MiniCPM times a factor."""
+    e = Whisper("glma", "minicpm-f16", [8219, 30011], embedding_length=24, projection_dim=36,
+                projector__stack_factor=5)
+    e.tensors = [tensor for tensor in e.tensors if not tensor[0].startswith("a.post_ln")]
+    e.norm("mm.a.norm_pre", 24)
+    e.linear("mm.a.mlp.1", 31, 5 * 24)
+    e.linear("mm.a.mlp.2", 36, 31)
+    for name in ["v.boi", "v.eoi"]:
+        e.tensor(name, 36, deviation=0.5)
+    return e
+
+
 def encoders():
+    yield glma()
     yield meralion()
     yield musicflamingo()
     yield lfm2a()
     yield lfm3a()
 
 
-def some(found: dict) -> dict:
-    """The same with some of all rows."""
-    rows = [row for piece in found.pop("rows") for row in piece]
-    at = sorted({*range(0, len(rows), max(5, len(rows) // 16)), len(rows) - 1})
-    return {"count": len(rows), "at": at, "rows": [rows[i] for i in at], **found}
-
-
-def main() -> None:
-    only = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for encoder in encoders():
-            if only and encoder.name not in only:
-                continue
-            encoder.write(encoder.path, half=True)
-            twin, text = folder / "encoder.gguf", folder / "text.gguf"
-            encoder.write(twin, half=False)
-            write_twin([MODELS / f"{encoder.text}.gguf"], text)
-            asked, cases = Asked(twin, text), []
-            for count in encoder.sounds:
-                cases.append({"samples": count, **some(asked.hear(sound(count), folder))})
-            expected = {"encoder": encoder.path.name, "text": f"{encoder.text}.gguf", "cases": cases}
-            (TARGET / f"{encoder.name}.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
-            print(encoder.name, [(case["count"], case.get("generated")) for case in cases], flush=True)
+def cases(encoder: Listener, asked: Asked, folder: Path) -> list[dict]:
+    return [{"samples": count, **some(asked.hear(sound(count), folder), 5)} for count in encoder.sounds]
 
 
 if __name__ == "__main__":
-    main()
+    expect(encoders(), cases)

@@ -1,5 +1,6 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
+use super::encoder_lists::{is_bilinear, merges_behind, pixels, taken_layers, tiled};
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, ModelConfig};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo};
@@ -15,7 +16,7 @@ pub(in crate::model) const AUDIO: &str = "clip.audio";
 pub(in crate::model) const VOICE: &str = "clip.gen.audio";
 
 /// Upper bound of the pixels along a side of an image or a patch.
-const MAX_SIDE: usize = 1 << 14;
+pub(super) const MAX_SIDE: usize = 1 << 14;
 /// Upper bound of the patches along a side that are merged into one row.
 const MAX_MERGE: usize = 1 << 4;
 /// Upper bound of the layers between two layers with full attention.
@@ -101,6 +102,12 @@ pub struct EncoderConfig {
     pub longest_edge: Option<usize>,
     /// The least and the most tiles, if the file says.
     pub tiles: [Option<usize>; 2],
+    /// Widths and heights, in pixels, of the images that are cut into tiles, where the file lists them.
+    pub tiled: Vec<[usize; 2]>,
+    /// Layers that are run: LLaVA's projector does not take the rows of the last one.
+    pub depth: usize,
+    /// The projector takes the rows before these layers, or behind all that are run, side by side; none: those behind.
+    pub taken: Vec<usize>,
     /// The layer behind which rows are merged, of encoders that merge rows among their layers.
     pub merges_behind: usize,
     /// All layers but the last of each group of this size attend in windows.
@@ -208,6 +215,9 @@ impl EncoderConfig {
             is_bilinear: false,
             longest_edge: None,
             tiles: [None; 2],
+            tiled: Vec::new(),
+            depth: 0,
+            taken: Vec::new(),
             merges_behind: 0,
             window_pattern: None,
             window: None,
@@ -225,7 +235,8 @@ impl EncoderConfig {
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let of_ffn = |name: &str| dims(&format!("v.blk.0.{name}.weight")).unwrap_or_default();
-        let is_swapped = !projector.is_exact && of_ffn("ffn_down").first() == Some(&(hidden as u64));
+        let is_swapped =
+            (!projector.is_exact || projector.name == "mlp") && of_ffn("ffn_down").first() == Some(&(hidden as u64));
         let wide = of_ffn(if is_swapped { "ffn_down" } else { "ffn_up" });
         let ffn = wide.get(1).copied().filter(|&rows| rows <= MAX_FFN as u64).unwrap_or(0) as usize;
         let places = dims("v.position_embd.weight").map_or(0, |dims| dims.iter().skip(1).product::<u64>());
@@ -234,22 +245,20 @@ impl EncoderConfig {
             return Err(Error::bad_file(message));
         }
         let is_deep = |layer: &usize| dims(&format!("v.deepstack.{layer}.fc1.weight")).is_some();
-        let [mean, deviation] = [channels(keys, "image_mean")?, channels(keys, "image_std")?];
-        if let Some(wrong) = deviation.iter().find(|&&of| of == 0.0) {
-            let name = keys.name("image_std");
-            return Err(Error::bad_file(format!("metadata `{name}`: expected numbers other than 0, found {wrong}")));
-        }
+        let mean = channels(keys, "image_mean")?;
         let [side, merge] = [keys.required("patch_size", MAX_SIDE)?, projector.merge(keys)?];
         let [patch_size, merge] = if projector.is_bare { [side * merge, 1] } else { [side, merge] };
         let is_sliced = projector.name.starts_with("minicpm");
+        let image_size = keys.required("image_size", MAX_SIDE)?;
+        let (depth, taken) = taken_layers(keys, &projector, layers)?;
         let config = Self {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
-            image_size: keys.required("image_size", MAX_SIDE)?,
+            image_size,
             patch_size,
             merge,
             activation: activation(keys, &projector)?,
             mean,
-            deviation,
+            deviation: deviations(keys)?,
             pixels: if projector.is_sized { pixels(keys, &projector, side * merge)? } else { [0; 2] },
             is_bilinear: projector.name == "lfm3vl" && is_bilinear(keys)?,
             longest_edge: keys.count_or_none("preproc_image_size", MAX_SIDE)?,
@@ -257,6 +266,9 @@ impl EncoderConfig {
                 keys.count_or_none("preproc_min_tiles", MAX_SIDE)?,
                 keys.count_or_none(if is_sliced { "max_slice_nums" } else { "preproc_max_tiles" }, MAX_SIDE)?,
             ],
+            tiled: tiled(keys, &projector, image_size)?,
+            depth,
+            taken,
             merges_behind: merges_behind(keys, layers)?,
             window_pattern: keys.count_or_none("n_wa_pattern", MAX_PATTERN)?,
             places: places as usize,
@@ -348,34 +360,14 @@ fn activation(keys: &Keys, projector: &Projector) -> Result<ActivationKind> {
     }
 }
 
-/// The layer behind which rows are merged: `wa_layer_indexes`, of which the first one counts.
-fn merges_behind(keys: &Keys, layers: usize) -> Result<usize> {
-    let name = keys.name("wa_layer_indexes");
-    let found = keys.metadata.i32s(&name)?.and_then(|found| found.first().copied());
-    match found.unwrap_or(0) {
-        layer if layer >= 0 && (layer as usize) < layers.max(1) => Ok(layer as usize),
-        layer => Err(Error::bad_file(format!("metadata `{name}`: expected a layer below {layers}, found {layer}"))),
+/// The standard deviation of each channel.
+fn deviations(keys: &Keys) -> Result<[f32; 3]> {
+    let found = channels(keys, "image_std")?;
+    if let Some(wrong) = found.iter().find(|&&of| of == 0.0) {
+        let name = keys.name("image_std");
+        return Err(Error::bad_file(format!("metadata `{name}`: expected numbers other than 0, found {wrong}")));
     }
-}
-
-/// The least and the most pixels of an image.
-fn pixels(keys: &Keys, projector: &Projector, side: usize) -> Result<[usize; 2]> {
-    let bounds = [("image_min_pixels", 256), ("image_max_pixels", 16_384)];
-    let [least, most] = bounds.map(|(key, rows)| match projector.name {
-        "hunyuanvl" => Ok(keys.count(key, MAX_SIDE * MAX_SIDE)?.unwrap_or(rows * side * side)),
-        _ => keys.required(key, MAX_SIDE * MAX_SIDE),
-    });
-    Ok([least?, most?])
-}
-
-/// Whether images are resized with a triangle, else with a spline.
-fn is_bilinear(keys: &Keys) -> Result<bool> {
-    let name = keys.name("image_resize_algo");
-    match keys.metadata.str(&name)? {
-        Some("bilinear") => Ok(true),
-        Some("bicubic") => Ok(false),
-        found => Err(super::unsupported(format!("metadata `{name}`: expected bilinear or bicubic, found {found:?}"))),
-    }
+    Ok(found)
 }
 
 /// A finite number for each channel.

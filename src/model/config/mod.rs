@@ -6,6 +6,7 @@ mod asked;
 mod convolutions;
 mod embedder;
 mod encoder;
+mod encoder_lists;
 mod hadamard;
 mod keys;
 mod latent;
@@ -28,6 +29,7 @@ pub use convolutions::{flatten, rounded_kernel};
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
 pub use encoder::{EncoderConfig, MostRows, Projector};
+pub(super) use encoder_lists::MAX_TAKEN;
 
 pub use hadamard::Rotations;
 

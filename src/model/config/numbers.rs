@@ -113,9 +113,10 @@ impl super::ModelConfig {
         self.hidden * (1 + self.deep_rows)
     }
 
-    /// What rows of images and sounds are multiplied with before the first layer: Gemma 2 scales all that enters, not
-    /// the embeddings of tokens alone (Riviere et al. 2024, <https://arxiv.org/abs/2408.00118>).
-    pub fn row_scale(&self) -> f32 {
-        if self.architecture == "gemma2" { (self.hidden as f32).sqrt() } else { 1.0 }
+    /// Whether rows of images and sounds are multiplied with what embeddings of tokens are multiplied with: not in
+    /// Gemma 3 and later (<https://arxiv.org/abs/2503.19786>), nor in models whose deeper layers take rows.
+    pub fn scales_rows(&self) -> bool {
+        let is_new_gemma = self.architecture.starts_with("gemma") && !["gemma", "gemma2"].contains(&self.architecture);
+        self.deep_rows == 0 && !is_new_gemma
     }
 }

@@ -12,6 +12,7 @@ mod hunyuan;
 mod internvl;
 mod lfm3;
 mod lfm_audio;
+mod llava;
 mod minicpm;
 mod pixtral;
 mod qwen;
@@ -106,6 +107,8 @@ static ENCODERS: &[Encoder] = &[
     encoder("lfm3vl", lfm3::lfm3vl, (MERGE, 2), PATCHES).rotated().exact().sized(),
     encoder("idefics3", siglip::idefics3, (SCALE, 1), MostRows::OfImage(0)),
     encoder("janus_pro", siglip::janus_pro, (None, 1), MostRows::OfImage(0)).exact(),
+    // And a class token, with CLIP.
+    encoder("mlp", llava::mlp, (None, 1), MostRows::OfImage(1)).exact(),
     encoder("gemma3", siglip::gemma3, (SCALE, 4), MostRows::OfImage(0)),
     encoder("qwen3vl_merger", qwen::qwen3vl, (MERGE, 2), PATCHES).rotated(),
     encoder("qwen2.5vl_merger", qwen::qwen25vl, (MERGE, 2), PATCHES).rotated(),
@@ -130,6 +133,7 @@ static ENCODERS: &[Encoder] = &[
     // Pairs of frames, whatever a file says.
     of_sounds("qwen2a", whisper::qwen2a, (None, 2), whisper::ROWS),
     of_sounds("musicflamingo", whisper::musicflamingo, (None, 2), whisper::ROWS).exact(),
+    of_sounds("glma", whisper::glma, (Some("projector.stack_factor"), 4), whisper::ROWS).exact(),
     of_sounds("meralion", whisper::meralion, (Some("projector.stack_factor"), 1), whisper::ROWS).exact(),
     of_sounds("gemma4a", conformer::gemma4a, (None, 1), conformer::ROWS),
     of_sounds("gemma4ua", gemma_unified::gemma4ua, (None, gemma_unified::SAMPLES), conformer::ROWS).bare(),

@@ -64,6 +64,20 @@ pub fn qwen2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     vit.finish()
 }
 
+/// A norm, several rows side by side, two products, and a row before and one behind each sound: GLM-ASR
+/// (<https://huggingface.co/zai-org/GLM-ASR-Nano-2512>).
+pub fn glma(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    let mut vit = whisper(config, encoder);
+    vit.stream_norm(POST);
+    let normed = vit.projector_norm(vit.x, ["mm.a.norm_pre.weight", "mm.a.norm_pre.bias"], config.norm_eps);
+    let x = vit.side_by_side(normed, encoder.merge);
+    let rows = vit.project_twice(x, [MLP[1], MLP[2]], ActivationKind::GeluErf);
+    for row in ["v.boi", "v.eoi"] {
+        vit.mark(own(row), rows);
+    }
+    vit.finish()
+}
+
 /// The mean of two rows, a norm, two products (Audio Flamingo 3: Goel et al. 2025, <https://arxiv.org/abs/2507.08128>).
 pub fn musicflamingo(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let mut vit = whisper(config, encoder);

@@ -1,0 +1,87 @@
+//! What files say of images in lists, and in keys that not all projectors have.
+
+use super::Keys;
+use super::encoder::{MAX_SIDE, Projector};
+use crate::error::{Error, Result};
+
+/// Upper bound of the tiles of an image.
+const MAX_TILES: usize = 1 << 8;
+/// Upper bound of the layers whose rows a projector takes together.
+pub(in crate::model) const MAX_TAKEN: usize = 8;
+
+/// The layer behind which rows are merged: `wa_layer_indexes`, of which the first one counts.
+pub(super) fn merges_behind(keys: &Keys, layers: usize) -> Result<usize> {
+    let name = keys.name("wa_layer_indexes");
+    let found = keys.metadata.i32s(&name)?.and_then(|found| found.first().copied());
+    match found.unwrap_or(0) {
+        layer if layer >= 0 && (layer as usize) < layers.max(1) => Ok(layer as usize),
+        layer => Err(Error::bad_file(format!("metadata `{name}`: expected a layer below {layers}, found {layer}"))),
+    }
+}
+
+/// The number of layers that are run, and `feature_layer`: those whose rows LLaVA's projector takes, counted from the
+/// embedding.
+pub(super) fn taken_layers(keys: &Keys, projector: &Projector, layers: usize) -> Result<(usize, Vec<usize>)> {
+    if projector.name != "mlp" {
+        return Ok((layers, Vec::new()));
+    }
+    let name = keys.name("feature_layer");
+    let found = keys.metadata.i32s(&name)?.unwrap_or_default();
+    if let Some(wrong) = found.iter().find(|&&layer| layer < 0 || layer as usize > layers) {
+        return Err(Error::bad_file(format!("metadata `{name}`: expected layers up to {layers}, found {wrong}")));
+    }
+    if found.len() > MAX_TAKEN {
+        let message = format!("metadata `{name}`: expected up to {MAX_TAKEN} layers, found {}", found.len());
+        return Err(Error::bad_file(message));
+    }
+    // In the order of the layers, each once.
+    let taken: Vec<usize> = (0..=layers).filter(|&layer| found.contains(&(layer as i32))).collect();
+    Ok((taken.last().copied().unwrap_or(layers.saturating_sub(1)), taken))
+}
+
+/// `image_grid_pinpoints`: sizes of whole tiles.
+pub(super) fn tiled(keys: &Keys, projector: &Projector, tile: usize) -> Result<Vec<[usize; 2]>> {
+    if projector.name != "mlp" {
+        return Ok(Vec::new());
+    }
+    let name = keys.name("image_grid_pinpoints");
+    let found = keys.metadata.i32s(&name)?.unwrap_or_default();
+    let wrong = |found: String| {
+        let expected = format!("expected sizes of up to {MAX_TILES} tiles of {tile} × {tile} pixels");
+        Err(Error::bad_file(format!("metadata `{name}`: {expected}, found {found}")))
+    };
+    if !found.len().is_multiple_of(2) {
+        return wrong(format!("{} numbers", found.len()));
+    }
+    let mut sizes = Vec::new();
+    for pair in found.chunks_exact(2) {
+        let [width, height] = [pair[0], pair[1]].map(|side| usize::try_from(side).unwrap_or(0));
+        let [columns, lines] = [width, height].map(|side| side / tile);
+        let is_whole = [width, height].iter().all(|side| (1..=MAX_SIDE).contains(side) && side.is_multiple_of(tile));
+        if !is_whole || columns * lines > MAX_TILES {
+            return wrong(format!("{} × {}", pair[0], pair[1]));
+        }
+        sizes.push([width, height]);
+    }
+    Ok(sizes)
+}
+
+/// The least and the most pixels of an image.
+pub(super) fn pixels(keys: &Keys, projector: &Projector, side: usize) -> Result<[usize; 2]> {
+    let bounds = [("image_min_pixels", 256), ("image_max_pixels", 16_384)];
+    let [least, most] = bounds.map(|(key, rows)| match projector.name {
+        "hunyuanvl" => Ok(keys.count(key, MAX_SIDE * MAX_SIDE)?.unwrap_or(rows * side * side)),
+        _ => keys.required(key, MAX_SIDE * MAX_SIDE),
+    });
+    Ok([least?, most?])
+}
+
+/// Whether images are resized with a triangle, else with a spline.
+pub(super) fn is_bilinear(keys: &Keys) -> Result<bool> {
+    let name = keys.name("image_resize_algo");
+    match keys.metadata.str(&name)? {
+        Some("bilinear") => Ok(true),
+        Some("bicubic") => Ok(false),
+        found => Err(super::unsupported(format!("metadata `{name}`: expected bilinear or bicubic, found {found:?}"))),
+    }
+}
