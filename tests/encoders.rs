@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 47] = [
+const NAMES: [&str; 49] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -55,6 +55,8 @@ const NAMES: [&str; 47] = [
     "mlp",
     "mlp-tiled",
     "mlp-norm",
+    "resampler",
+    "resampler-odd",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -102,11 +104,13 @@ fn every_fixture_has_the_tensors_of_its_program() {
         let of_layer = |name: &str| name.strip_prefix("v.blk.")?.split('.').next()?.parse::<usize>().ok();
         let is_expected = |tensor: &str| match name {
             "lfm2a" => tensor == "a.position_embd.weight",
+            "resampler" | "resampler-odd" => tensor == "resampler.pos_embed_k",
             "mlp" | "mlp-norm" => of_layer(tensor).is_some_and(|layer| layer >= depth),
             _ => false,
         };
         assert!(unused.iter().all(|tensor| is_expected(tensor)), "{name}: {unused:?}");
-        assert_eq!(unused.is_empty(), !["lfm2a", "mlp", "mlp-norm"].contains(&name), "{name}");
+        let with_others = ["lfm2a", "mlp", "mlp-norm", "resampler", "resampler-odd"];
+        assert_eq!(unused.is_empty(), !with_others.contains(&name), "{name}");
     }
 }
 
@@ -168,8 +172,30 @@ fn hostile_numbers_of_llava_are_refused() {
 }
 
 #[test]
+fn hostile_numbers_of_a_resampler_are_refused() {
+    let width = Some(Value::U32(200));
+    refused(with("resampler", "clip.vision.projection_dim", width), BadFile, "expected a multiple of 128, found 200");
+    for (version, found) in [(None, "found 2"), (Some(Value::I32(2)), "found 2"), (Some(Value::I32(7)), "found 7")] {
+        refused(with("resampler", "clip.minicpmv_version", version), UnsupportedArchitecture, found);
+    }
+    for count in [0, 1 << 13, u64::MAX] {
+        let mut gguf = open("resampler");
+        let query = gguf.tensors.iter_mut().find(|tensor| tensor.name == "resampler.query").expect("queries");
+        query.dims[1] = count;
+        refused(config(&gguf), BadFile, "expected 1 to 4096 queries");
+    }
+}
+
+#[test]
 fn missing_tensors_are_named() {
-    for (name, missing) in [("mlp", "mm.0.weight"), ("mlp-norm", "mm.4.weight"), ("glma", "v.eoi")] {
+    for (name, missing) in [
+        ("mlp", "mm.0.weight"),
+        ("mlp-norm", "mm.4.weight"),
+        ("glma", "v.eoi"),
+        ("resampler", "resampler.query"),
+        ("resampler", "resampler.attn.k.weight"),
+        ("resampler", "resampler.ln_post.weight"),
+    ] {
         let mut gguf = open(name);
         gguf.tensors.retain(|tensor| tensor.name != missing);
         flatten(&mut gguf);

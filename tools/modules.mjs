@@ -42,9 +42,9 @@ export const PARTS = {
     [
       '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::|kernels::(attention_(near|far)|mix|turn)::)',
       '^webgguf::model::.*::EncoderInput(>?)::',
-      '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance)::',
-      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|project|conv_around)::',
-      '^webgguf::runtime::gpu::embedder::GpuEmbedder::begin_image::',
+      '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance|of_queries)::',
+      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_rows|project|conv_around)::',
+      '^webgguf::runtime::gpu::embedder::GpuEmbedder::(begin_image|write_repeats)::',
       '^wasmencoder_',
     ].join('|'),
   ),

@@ -79,6 +79,7 @@ export const FAMILIES: Record<string, Family> = {
   pixtral: { end: '[IMG_END]' },
   qwen2a: { begin: '<|audio_bos|>', end: '<|audio_eos|>' },
   qwen3a: { begin: '<|audio_start|>', end: '<|audio_end|>' },
+  resampler: { ...SLICED, begin: '<image>' },
   voxtral: { begin: '[BEGIN_AUDIO]' },
   qwen2vl_merger: { begin: '<|vision_start|>', end: '<|vision_end|>' },
   'qwen2.5vl_merger': { begin: '<|vision_start|>', end: '<|vision_end|>' },

@@ -4,6 +4,9 @@ use crate::image::Image;
 use crate::plan::{Encoder, Tile};
 use crate::tables::{Grid, Taps};
 
+/// The longest period of sines and cosines of positions, divided by 2π.
+const LONGEST: f64 = 10_000.0;
+
 impl Encoder {
     /// The input whose patches are merged four by four, in two steps where 4 × 4 of them become one row.
     ///
@@ -53,5 +56,28 @@ impl Encoder {
         tile.places.weights.push(1.0);
         tile.breaks.push(1.0);
         Ok(tile)
+    }
+
+    /// The input whose patches are seen by queries, with sines and cosines of the column and the row of each.
+    ///
+    /// # Errors
+    /// A message for a table of positions that is too small.
+    pub fn resampled(&self, grid: &Grid, image: &Image) -> Result<Tile, String> {
+        let count = (self.width / 4).max(1);
+        let step = |pair: usize| (LONGEST.ln() * -(pair as f64) / count as f64).exp();
+        let of_axis = |at: usize| {
+            let angle = move |pair| at as f64 * step(pair);
+            (0..count).map(move |pair| angle(pair).sin()).chain((0..count).map(move |pair| angle(pair).cos()))
+        };
+        let axes = grid.cells.iter().flat_map(|&[row, column]| [column, row]);
+        Ok(Tile {
+            rows: grid.cells.len(),
+            // Rows of slices follow each other as tokens do.
+            outputs: [0, self.queries],
+            patches: self.pixels(grid, image),
+            places: self.places(grid)?,
+            turns: axes.flat_map(of_axis).map(|value| value as f32).collect(),
+            ..Tile::default()
+        })
     }
 }

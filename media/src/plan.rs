@@ -23,7 +23,7 @@ const SLICES: usize = 9;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 12] = [
+const EXACT: [&str; 13] = [
     "dots_ocr",
     "gemma4uv",
     "hunyuanvl",
@@ -36,6 +36,7 @@ const EXACT: [&str; 12] = [
     "mlp",
     "paddleocr",
     "phi4",
+    "resampler",
 ];
 
 /// The colour around an image that has another shape than a square, of Janus Pro ...
@@ -73,6 +74,10 @@ pub struct Encoder {
     pub pixels: [usize; 2],
     /// Whether images are resized with a triangle, for encoders whose files say.
     pub is_bilinear: bool,
+    /// Rows of an image or a slice, where they are not its patches.
+    pub queries: usize,
+    /// Values of an output row.
+    pub width: usize,
     /// The sizes of images that are cut into tiles, where the file lists them.
     pub tiled: Vec<Size>,
     /// Upper bound of an image's rows, where its size is not fixed.
@@ -184,7 +189,7 @@ impl Encoder {
                 let most = if self.longest_edge == 0 { INTERNVL_TILES } else { self.longest_edge.min(MOST_TILES) };
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
             }
-            "minicpmv4_6" | "minicpm_ocr_1_0" => self.slicing().sizes(size),
+            "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => self.slicing().sizes(size),
             "mlp" if !self.tiled.is_empty() && size.width.max(size.height) > square.width => {
                 Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
             }
@@ -252,14 +257,14 @@ impl Encoder {
         let Some(refined) = sizes.refined else {
             let whole = match projector {
                 "dots_ocr" | "gemma4uv" | "gemma4v" | "hunyuanvl" | "internvl" | "lfm2" | "lfm3vl" | "minicpmv4_6"
-                | "minicpm_ocr_1_0" => image.stretched(sizes.whole, filter).await,
+                | "minicpm_ocr_1_0" | "resampler" => image.stretched(sizes.whole, filter).await,
                 "mlp" if !self.tiled.is_empty() => image.stretched(sizes.whole, filter).await,
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
         };
         let cut = match projector {
-            "minicpmv4_6" | "minicpm_ocr_1_0" => image.stretched(refined, filter).await,
+            "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => image.stretched(refined, filter).await,
             "idefics3" if resized.is_some() => image.stretched(refined, filter).await,
             "idefics3" => image.fitted(refined, filter).await,
             _ => self.fit(image, refined, filter).await,
@@ -297,6 +302,7 @@ impl Encoder {
         });
         match self.projector.as_str() {
             "hunyuanvl" => (columns + 1) * lines + 2,
+            "resampler" if columns * lines > 0 => self.queries,
             _ => columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 },
         }
     }
@@ -322,6 +328,7 @@ impl Encoder {
             // CLIP has a class token, SigLIP none.
             "mlp" if self.places > grid.cells.len() => return self.with_class(&grid, image),
             "minicpmv4_6" | "minicpm_ocr_1_0" => return self.in_squares(grid, image),
+            "resampler" => return self.resampled(&grid, image),
             _ => {}
         }
         let area = (self.merge * self.merge) as f32;
@@ -431,6 +438,8 @@ mod tests {
             deviation: [0.5; 3],
             pixels: [256, 16_384],
             is_bilinear: false,
+            queries: 3,
+            width: 8,
             tiled: Vec::new(),
             most_tokens: 256,
             has_breaks: false,
@@ -438,7 +447,7 @@ mod tests {
         }
     }
 
-    const NAMES: [&str; 23] = [
+    const NAMES: [&str; 24] = [
         "gemma3",
         "gemma4v",
         "gemma4uv",
@@ -461,12 +470,13 @@ mod tests {
         "minicpmv4_6",
         "minicpm_ocr_1_0",
         "mlp",
+        "resampler",
         "other",
     ];
 
     #[test]
     fn rows_are_known_before_pixels() {
-        for (name, longest_edge) in NAMES[..22].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
+        for (name, longest_edge) in NAMES[..23].iter().map(|name| (*name, 0)).chain([("idefics3", 48), ("internvl", 4)])
         {
             for (width, height) in [(24, 16), (200, 121), (8, 90), (1, 1)] {
                 let encoder = Encoder { longest_edge, ..encoder(name) };

@@ -30,7 +30,7 @@ impl Encoder {
                     false => Err(format!("an image of {width} × {height} patches, the tables have {most} positions")),
                 }
             }
-            "minicpmv4_6" | "minicpm_ocr_1_0" => match self.places < BUCKETS * BUCKETS {
+            "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => match self.places < BUCKETS * BUCKETS {
                 true => Err(format!("a table of {} positions, expected {}", self.places, BUCKETS * BUCKETS)),
                 false => Ok(grid.in_buckets(BUCKETS)),
             },

@@ -31,7 +31,7 @@ impl Picture {
         let whole = |at: usize| numbers.get(at).map_or(0, |&n| n as usize);
         let channels = |at: usize| [0, 1, 2].map(|channel| numbers.get(at + channel).map_or(1.0, |&n| n as f32));
         let last = numbers.len().saturating_sub(3);
-        let tiled = numbers.get(16..last).unwrap_or_default().chunks_exact(2);
+        let tiled = numbers.get(18..last).unwrap_or_default().chunks_exact(2);
         let encoder = Encoder {
             projector: projector.to_owned(),
             image_size: whole(0),
@@ -45,6 +45,8 @@ impl Picture {
             deviation: channels(10),
             pixels: [whole(13), whole(14)],
             is_bilinear: whole(15) != 0,
+            queries: whole(16),
+            width: whole(17),
             tiled: tiled.map(|pair| Size { width: pair[0] as usize, height: pair[1] as usize }).collect(),
             most_tokens: whole(last),
             stretches: whole(last + 1) != 0,

@@ -15,6 +15,9 @@ impl Interpreter<'_> {
             Op::Attend { q, kv, ref attention, keys: Keys::OfInput(sight), y } => {
                 self.attend_input((q, kv), (attention, sight), y, yield_now).await;
             }
+            Op::AttendRows { q, kv, ref attention, y } => {
+                self.attend_rows([q, y], kv, attention, yield_now).await;
+            }
             Op::AttendSource { q, kv, ref attention, number, y } => {
                 self.attend_source([q, y], (kv, attention), number, yield_now).await?;
             }

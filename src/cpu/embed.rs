@@ -145,6 +145,10 @@ fn regrouped(
             (Op::Regroup { y, .. }, Some(image)) => {
                 regroup((program, weights), op, (&rows.values, &mut made.values[y.0]), &image.groups);
             }
+            (Op::AttendRows { kv, .. }, _) => {
+                // The keys of the rows before stay what they are.
+                kv.iter().for_each(|key| made.values[key.0].clone_from(&rows.values[key.0]));
+            }
             _ => {}
         }
     }

@@ -2,9 +2,11 @@
 
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
-use crate::kernels::reference::{attention_far, attention_near, mix, mix_channels, project, turn};
+use crate::kernels::reference::{
+    AttentionShape, Visible, attention_batch, attention_far, attention_near, mix, mix_channels, project, turn,
+};
 use crate::model::WeightKey;
-use crate::model::program::{Activation, Combining, Op, Operand};
+use crate::model::program::{Activation, AttentionSpec, Combining, Op, Operand};
 
 impl Interpreter<'_> {
     /// A product with a small matrix of f32, row by row: with that of Gemma 3 a row takes milliseconds.
@@ -19,6 +21,26 @@ impl Interpreter<'_> {
         let [taps, width] = [x.len(), out.len()].map(|len| len / self.run.tokens);
         for (x, out) in x.chunks_exact(taps).zip(out.chunks_exact_mut(width)) {
             project([taps, width], x, self.weights.norm(weight), out);
+            yield_now().await;
+        }
+        self.run.put(y, out);
+    }
+
+    /// Attention to all rows of the layers.
+    pub(super) async fn attend_rows(
+        &mut self,
+        [q, y]: [Activation; 2],
+        kv: [Activation; 2],
+        spec: &AttentionSpec,
+        yield_now: &mut impl AsyncFnMut(),
+    ) {
+        let sizes = AttentionShape::plain([spec.heads, spec.kv_heads, spec.head_dim], 0);
+        let shape = AttentionShape { scale: spec.scale, ..sizes };
+        let width = spec.query_width();
+        let mut out = self.run.take(y);
+        let [q, k, v] = [q, kv[0], kv[1]].map(|of| self.run.values[of.0].as_slice());
+        for (q, out) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+            attention_batch(shape, Visible { causal: false, window: None }, (0, q), [k, v], out);
             yield_now().await;
         }
         self.run.put(y, out);
@@ -90,6 +112,11 @@ impl Interpreter<'_> {
                 let rows = self.run.values[to.0].chunks_exact_mut(row.len());
                 let marks = &input.breaks[number * rows.len()..];
                 rows.zip(marks).filter(|(_, mark)| **mark != 0.0).for_each(|(to, _)| to.copy_from_slice(row));
+            }
+            Op::Repeat { table, y, .. } => {
+                let rows = self.weights.norm(table);
+                let out = &mut self.run.values[y.0];
+                out.chunks_mut(rows.len()).for_each(|out| out.copy_from_slice(&rows[..out.len()]));
             }
             Op::Turn { x, head_dim, apart } => {
                 let Some(input) = self.input else { return };

@@ -110,13 +110,12 @@ impl Interpreter<'_> {
                 };
                 self.weights.tensor(table).gather(&rows, &mut self.run.values[y.0])?;
             }
-            // The caller's: they change the number of rows.
-            Op::Pool { .. } | Op::Regroup { .. } => {}
+            Op::Pool { .. } | Op::Regroup { .. } => {} // the caller's: they change the number of rows
             Op::Input { .. } | Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } => self.over_rows(op),
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
             Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
             Op::ConvAround { x, kernel, taps, y } => self.conv_around([x, y], kernel, taps),
-            Op::Bound { .. } | Op::AttendNear { .. } | Op::AttendFar { .. } => self.of_encoder(op),
+            Op::Bound { .. } | Op::AttendNear { .. } | Op::AttendFar { .. } | Op::Repeat { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);
                 if x != y {
@@ -161,6 +160,7 @@ impl Interpreter<'_> {
             }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { .. } | Op::AttendSource { .. } => self.attention(op, yield_now).await?,
+            Op::AttendRows { .. } => self.attention(op, yield_now).await?,
             Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::Scale { x, factor } => {
                 let factor = match factor {

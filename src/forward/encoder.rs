@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::{Forward, Lowering, Place};
+use crate::kernels::attention_batch::{BatchHeads, SourceBuffers, attention_to_source};
 use crate::kernels::attention_far::{FarBuffers, attention_far};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
@@ -27,6 +28,8 @@ pub struct Tables {
     /// A [`Pass`] whose sequences are the parts of an image, and the first row of each part and one past its last; see
     /// [`Sight::Part`].
     pub parts: [Slice; 2],
+    /// For each [`Op::Repeat`]: `[rows]` u32, the rows of its table, and f32, ones.
+    pub repeats: Vec<[Slice; 2]>,
     /// For each [`Op::Regroup`] of the embedding: a [`Pass`] over the rows before it with the first row and one past
     /// the last, and its groups.
     pub folds: Vec<([Slice; 2], [Slice; 2])>,
@@ -42,6 +45,7 @@ impl Tables {
             |name: &str, words: usize| ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), words));
         let (places, groups) = (pair("positions", first.max(rows) * places), pair("groups", rows * groups));
         let breaks = (0..breaks).map(|_| pair("breaks", rows)).collect();
+        let repeats = program.repeats().map(|_| pair("repeated rows", rows)).collect();
         let parts = if program.has_parts() { first } else { 0 };
         let pass = plan.alloc("pass of parts", Pass::bytes_of(parts)).into();
         let parts = [pass, plan.words("parts", parts * 2)];
@@ -53,7 +57,7 @@ impl Tables {
             ([pass, spans], ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), taps)))
         });
         let folds = folds.collect();
-        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, parts, folds }
+        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, repeats, parts, folds }
     }
 }
 
@@ -144,6 +148,30 @@ impl Lowering<'_> {
             Op::AttendFar { q, kv: [k, v], far, biases, spec, y } => {
                 let biases = biases.map(|key| self.forward.vector(key));
                 attention_far(spec, FarBuffers { qkv: [q, k, v].map(rows), far: far.map(rows), biases, y: slice(y) })
+            }
+            _ => self.of_queries(op),
+        }
+    }
+
+    /// Rows that stand for no patch, and what they attend to.
+    fn of_queries(&self, op: &Op) -> Dispatch {
+        let Forward { program, buffers, .. } = self.forward;
+        let slice = |of| self.places.of(of).slice;
+        let tables = || buffers.tables.as_ref().expect("an encoder has tables");
+        match *op {
+            Op::Repeat { table, y, .. } => {
+                let shape = Shape { width: program.width(y), parts: 1, taps: 1, by_value: false, mode: Mode::Write };
+                let number = program.repeats().position(|of| of == op).unwrap_or_default();
+                mix(shape, tables().repeats[number], self.forward.vector(table), slice(y))
+            }
+            Op::AttendRows { q, kv, ref attention, y } => {
+                let (pass, spans) = (buffers.pass, buffers.inputs.spans);
+                let places = [q, kv[0], kv[1], y].map(|of| self.places.of(of));
+                debug_assert!(places.iter().all(|of| of.offset == 0 && of.stride == places[0].stride), "whole rows");
+                let [heads, kv_heads, head_dim] =
+                    [attention.heads, attention.kv_heads, attention.head_dim].map(|count| count as u32);
+                let buffers = SourceBuffers { pass, spans, q: slice(q), kv: kv.map(slice), y: slice(y) };
+                attention_to_source(self.rows, BatchHeads { heads, kv_heads, head_dim }, attention.scale, buffers)
             }
             _ => unreachable!("an operation that others have, too"),
         }

@@ -8,6 +8,7 @@ mod adapter;
 mod attention;
 mod config;
 mod encoder_input;
+mod encoder_rows;
 mod encoder_sample;
 mod experts;
 mod families;

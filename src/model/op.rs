@@ -166,6 +166,11 @@ pub enum Op {
         spec: FarSpec,
         y: Activation,
     },
+    /// `y[i] = table[i mod rows]`, for rows that stand for no patch, such as queries. In the head the following
+    /// operations run on as many rows as the encoder gives.
+    Repeat { table: WeightKey, rows: usize, y: Activation },
+    /// Attention of the rows of the head that the encoder gives to all rows of its layers.
+    AttendRows { q: Activation, kv: [Activation; 2], attention: AttentionSpec, y: Activation },
     /// Rotates the pairs of each head of `x` by the caller's angles. Values i and i + `apart` are a pair, within
     /// consecutive groups of `2 · apart` values. A pair without an angle is not rotated.
     Turn { x: Activation, head_dim: usize, apart: usize },
@@ -288,6 +293,8 @@ impl Op {
     pub fn reads(&self) -> Vec<Activation> {
         match *self {
             Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } | Self::Angles { .. } => Vec::new(),
+            Self::Repeat { .. } => Vec::new(),
+            Self::AttendRows { q, kv: [k, v], .. } => vec![q, k, v],
             Self::Bound { x, .. } => vec![x],
             Self::AttendNear { q, kv: [k, v], far, .. } => vec![q, k, v, far],
             Self::AttendFar { q, kv: [k, v], far: [before, ahead], .. } => vec![q, k, v, before, ahead],
@@ -339,7 +346,7 @@ impl Op {
             Self::Regroup { y, .. } | Self::Project { y, .. } | Self::Streams { y, .. } => y,
             Self::Spread { x, .. } | Self::Turn { x, .. } | Self::Combine { x, .. } | Self::Bound { x, .. } => x,
             Self::Angles { y, .. } | Self::AttendNear { y, .. } | Self::AttendFar { y, .. } => y,
-            Self::Hadamard { y, .. } => y,
+            Self::Hadamard { y, .. } | Self::Repeat { y, .. } | Self::AttendRows { y, .. } => y,
             Self::HeadLinear { y, .. } | Self::HeadValues { y, .. } | Self::JoinHeads { y, .. } => y,
             Self::AttendSource { y, .. } => y,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,

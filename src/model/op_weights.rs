@@ -112,12 +112,10 @@ impl Op {
                 [matrix(*weight, &[cols, rows, experts.count])].into_iter().chain(biases).collect()
             }
             Self::Scale { factor: Factor::Weight(factor), .. } => vec![values(*factor, &[1])],
-            Self::AddPlaces { .. } | Self::ConvAround { .. } | Self::Regroup { .. } | Self::Break { .. } => {
-                self.weights_of_encoder(program)
-            }
-            Self::Project { .. } | Self::Bound { .. } | Self::AttendNear { .. } | Self::AttendFar { .. } => {
-                self.weights_of_encoder(program)
-            }
+            Self::AddPlaces { .. } | Self::ConvAround { .. } | Self::Regroup { .. } => self.weights_of_encoder(program),
+            Self::Break { .. } | Self::Project { .. } | Self::Bound { .. } => self.weights_of_encoder(program),
+            Self::AttendNear { .. } | Self::AttendFar { .. } => self.weights_of_encoder(program),
+            Self::Repeat { .. } | Self::AttendRows { .. } => self.weights_of_encoder(program),
             Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
                 vec![values(*key, &[width(*x)])]
             }
@@ -169,6 +167,7 @@ impl Op {
             Self::AttendNear { weights, near, .. } => {
                 weights.iter().flatten().map(|key| values(*key, &[near.head_dim])).collect()
             }
+            Self::Repeat { table, rows, y } => vec![values(*table, &[program.width(*y), *rows])],
             Self::AttendFar { biases, spec, .. } => biases.map(|key| values(key, &[spec.head_dim, spec.heads])).into(),
             _ => Vec::new(),
         }

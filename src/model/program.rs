@@ -269,7 +269,8 @@ impl Program {
 
     /// The head, split before the operation that pools or regroups rows. The second part is empty if there is none.
     pub fn head_parts(&self) -> (&[Op], &[Op]) {
-        let pool = self.head.iter().position(|op| matches!(op, Op::Pool { .. } | Op::Regroup { .. }));
+        let others = |op: &Op| matches!(op, Op::Pool { .. } | Op::Regroup { .. } | Op::Repeat { .. });
+        let pool = self.head.iter().position(others);
         self.head.split_at(pool.unwrap_or(self.head.len()))
     }
 

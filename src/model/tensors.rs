@@ -181,7 +181,8 @@ pub(super) fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<Str
     // Scales of activations are for kernels that quantise them, RWKV's first layer has no values before it, and
     // LFM2-Audio's encoder has embeddings of what the model says.
     let is_spare = |name: &str| {
-        let is_known = name == "a.position_embd.weight" || name.starts_with("blk.0.time_mix_v");
+        let is_known = ["a.position_embd.weight", "resampler.pos_embed_k"].contains(&name);
+        let is_known = is_known || name.starts_with("blk.0.time_mix_v");
         is_known || name.ends_with(".input_scale")
     };
     let is_known = |name: &str| known.contains(name) || is_unused(config, name) || is_spare(name);

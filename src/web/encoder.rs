@@ -62,7 +62,7 @@ impl Info {
             encoder.image_size,
             encoder.patch_size,
             encoder.merge,
-            if ["internvl", "minicpmv4_6", "minicpm_ocr_1_0"].contains(&encoder.projector.name) {
+            if ["internvl", "minicpmv4_6", "minicpm_ocr_1_0", "resampler"].contains(&encoder.projector.name) {
                 encoder.tiles[1]
             } else {
                 encoder.longest_edge
@@ -78,7 +78,7 @@ impl Info {
         let last = if encoder.kernels[0] > 0 { encoder.kernels[0] } else { config.hidden };
         let of_sounds = [encoder.bins, encoder.merge, last];
         let [least, most] = encoder.pixels;
-        let resizing = [least, most, encoder.is_bilinear.into()];
+        let resizing = [least, most, encoder.is_bilinear.into(), encoder.queries, encoder.width];
         let tiled = encoder.tiled.iter().flatten().copied();
         let images = numbers.chain(channels).chain(resizing.into_iter().chain(tiled).map(|n| n as f64));
         let (adapter, self_check) = match model {

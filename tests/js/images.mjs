@@ -41,6 +41,8 @@ export const NAMES = [
   'mlp',
   'mlp-tiled',
   'mlp-norm',
+  'resampler',
+  'resampler-odd',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

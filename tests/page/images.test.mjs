@@ -14,7 +14,7 @@ import { askEncoders, assertAnswer, evaluateEncoder } from './encoders.mjs';
 import { openEvaluation } from './site.mjs';
 
 /** The encoders that `npm test` runs on the GPU; the CPU runs all. */
-const QUICK = ['gemma3', 'pixtral', 'lfm3vl', 'lfm3vl-wide', 'hunyuanvl', 'minicpmv'];
+const QUICK = ['gemma3', 'pixtral', 'lfm3vl', 'lfm3vl-wide', 'hunyuanvl', 'minicpmv', 'resampler'];
 
 const { site, evaluate } = await openEvaluation();
 

@@ -120,7 +120,7 @@ async function loadEncoder(page, name, { planted, selfCheck } = {}) {
 }
 
 /** Encoders that have all kernels which the others have, too. */
-const QUICK = ['qwen25vl', 'qwen3vl-deep', 'lfm3vl', 'gemma4a', 'lfm2a'];
+const QUICK = ['qwen25vl', 'qwen3vl-deep', 'lfm3vl', 'gemma4a', 'lfm2a', 'resampler'];
 
 for (const name of [...NAMES, ...LISTENERS]) {
   const declare = testIf(QUICK.includes(name));

@@ -106,7 +106,8 @@ class Encoder:
         writer.add_type("mmproj")
         writer.add_bool(f"clip.has_{'audio' if isinstance(self, Listener) else 'vision'}_encoder", True)
         for key, value in self.keys.items():
-            add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
+            add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string,
+                   np.int32: writer.add_int32}
             add.get(type(value), writer.add_array)(key, value)
         for name, values, is_half in self.tensors:
             if not half and "v.class_embd" in [tensor[0] for tensor in self.tensors] and name.startswith("v.position"):

@@ -9,12 +9,17 @@ Rows, positions behind the prompt, and what a text model writes greedily after i
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 import make_encoders
+import numpy as np
 from asked import Asked, expect, some
+from families.dense import Shape, model
 from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
 from PIL import Image
+from random_blocks import Type
+from random_model import bpe, write_model
 
 # In place of the last but three tokens of a vocabulary.
 SLICED = {"<image>": 3, "</image>": 3, "<slice>": 3, "</slice>": 3}
@@ -97,6 +102,15 @@ def encoders():
                     feed_forward_length=27, block_count=3, image_min_pixels=300, image_max_pixels=2500)
 
 
+    # The vocabulary of the text model has the tokens around slices.
+    with tempfile.TemporaryDirectory() as folder:
+        [plain] = write_model(model("qwen2-resampler", Type.Q4_0, bpe(311, "qwen2"),
+                                    Shape(256, 2, 1, 64, layers=1, biases=("attn_q", "attn_k", "attn_v")),
+                                    context_length=512), Path(folder))
+        make_encoders.deeper(plain, TARGET / "resampler-text.gguf", 1, {}, SLICED)
+    yield resampler("resampler", 5, 3)
+    yield resampler("resampler-odd", 7, 6, patch_size=5, image_size=35, embedding_length=32, attention__head_count=4,
+                    feed_forward_length=27, block_count=3, max_slice_nums=4)
     # CLIP with a class token; the rows enter Granite times a factor of its file.
     yield llava("mlp", "granite-q8_0", [(60, 40), (24, 24), (21, 90)], projection_dim=96)
     # SigLIP without one, in tiles, rows of several layers side by side; Gemma scales all rows.
@@ -104,6 +118,29 @@ def encoders():
                 embedding_length=32, attention__head_count=4, block_count=3, feed_forward_length=27,
                 feature_layer=[0, 2, 3], image_grid_pinpoints=[35, 70, 70, 35, 70, 70, 105, 70])
     yield llava("mlp-norm", "llama-f32", [(24, 24), (17, 90)], projection_dim=64, block_count=3, feature_layer=[1])
+
+
+def resampler(name: str, queries: int, version: int, **numbers) -> Encoder:
+    """Pictures are squares as large as a slice, or larger than one: llama.cpp stretches smaller ones to squares. It
+    rounds halves of patches up, which the model's own code rounds to even numbers: no picture has any that matter."""
+    sizes = [(24, 24), (60, 40), (160, 170)] if name == "resampler" else [(35, 35), (60, 40), (150, 91)]
+    e = Encoder(name, "resampler", "../encoders/resampler-text", sizes, projection_dim=256, **numbers)
+    e.keys |= GELU | {"clip.minicpmv_version": np.int32(version), "clip.minicpmv_query_num": queries}
+    d, rows = e.width, 256
+    e.start()
+    e.tensor("v.position_embd.weight", 4900, d, deviation=0.5, half=True)
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    e.tensor("resampler.query", queries, rows, deviation=1.0)
+    e.linear("resampler.kv", rows, d, bias=False, half=True)
+    for part in ["q", "k", "v", "out"]:
+        e.linear(f"resampler.attn.{part}", rows, rows, half=True)
+    for part in ["q", "kv", "post"]:
+        e.norm(f"resampler.ln_{part}", rows)
+    e.linear("resampler.proj", rows, rows, bias=False, half=True)
+    # llama.cpp asks for it and does not read it.
+    e.tensor("resampler.pos_embed_k", 4, rows)
+    return e
 
 
 def llava(name: str, text: str, sizes: list[tuple[int, int]], **numbers) -> Encoder:

@@ -1,6 +1,6 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
-use super::encoder_lists::{is_bilinear, merges_behind, pixels, taken_layers, tiled};
+use super::encoder_lists::{is_bilinear, merges_behind, pixels, queries, taken_layers, tiled};
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, ModelConfig};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo};
@@ -108,6 +108,8 @@ pub struct EncoderConfig {
     pub depth: usize,
     /// The projector takes the rows before these layers, or behind all that are run, side by side; none: those behind.
     pub taken: Vec<usize>,
+    /// Queries that attend to the patches of an image, for projectors that have some.
+    pub queries: usize,
     /// The layer behind which rows are merged, of encoders that merge rows among their layers.
     pub merges_behind: usize,
     /// All layers but the last of each group of this size attend in windows.
@@ -218,6 +220,7 @@ impl EncoderConfig {
             tiled: Vec::new(),
             depth: 0,
             taken: Vec::new(),
+            queries: 0,
             merges_behind: 0,
             window_pattern: None,
             window: None,
@@ -235,8 +238,8 @@ impl EncoderConfig {
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let of_ffn = |name: &str| dims(&format!("v.blk.0.{name}.weight")).unwrap_or_default();
-        let is_swapped =
-            (!projector.is_exact || projector.name == "mlp") && of_ffn("ffn_down").first() == Some(&(hidden as u64));
+        let is_swapped = (!projector.is_exact || ["mlp", "resampler"].contains(&projector.name))
+            && of_ffn("ffn_down").first() == Some(&(hidden as u64));
         let wide = of_ffn(if is_swapped { "ffn_down" } else { "ffn_up" });
         let ffn = wide.get(1).copied().filter(|&rows| rows <= MAX_FFN as u64).unwrap_or(0) as usize;
         let places = dims("v.position_embd.weight").map_or(0, |dims| dims.iter().skip(1).product::<u64>());
@@ -248,12 +251,11 @@ impl EncoderConfig {
         let mean = channels(keys, "image_mean")?;
         let [side, merge] = [keys.required("patch_size", MAX_SIDE)?, projector.merge(keys)?];
         let [patch_size, merge] = if projector.is_bare { [side * merge, 1] } else { [side, merge] };
-        let is_sliced = projector.name.starts_with("minicpm");
-        let image_size = keys.required("image_size", MAX_SIDE)?;
+        let is_sliced = projector.name.starts_with("minicpm") || projector.name == "resampler";
         let (depth, taken) = taken_layers(keys, &projector, layers)?;
         let config = Self {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
-            image_size,
+            image_size: keys.required("image_size", MAX_SIDE)?,
             patch_size,
             merge,
             activation: activation(keys, &projector)?,
@@ -266,9 +268,10 @@ impl EncoderConfig {
                 keys.count_or_none("preproc_min_tiles", MAX_SIDE)?,
                 keys.count_or_none(if is_sliced { "max_slice_nums" } else { "preproc_max_tiles" }, MAX_SIDE)?,
             ],
-            tiled: tiled(keys, &projector, image_size)?,
+            tiled: tiled(keys, &projector)?,
             depth,
             taken,
+            queries: queries(keys, &projector, dims("resampler.query").unwrap_or_default())?,
             merges_behind: merges_behind(keys, layers)?,
             window_pattern: keys.count_or_none("n_wa_pattern", MAX_PATTERN)?,
             places: places as usize,

@@ -1,9 +1,13 @@
 //! What files say of images in lists, and in keys that not all projectors have.
 
-use super::Keys;
 use super::encoder::{MAX_SIDE, Projector};
-use crate::error::{Error, Result};
+use super::{Keys, MAX_HIDDEN};
+use crate::error::{Error, ErrorCode, Result};
 
+/// Values of a head of a resampler.
+pub(in crate::model) const RESAMPLER_HEAD: usize = 128;
+/// Upper bound of the queries of a resampler.
+const MAX_QUERIES: u64 = 1 << 12;
 /// Upper bound of the tiles of an image.
 const MAX_TILES: usize = 1 << 8;
 /// Upper bound of the layers whose rows a projector takes together.
@@ -40,10 +44,11 @@ pub(super) fn taken_layers(keys: &Keys, projector: &Projector, layers: usize) ->
 }
 
 /// `image_grid_pinpoints`: sizes of whole tiles.
-pub(super) fn tiled(keys: &Keys, projector: &Projector, tile: usize) -> Result<Vec<[usize; 2]>> {
+pub(super) fn tiled(keys: &Keys, projector: &Projector) -> Result<Vec<[usize; 2]>> {
     if projector.name != "mlp" {
         return Ok(Vec::new());
     }
+    let tile = keys.required("image_size", MAX_SIDE)?;
     let name = keys.name("image_grid_pinpoints");
     let found = keys.metadata.i32s(&name)?.unwrap_or_default();
     let wrong = |found: String| {
@@ -83,5 +88,31 @@ pub(super) fn is_bilinear(keys: &Keys) -> Result<bool> {
         Some("bilinear") => Ok(true),
         Some("bicubic") => Ok(false),
         found => Err(super::unsupported(format!("metadata `{name}`: expected bilinear or bicubic, found {found:?}"))),
+    }
+}
+
+/// The queries of a resampler, of this shape. MiniCPM-V 2.5 has other texts around the slices of an image.
+pub(super) fn queries(keys: &Keys, projector: &Projector, shape: &[u64]) -> Result<usize> {
+    if projector.name != "resampler" {
+        return Ok(0);
+    }
+    let (name, versions) = ("clip.minicpmv_version", [3, 4, 5, 6, 100_045]);
+    let version = keys.metadata.u64(name)?.unwrap_or(2);
+    if !versions.contains(&version) {
+        let message = format!("metadata `{name}`: {versions:?} are supported, found {version}");
+        return Err(Error::new(ErrorCode::UnsupportedArchitecture, message));
+    }
+    let (name, width) = (keys.name("projection_dim"), keys.required("projection_dim", MAX_HIDDEN)?);
+    if !width.is_multiple_of(RESAMPLER_HEAD) {
+        return Err(Error::bad_file(format!(
+            "metadata `{name}`: expected a multiple of {RESAMPLER_HEAD}, found {width}"
+        )));
+    }
+    match shape.get(1).copied().unwrap_or(1) {
+        count if (1..=MAX_QUERIES).contains(&count) && !shape.is_empty() => Ok(count as usize),
+        count => Err(Error::bad_file(format!(
+            "tensor resampler.query: expected 1 to {MAX_QUERIES} queries, found {}",
+            if shape.is_empty() { 0 } else { count }
+        ))),
     }
 }

@@ -29,7 +29,7 @@ pub use convolutions::{flatten, rounded_kernel};
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
 pub use encoder::{EncoderConfig, MostRows, Projector};
-pub(super) use encoder_lists::MAX_TAKEN;
+pub(super) use encoder_lists::{MAX_TAKEN, RESAMPLER_HEAD};
 
 pub use hadamard::Rotations;
 

@@ -9,6 +9,7 @@ use super::pace::MIN_TOKENS;
 use super::plans::BatchPlan;
 use super::queue::Queue;
 use crate::Result;
+use crate::forward::Tables;
 use crate::gpu::{Buffer, BufferTable, CommandList, Copy, Part};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::Slice;
@@ -162,6 +163,7 @@ impl GpuEmbedder {
             self.write(slices[1], bytemuck::cast_slice(marks));
         }
         let program = &self.model.program;
+        self.write_repeats(input, tables);
         let mut turns = tables.turns;
         for op in &program.embed {
             if let Op::Angles { before, y } = *op {
@@ -179,6 +181,17 @@ impl GpuEmbedder {
         if !parts.is_empty() {
             self.write(tables.parts[0], &Pass::batch(&parts).bytes());
             self.write(tables.parts[1], bytemuck::cast_slice(&Pass::spans(&parts)));
+        }
+    }
+
+    /// Writes which rows of tables are repeated.
+    fn write_repeats(&self, input: &EncoderInput, tables: &Tables) {
+        let program = &self.model.program;
+        for (op, [rows, weights]) in program.repeats().zip(&tables.repeats) {
+            let &Op::Repeat { rows: count, .. } = op else { continue };
+            let indices: Vec<u32> = (0..input.outputs).map(|row| (row % count) as u32).collect();
+            self.write(*rows, bytemuck::cast_slice(&indices));
+            self.write(*weights, bytemuck::cast_slice(&vec![1.0_f32; input.outputs]));
         }
     }
 

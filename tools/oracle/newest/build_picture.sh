@@ -2,7 +2,8 @@
 # Builds the program that asks llama.cpp about pictures and sounds, .oracle/newest/picture, with the objects that
 # build_voice.sh leaves: convolutions read f32 in it, which llama.cpp rounds to f16. Three files are compiled anew: the
 # width of LFM2-Audio's encoder, 512 in llama.cpp, is what the file says; of LLaVA's rows those of all patches are
-# taken, where llama.cpp takes the class token's in place of the first; and its overview stands before its tiles.
+# taken, where llama.cpp takes the class token's in place of the first; and its overview stands before its tiles;
+# slices of MiniCPM-V are stretched, where llama.cpp pads them, as for MiniCPM-V 4.6.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 cd .oracle/newest
@@ -10,8 +11,9 @@ sources=$PWD/vendor/llama-cpp-sys-4/llama.cpp/tools/mtmd
 flags="-std=c++17 -O1 -w -Isrc/include -Isrc/ggml/include -Isrc/ggml/src -Isrc/vendor -I$sources -I$sources/models"
 mkdir -p picture-objects
 sed -e 's/auto d_model = 512/auto d_model = hparams.n_embd/' \
-  -e 's/int patch_offset = model.class_embedding ? 1 : 0/int patch_offset = 0/' "$sources/clip.cpp" \
-  > picture-objects/clip.cpp
+  -e 's/int patch_offset = model.class_embedding ? 1 : 0/int patch_offset = 0/' \
+  -e '/if (hparams.minicpmv_version == 0) {/i hparams.image_pad_ov = hparams.image_pad_rf = PAD_NONE;' \
+  "$sources/clip.cpp" > picture-objects/clip.cpp
 sed 's/GGML_TYPE_F32, 512, n_pos_embd/GGML_TYPE_F32, n_embd, n_pos_embd/' "$sources/models/conformer.cpp" \
   > picture-objects/conformer.cpp
 sed '/bool has_pinpoints = .*image_res_candidates/a ov_img_first = has_pinpoints;' "$sources/mtmd.cpp" \

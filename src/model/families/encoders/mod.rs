@@ -17,6 +17,7 @@ mod minicpm;
 mod pixtral;
 mod qwen;
 mod qwen_audio;
+mod resampler;
 mod siglip;
 mod vit;
 mod vocos;
@@ -119,6 +120,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("paddleocr", siglip::paddleocr, (None, 2), PAGE).rotated().exact().sized(),
     encoder("minicpmv4_6", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
     encoder("minicpm_ocr_1_0", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
+    encoder("resampler", resampler::resampler, (None, 1), MostRows::Fixed(minicpm::ROWS)).exact(),
     encoder("phi4", siglip::phi4, (None, 1), PATCHES).exact().sized(),
     encoder("kimivl", siglip::kimivl, (SCALE, 1), PATCHES).rotated().exact(),
     encoder("hunyuanvl", hunyuan::hunyuanvl, (MERGE, 2), PAGE).exact().sized(),
