@@ -45,6 +45,11 @@ export const PARTS = {
       '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance|of_queries)::',
       '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_rows|project|conv_around)::',
       '^webgguf::runtime::gpu::embedder::GpuEmbedder::(begin_image|write_repeats)::',
+      // Speech: the states of its model, and what no other program computes.
+      '^webgguf::(runtime::run::speaking|model::config::parts::.*::of_part|cpu::embed::carry)',
+      '^webgguf::kernels::spread::reference::divide_by_deviation',
+      '^webgguf::model::config::convolutions::transposed',
+      String.raw`^compiler_builtins(\[\w+\])?::math::libm_math::(sinf|cosf)::`,
       '^wasmencoder_',
     ].join('|'),
   ),

@@ -45,12 +45,12 @@ export class SpeechModel implements Omit<WebggufSpeechModel, 'specificationVersi
 
   async doGenerate({ text, outputFormat, ...call }: SpeechCall): ReturnType<WebggufSpeechModel['doGenerate']> {
     const warnings: Warning[] = [];
-    const options = optionsOf(call, warnings);
+    const model = await this.#lazy.load(call.abortSignal);
+    const options = optionsOf(model, call, warnings);
     if (outputFormat !== undefined && outputFormat !== 'wav' && outputFormat !== 'pcm') {
       const details = `${outputFormat} is not there, known are wav and pcm: wav taken`;
       warnings.push({ type: 'unsupported', feature: 'outputFormat', details });
     }
-    const model = await this.#lazy.load(call.abortSignal);
     const audio = outputFormat === 'pcm' ? await samplesOf(model, text, options) : await fileOf(model, text, options);
     const told = this.specificationVersion === 'v2' ? warnings.map(warningOf) : warnings;
     const response = { timestamp: new Date(), modelId: this.modelId };
@@ -60,12 +60,12 @@ export class SpeechModel implements Omit<WebggufSpeechModel, 'specificationVersi
 
   async doStream(call: SpeechStreamCall): ReturnType<WebggufSpeechModel['doStream']> {
     const warnings: Warning[] = [];
-    const options = optionsOf(call, warnings);
+    const model = await this.#lazy.load(call.abortSignal);
+    const options = optionsOf(model, call, warnings);
     const { type = 'audio/pcm', rate } = call.outputFormat ?? {};
     if (type !== 'audio/pcm') {
       warnings.push({ type: 'unsupported', feature: 'outputFormat', details: `${type}: audio/pcm taken` });
     }
-    const model = await this.#lazy.load(call.abortSignal);
     const parts = this.#parts(model, call.text, options, rate);
     const failed = (error: unknown): SpeechStreamPart[] => [{ type: 'error', error }];
     const stream = partStream<SpeechStreamPart>({ type: 'stream-start', warnings }, parts, failed, call.abortSignal);
@@ -96,17 +96,37 @@ export class SpeechModel implements Omit<WebggufSpeechModel, 'specificationVersi
 throughProxies(SpeechModel);
 
 /** What a call says as options of `speak`; what it cannot follow is a warning. */
-function optionsOf(call: Settings, warnings: Warning[]): SpeakOptions {
+function optionsOf(model: WasmModel, call: Settings, warnings: Warning[]): SpeakOptions {
   const ignore = (feature: string, details: string): void => {
     warnings.push({ type: 'unsupported', feature, details });
   };
-  if (call.voice !== undefined) ignore('voice', 'the model has one voice');
+  const { voice } = call;
+  const isKnown = voice !== undefined && model.voices.size > 0;
+  if (voice !== undefined && !isKnown) ignore('voice', 'the model has one voice, or none in `voices`');
   if (call.instructions !== undefined) ignore('instructions', 'the model follows none');
-  const { language = LANGUAGE } = call;
-  const isSpoken = language === 'auto' || language.split('-')[0] === LANGUAGE;
-  if (!isSpoken) ignore('language', `the model speaks ${LANGUAGE}, asked for is ${language}`);
+  const { language = 'auto' } = call;
+  const spoken = languageOf(model);
+  const isSpoken = language === 'auto' || spoken === undefined || nameOf(language) === spoken;
+  if (!isSpoken) ignore('language', `the model speaks ${spoken}, asked for is ${language}`);
   const further = call.providerOptions?.webgguf as Partial<SpeakOptions> | undefined;
-  return { ...further, speed: within('speed', call.speed, [0.25, 4], warnings), signal: call.abortSignal };
+  const speed = within('speed', call.speed, [0.25, 4], warnings);
+  return { ...further, ...(isKnown && { voice }), speed, signal: call.abortSignal };
+}
+
+/** The language that a model speaks, by its English name: `english_2026-01` is a model of Pocket TTS. */
+function languageOf({ info }: WasmModel): string | undefined {
+  if (info.vocoder?.projector !== 'pockettts_gen') return nameOf(LANGUAGE);
+  return info.vocoder.variant?.split('_')[0];
+}
+
+/** The English name of a language, in small letters. */
+function nameOf(tag: string): string | undefined {
+  const names = new Intl.DisplayNames('en', { type: 'language', fallback: 'none' });
+  try {
+    return names.of(tag.split('-')[0] as string)?.toLowerCase();
+  } catch {
+    return undefined;
+  }
 }
 
 async function fileOf(model: WasmModel, text: string, options: SpeakOptions): Promise<Uint8Array> {

@@ -90,6 +90,7 @@ export function engineHandlers(
     embed: on((engine, [inputs, options], signal) => engine.embed(inputs, options, signal)),
     rank: on((engine, [query, documents, options], signal) => engine.rank(query, documents, options, signal)),
     voice: on((engine, [ids, first, part], signal) => engine.voice(ids, first, part, signal)),
+    say: on((engine, [asked], signal) => engine.say(asked, signal)),
     reset: on((engine) => engine.reset()),
     wasmMemoryBytes: on((engine) => engine.wasmMemoryBytes()),
   };

@@ -20,6 +20,7 @@ import {
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
+import type { Said, Utterance } from '../voice/pocket.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
@@ -209,6 +210,10 @@ export class WorkerEngine implements Engine {
 
   async hiddenStates(): Promise<TensorHandle> {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
+  }
+
+  say(asked: Utterance | undefined, signal?: AbortSignal): Promise<Said> {
+    return this.#connection.channel.call('say', [this.#number, asked], { signal });
   }
 
   voice(ids: Uint32Array, first: number, part: SoundPart, signal?: AbortSignal): Promise<Float32Array> {

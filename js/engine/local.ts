@@ -5,6 +5,7 @@ import { stoppable } from '../cancel.js';
 import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
+import type { Pocket, Said, Text, Utterance } from '../voice/pocket.js';
 import type { SoundPart, Vocoder } from '../voice/vocoder.js';
 import { type Group, type Input, type InputRun, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
@@ -18,7 +19,6 @@ import { giveShaders } from '../wasm/give-shaders.js';
 import type { TensorEngine, TensorHandle, WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import {
   type EmbedCall,
-  type RankCall,
   type EncodedParts,
   type Engine,
   type EvaluateCall,
@@ -261,12 +261,7 @@ export class LocalEngine implements Engine {
     return idsOfInput(this.#handle, this.#loaded.encoders, input, { ...wanted, contextLength });
   }
 
-  async rank(
-    query: string,
-    documents: readonly Input[],
-    call: RankCall,
-    signal?: AbortSignal,
-  ): Promise<Float32Array[]> {
+  async rank(...[query, documents, call, signal]: Parameters<Engine['rank']>): Promise<Float32Array[]> {
     const handle = this.#handle;
     const encode: InputRun['encode'] = (document) => handle.encodePair(query, document as string, call.truncate);
     const run = ({ ids, lengths }: Group): ReturnType<typeof handle.rank> => handle.rank(ids, lengths);
@@ -285,7 +280,12 @@ export class LocalEngine implements Engine {
     return vocoder.samples(states.subarray((states.length / ids.length) * first), part, signal);
   }
 
-  /** See `exportProgram` of the WebAssembly. */
+  async say(asked: Utterance | undefined, signal?: AbortSignal): Promise<Said> {
+    const [pocket, handle] = [this.#loaded.encoders?.vocoder as Pocket, this.#handle];
+    const run: Text['run'] = (work, of) => this.#kept(() => stoppable(handle, of, work), of);
+    return pocket.say(asked, { handle, run, contextLength: this.info.contextLength }, signal);
+  }
+
   exportProgram(shaders: string): ReturnType<WasmHandle['exportProgram']> {
     return guarded(() => this.#handle.exportProgram(shaders));
   }

@@ -22,6 +22,7 @@ import type {
 import { wasmClasses } from '../wasm/instance.js';
 import { linkPart } from '../wasm/link-part.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
+import type { EncoderOptions, Input } from './encoder-options.js';
 import { FAMILIES, type LayoutItem, layoutOf, layoutOfFrame, layoutOfSound, numbersOfFrames } from './layout.js';
 import { mediaModule, named } from './module.js';
 import type { Frames } from '../video/frames.js';
@@ -30,24 +31,14 @@ import { RATE, type Samples } from './samples.js';
 import { inParts, inSteps, oneByOne } from './steps.js';
 import type { Picture, Sound } from './webgguf_media.js';
 
+export type { EncoderOptions, Input } from './encoder-options.js';
+
 /** Rows of an image, at most, where its size is not fixed. */
 const MOST_TOKENS = 1024;
 /** Samples that are handed over without a pause. */
 const PIECE = 1 << 20;
 /** Bytes of rows of images and sounds that are kept, at most, unless one has more. */
 const KEPT_BYTES = 128 << 20;
-
-/** How an encoder is loaded. @internal */
-export interface EncoderOptions {
-  readonly backend: 'auto' | 'webgpu' | 'cpu';
-  readonly precision?: 'auto' | 'exact' | 'fast' | undefined;
-  readonly maxImageTokens?: number | undefined;
-  readonly resize?: 'pad' | 'stretch' | undefined;
-  readonly keepEncoder?: boolean | undefined;
-  readonly selfCheck?: boolean | undefined;
-  /** Loads the encoder of sounds from a file that has both. */
-  readonly ofSounds?: boolean;
-}
 
 /** The rows of a tile, or of a piece of a sound. @internal */
 export interface TileRows {
@@ -117,7 +108,7 @@ export class Encoder {
     this.#handle = handle;
     this.#recovery = reloading.recovery;
     this.#again = reloading.again;
-    this.#seesToo = options.ofSounds === true;
+    this.#seesToo = options.part === 'sounds';
     this.#isKept = options.keepEncoder !== false;
     this.#info = handle.info();
     this.hears = this.#info.hears;
@@ -144,9 +135,9 @@ export class Encoder {
     const { scope, report, width, device, threads: threadsOf } = about;
     const [{ WasmEncoder: Handle, exports }, code] = await Promise.all([wasmClasses(), files.encoderCode()]);
     await linkPart(exports, 'wasm/encoders.js', code.encoders);
-    const { backend, precision, ofSounds, selfCheck } = options;
+    const { backend, precision, part, selfCheck } = options;
     const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
-    const given = { backend, fetch, ...(precision && { precision }), ...(ofSounds && { ofSounds }) };
+    const given = { backend, fetch, ...(precision && { precision }), ...(part && { part }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {
         const verdicts = selfCheck && backend !== 'cpu' ? await Verdicts.read('checked') : undefined;
@@ -188,12 +179,20 @@ export class Encoder {
 
   /** What a vocoder makes of rows. */
   spectra(rows: number, values: Float32Array, signal?: AbortSignal): Promise<Float32Array> {
+    return this.run({ counts: Uint32Array.of(rows, rows), patches: values }, signal);
+  }
+
+  /** What a program makes of rows. */
+  run(input: Input, signal?: AbortSignal): Promise<Float32Array> {
     const [words, none] = [new Uint32Array(), new Float32Array()];
+    const { counts, patches, placeRows = words, placeWeights = none, groupRows = words, groupWeights = none } = input;
+    const { turns = none, breaks = none, folds = words } = input;
+    const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
     const encode = (handle: WasmEncoder, into: Float32Array): Promise<boolean> =>
-      handle.encode(Uint32Array.of(rows, rows), values, words, none, words, none, none, words, none, words, into);
+      handle.encode(counts, patches, ...tables, turns, words, breaks, folds, into);
     return this.#inTurn(async () => {
       await this.#wake(signal);
-      return (await this.#filled({ columns: 0, rows }, '', signal, encode)).values;
+      return (await this.#filled({ columns: 0, rows: counts[1] as number }, '', signal, encode)).values;
     });
   }
 

@@ -7,6 +7,7 @@ import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
+import type { Pocket } from '../voice/pocket.js';
 import type { Vocoder } from '../voice/vocoder.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Asked, Encoded, EncoderOptions, EncoderScope, Medium, RowsOfPrompt, TileRows } from './encoder.js';
@@ -27,11 +28,11 @@ interface SoundIds {
 export class Encoders {
   /** What they take, and what they are. */
   readonly info: Pick<ModelInfo, 'media' | 'encoders' | 'vocoder'>;
-  readonly vocoder: Vocoder | undefined;
+  readonly vocoder: Vocoder | Pocket | undefined;
   readonly #all: readonly Encoder[];
   readonly #sounds: SoundIds[] = [];
 
-  private constructor(all: readonly Encoder[], vocoder: Vocoder | undefined) {
+  private constructor(all: readonly Encoder[], vocoder: Vocoder | Pocket | undefined) {
     this.#all = all;
     this.vocoder = vocoder;
     const media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
@@ -123,7 +124,7 @@ async function encodersOf(
   const first = await Encoder.load(source, options, from, scope);
   if (!first.hearsToo) return [first];
   try {
-    return [first, await Encoder.load(source, { ...options, ofSounds: true }, from, scope)];
+    return [first, await Encoder.load(source, { ...options, part: 'sounds' }, from, scope)];
   } catch (error) {
     // A page that shows images only needs no other.
     if (error instanceof WebggufError && error.code === 'unsupported_architecture') return [first];
@@ -133,7 +134,12 @@ async function encodersOf(
 }
 
 /** The vocoder of a file, whose code is fetched for it. */
-async function vocoderOf(source: Source, options: EncoderOptions, from: SourceOptions, scope: Scope): Promise<Vocoder> {
+async function vocoderOf(
+  source: Source,
+  options: EncoderOptions,
+  from: SourceOptions,
+  scope: Scope,
+): Promise<Vocoder | Pocket> {
   const { Vocoder } = await scope.vocoder();
   return Vocoder.load(source, options, from, scope);
 }

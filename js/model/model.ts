@@ -51,7 +51,7 @@ import type {
   TokenizeOptions,
 } from '../types/read.js';
 import type { Source } from '../types/source.js';
-import type { SpeakOptions, SpeechOptions, SpeechPiece } from '../types/speech.js';
+import type { SpeakOptions, SpeechOptions, SpeechPiece, VoiceSound } from '../types/speech.js';
 
 files.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
 files.preload = async () => (await onDemand.preload()).preload();
@@ -69,6 +69,8 @@ const UNKNOWN_CALLS =
 export class WasmModel {
   /** What the model is and where it runs. */
   readonly info: ModelInfo;
+  /** The voices that a model like Pocket TTS speaks with, by name; see {@link SpeakOptions.voice}. */
+  readonly voices: Map<string, VoiceSound> = new Map<string, VoiceSound>();
   readonly #engine: Engine;
   readonly #queue: Queue;
   /** The engines of sessions. */
@@ -207,10 +209,8 @@ export class WasmModel {
 
   /** OpenAI's transcriptions: `await model.audio.transcriptions.create({ file })`. See {@link Transcriptions}. */
   get audio(): { readonly transcriptions: Transcriptions } {
-    const create = async (request: TranscriptionRequest, options?: RequestOptions) => {
-      const { LocalTranscriptions } = await onDemand.transcriptions();
-      return new LocalTranscriptions(this).create(request, options);
-    };
+    const create = async (request: TranscriptionRequest, options?: RequestOptions) =>
+      new (await onDemand.transcriptions()).LocalTranscriptions(this).create(request, options);
     return { transcriptions: { create: create as Transcriptions['create'] } };
   }
 

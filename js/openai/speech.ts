@@ -16,8 +16,10 @@ import type { RequestOptions } from './types.js';
 export interface SpeakingModel {
   speak(
     text: string,
-    options: { signal?: AbortSignal | undefined; speed?: number | undefined },
+    options: { signal?: AbortSignal | undefined; speed?: number | undefined; voice?: string | undefined },
   ): AsyncIterable<SpeechPiece>;
+  /** The voices by name; none where a model has one of its own. */
+  readonly voices?: ReadonlyMap<string, unknown>;
 }
 
 const FIELDS = ['input', 'model', 'voice', 'response_format', 'stream_format', 'speed'];
@@ -39,10 +41,16 @@ function checkSpeech(request: SpeechRequest): SpeechRequest {
   if (!['audio', 'sse'].includes(stream ?? 'audio')) {
     refuse(`field 'stream_format' must be 'audio' or 'sse', found ${show(stream)}`);
   }
+  const name = nameOf(request.voice);
+  if (name !== undefined && typeof name !== 'string') refuse(`field 'voice' must be a name, found ${show(name)}`);
   const wrong = SPEED(speed ?? 1);
   if (wrong) refuse(`field 'speed' must be ${wrong}, found ${show(speed)}`);
   return request;
 }
+
+/** The name of a voice. */
+const nameOf = (voice: SpeechRequest['voice']): string | undefined =>
+  (typeof voice === 'object' ? voice?.id : voice) ?? undefined;
 
 /** @internal */
 export class LocalSpeech implements Speech {
@@ -55,7 +63,8 @@ export class LocalSpeech implements Speech {
   async create(body: SpeechRequest, options: RequestOptions = {}): Promise<Response> {
     const { input, response_format: format, stream_format: stream, speed } = checkSpeech(body);
     const signal = signalOption('audio.speech.create', { signal: options?.signal ?? undefined });
-    const pieces = this.#model.speak(input, { signal, speed: speed ?? 1 });
+    const voice = this.#model.voices?.size ? nameOf(body.voice) : undefined;
+    const pieces = this.#model.speak(input, { signal, speed: speed ?? 1, ...(voice !== undefined && { voice }) });
     // What is wrong with the request or the model is known by then.
     const sound = await begun(bytesOf(pieces, format ?? 'wav'), 0);
     const parts = stream === 'sse' ? eventsOf(sound) : sound;

@@ -157,6 +157,10 @@ export class SharedEngine implements Engine {
     return refused('training');
   }
 
+  say(...call: Parameters<Engine['say']>): ReturnType<Engine['say']> {
+    return this.#call((engine) => engine.say(...call), call[1]);
+  }
+
   voice(...call: Parameters<Engine['voice']>): Promise<Float32Array> {
     return this.#call((engine) => engine.voice(...call), call[3]);
   }

@@ -219,7 +219,13 @@ export interface ModelInfo {
   /** The encoders that {@link LoadOptions.mmproj} has loaded, and whether their kernels compute what they should. */
   readonly encoders?: readonly { readonly projector: string; readonly selfCheck: SelfCheck }[];
   /** The vocoder that {@link LoadOptions.vocoder} has loaded, and samples per second of what it speaks. */
-  readonly vocoder?: { readonly projector: string; readonly selfCheck: SelfCheck; readonly sampleRate: number };
+  readonly vocoder?: {
+    readonly projector: string;
+    readonly selfCheck: SelfCheck;
+    readonly sampleRate: number;
+    /** Which of several published models it is of, where the file says. */
+    readonly variant?: string;
+  };
   /** The smaller model that drafts tokens, see {@link LoadOptions.draft}; its memory is part of `gpuBytes`. */
   readonly draft?: Readonly<
     Pick<ModelInfo, 'architecture' | 'name' | 'quantization' | 'parameters' | 'contextLength' | 'gpuBytes'>

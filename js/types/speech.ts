@@ -7,10 +7,24 @@ import type { GenerateOptions } from './generate.js';
 export interface SpeakOptions extends Pick<GenerateOptions, 'temperature' | 'topK' | 'topP' | 'repetitionPenalty'> {
   /** The same seed gives the same sound for the same text. Default: another one each time. */
   seed?: number | undefined;
+  /**
+   * A voice to speak with, for models that take it from a sound: Pocket TTS, which needs one. A few seconds of one
+   * person who speaks, up to 30, or the name of one of {@link WasmModel.voices}; the first of those by default. Ask the
+   * person before: the voice will say what you write.
+   */
+  voice?: string | VoiceSound | undefined;
   /** How fast it speaks, 0.25 to 4, at the same pitch. Default 1. */
   speed?: number | undefined;
   /** Ends the speech; the iteration then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+}
+
+/** The sound that a voice is taken from. */
+export interface VoiceSound {
+  /** One channel, -1 to 1. */
+  readonly samples: Float32Array;
+  /** Samples per second. */
+  readonly sampleRate: number;
 }
 
 /** Options of {@link WasmModel.speech}. */

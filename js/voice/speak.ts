@@ -8,17 +8,24 @@ import { WebggufError, invalidArgument } from '../errors.js';
 import type { Generation } from '../model/generation.js';
 import type { GenerateOptions } from '../types/generate.js';
 import type { ModelInfo } from '../types/info.js';
-import type { TokenizeOptions } from '../types/read.js';
-import type { SpeakOptions, SpeechOptions, SpeechPiece } from '../types/speech.js';
+import type { DetokenizeOptions, TokenizeOptions } from '../types/read.js';
+import type { SpeakOptions, SpeechOptions, SpeechPiece, VoiceSound } from '../types/speech.js';
+import { chunksOf } from './pocket-text.js';
+import type { Said, Utterance } from './pocket.js';
 import { joined } from './resample.js';
 import { sentences } from './spoken/spoken-text.js';
 import { SPEED, TimeStretch } from './stretch.js';
 import { pcm16, wav } from './wav.js';
 
+/** The projector of Pocket TTS. */
+const POCKET = 'pockettts_gen';
+
 /** What speech needs of a `WasmModel`. @internal */
 export interface SpeakingModel {
   readonly info: ModelInfo;
+  readonly voices: ReadonlyMap<string, VoiceSound>;
   tokenize(text: string, options: TokenizeOptions): Promise<Uint32Array>;
+  detokenize(ids: Uint32Array, options: DetokenizeOptions): Promise<string>;
   generate(ids: Uint32Array, options: GenerateOptions): Generation;
   withEngine<T>(call: string, work: (engine: Engine) => Promise<T>): Promise<T>;
 }
@@ -34,6 +41,8 @@ const [FIRST, NEXT] = [24, 96];
 const APART = 0x9e3779b1;
 const MOST_SEED = 2 ** 32;
 
+/** Options that Pocket TTS has. */
+const OF_POCKET = ['voice', 'temperature', 'seed', 'speed', 'signal'];
 const OPTIONS = ['temperature', 'topK', 'topP', 'repetitionPenalty', 'seed', 'speed', 'signal'];
 
 /** See {@link WasmModel.speak}. @internal */
@@ -43,12 +52,18 @@ export async function* speak(
   options: SpeakOptions,
   call = 'speak',
 ): AsyncGenerator<SpeechPiece, void> {
-  const { sampleRate } = vocoderOf(call, model);
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown) throw invalidArgument(`${call}: unknown option '${unknown}', expected ${OPTIONS.join(', ')}`);
+  const { sampleRate, projector } = vocoderOf(call, model);
+  const isPocket = projector === POCKET;
+  const known = isPocket ? OF_POCKET : OPTIONS;
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown) throw invalidArgument(`${call}: unknown option '${unknown}', expected ${known.join(', ')}`);
   const { speed = 1, ...others } = options;
   const wrong = SPEED(speed);
   if (wrong) throw invalidArgument(`${call}: option 'speed' must be ${wrong}, found ${show(speed)}`);
+  if (isPocket) {
+    yield* speakLatents(model, text, { ...others, speed }, call);
+    return;
+  }
   for (const sentence of sentencesOf(call, text)) {
     options.signal?.throwIfAborted();
     let isFirst = true;
@@ -57,6 +72,63 @@ export async function* speak(
       yield { samples, sampleRate, ...(isFirst && { text: sentence }) };
       isFirst = false;
     }
+  }
+}
+
+/** The chunks of a text, one after the other, by Pocket TTS. */
+async function* speakLatents(
+  model: SpeakingModel,
+  text: string,
+  { speed = 1, voice, seed, temperature, signal }: SpeakOptions,
+  call: string,
+): AsyncGenerator<SpeechPiece, void> {
+  const { sampleRate } = vocoderOf(call, model);
+  const own = voiceOf(call, voice, model.voices);
+  for (const [name, value, most] of [
+    ['temperature', temperature, 10],
+    ['seed', seed, MOST_SEED],
+  ] as const) {
+    if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) continue;
+    throw invalidArgument(`${call}: option '${name}' must be a number from 0 to ${most}, found ${show(value)}`);
+  }
+  const chunks = await chunksOf(model, call, sentencesOf(call, text).join(' '));
+  for (const [number, { said, ...chunk }] of chunks.entries()) {
+    signal?.throwIfAborted();
+    const drawn = seed === undefined ? {} : { seed: (seed + number * APART) % MOST_SEED };
+    const asked = { ...chunk, ...drawn, voice: own, temperature };
+    let isFirst = true;
+    for await (const samples of stretched(latentsSaid(model, asked, call, signal), sampleRate, speed)) {
+      yield { samples, sampleRate, ...(isFirst && { text: said }) };
+      isFirst = false;
+    }
+  }
+}
+
+/** The sound of the voice that is asked for, or of the first one that the model has. */
+function voiceOf(call: string, asked: SpeakOptions['voice'], known: SpeakingModel['voices']): VoiceSound {
+  const [first] = known.values();
+  const voice = typeof asked === 'string' ? known.get(asked) : (asked ?? first);
+  const isSound = voice?.samples instanceof Float32Array && typeof voice.sampleRate === 'number';
+  if (isSound && voice.samples.length > 0) return voice;
+  const names = known.size > 0 ? `one of ${[...known.keys()].join(', ')}` : 'a name in `voices`';
+  const expected = `expected a sound { samples: Float32Array, sampleRate } of the person who speaks, or ${names}`;
+  const found = voice === undefined && asked === undefined ? 'none' : show(asked ?? voice);
+  throw invalidArgument(`${call}: option 'voice': ${expected}, found ${found}`);
+}
+
+/** The sound of a chunk, piece by piece. */
+async function* latentsSaid(
+  model: SpeakingModel,
+  asked: Utterance,
+  call: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Float32Array> {
+  let next: Utterance | undefined = asked;
+  for (let isLast = false; !isLast; next = undefined) {
+    const now: Utterance | undefined = next;
+    const said: Said = await model.withEngine(call, (engine) => engine.say(now, signal));
+    isLast = said.isLast;
+    if (said.samples.length > 0) yield said.samples;
   }
 }
 

@@ -6,6 +6,8 @@ import type { SourceOptions, Source } from '../types/source.js';
 import { Encoder, type EncoderOptions, type EncoderScope } from '../media/encoder.js';
 import { InverseStft } from './inverse-stft.js';
 import { pause } from '../media/steps.js';
+import { Mimi } from './mimi.js';
+import { Pocket } from './pocket.js';
 
 /** Samples per second of Soprano's sounds, and from one spectrum to the next. */
 const [RATE, HOP] = [32_000, 512];
@@ -13,6 +15,29 @@ const [RATE, HOP] = [32_000, 512];
 const STRETCH = 4;
 /** The largest transform. */
 const MOST_SIZE = 1 << 13;
+
+/** The projector of a flow head. @internal */
+export const POCKET = 'pockettts_gen';
+
+/** A flow head with its codec. */
+async function pocketOf(
+  flow: Encoder,
+  source: Source,
+  options: EncoderOptions,
+  more: [SourceOptions, EncoderScope],
+  expected: number,
+): Promise<Pocket> {
+  const [width = 0] = flow.info.numbers;
+  if (width !== expected) {
+    flow.free();
+    throw invalidArgument(`option 'vocoder': ${ofAnother(width, expected)}`);
+  }
+  const mimi = await Mimi.load(flow, source, options, more);
+  return new Pocket(mimi, flow.info.variant);
+}
+
+const ofAnother = (width: number, expected: number): string =>
+  `it reads states of ${width} values, the model has ${expected}: it is of another model`;
 
 /** Which samples of a sound are wanted. @internal */
 export interface SoundPart {
@@ -26,7 +51,7 @@ const WHOLE: SoundPart = { after: 0, isLast: true };
 
 /** @internal */
 export class Vocoder {
-  readonly sampleRate = RATE;
+  readonly sampleRate: number = RATE;
   readonly #encoder: Encoder;
   /** Values of a hidden state. */
   readonly #width: number;
@@ -49,8 +74,10 @@ export class Vocoder {
     options: EncoderOptions,
     from: SourceOptions,
     { width: expected = 0, ...scope }: EncoderScope,
-  ): Promise<Vocoder> {
-    const encoder = await Encoder.load(source, options, from, scope);
+  ): Promise<Vocoder | Pocket> {
+    // A file of one program has no parts.
+    const encoder = await Encoder.load(source, { ...options, part: 'flow' }, from, scope);
+    if (encoder.about.projector === POCKET) return pocketOf(encoder, source, options, [from, scope], expected);
     const vocoder = new Vocoder(encoder);
     const why = vocoder.#unfit(expected);
     if (!why) return vocoder;
@@ -61,9 +88,7 @@ export class Vocoder {
   #unfit(expected: number): string | undefined {
     const { projector } = this.#encoder.about;
     if (projector !== 'soprano') return `expected a vocoder, found an encoder of kind ${projector}`;
-    if (this.#width !== expected) {
-      return `it reads states of ${this.#width} values, the model has ${expected}: it is of another model`;
-    }
+    if (this.#width !== expected) return ofAnother(this.#width, expected);
     const size = this.#encoder.info.width - 2;
     const isPower = size >= HOP && size <= MOST_SIZE && (size & (size - 1)) === 0;
     return isPower ? undefined : `spectra of ${size} samples, expected a power of two from ${HOP} to ${MOST_SIZE}`;

@@ -59,11 +59,8 @@ export interface WasmLoadOptions {
   threads?: () => Promise<CpuThreads | undefined>;
 }
 
-/** The options that only encoders have. */
-export interface WasmEncoderOptions {
-  /** Loads the encoder of sounds from a file that has one of images, too. */
-  ofSounds?: boolean;
-}
+/** Programs of files with several: the encoder of sounds beside one of images, or what a model speaks with. */
+export type EncoderPart = 'sounds' | 'flow' | 'frames' | 'wave' | 'listen' | 'voice';
 
 /** The threads beside the one that runs the model: see `engine/threads.ts`. */
 export interface CpuThreads {
@@ -203,6 +200,8 @@ export class WasmModel {
   hiddenStates(ids: Uint32Array, tensors: TensorEngine): Promise<TensorHandle | undefined>;
   /** The last layer's hidden states behind the output norm, `[ids, hidden]`; `undefined` if cancelled. */
   normedStates(ids: Uint32Array): Promise<Float32Array | undefined>;
+  /** Reads what is new of `ids`; the last one's state behind the output norm, `[hidden]`; `undefined` if cancelled. */
+  nextState(ids: Uint32Array): Promise<Float32Array | undefined>;
   /**
    * For training: a tensor engine on the model's device, the model's program as `js/training/language/program.ts` reads
    * it, and its weights as tensors. `shaders`: as for `TensorEngine.open`.
@@ -259,6 +258,8 @@ export class WasmModel {
 /** Properties of an encoder of images or sounds. */
 export interface EncoderInfo {
   readonly projector: string;
+  /** Which of several published models it is of, where the file says. */
+  readonly variant?: string;
   /** Number of values of a row that the encoder gives, including those for deeper layers. */
   readonly width: number;
   /** Number of parts of a row: one, and one for each of the deeper layers. */
@@ -278,12 +279,11 @@ export interface EncoderInfo {
   readonly selfCheck: SelfCheck;
 }
 
-/** An encoder of images or sounds. */
 export class WasmEncoder {
   private constructor();
   static load(
     sources: ByteSource[],
-    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck' | 'fetch'> & WasmEncoderOptions,
+    options: Pick<WasmLoadOptions, 'backend' | 'precision' | 'selfCheck' | 'fetch'> & { part?: EncoderPart },
     onProgress: (stage: string, loaded: number, total: number) => void,
     device?: DeviceHandle,
   ): Promise<WasmEncoder>;

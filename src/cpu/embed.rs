@@ -114,10 +114,11 @@ impl CpuModel {
     }
 }
 
-/// Room for a stage of the embedding, with its rows made of those of the one before; with the last for the layers.
+/// Room for a stage of the embedding, with its rows made of those of the one before; with the last for the layers. What
+/// else it reads of that one stays as it is.
 fn staged(
     (program, weights): (&Program, &Weights),
-    rows: Activations,
+    mut rows: Activations,
     image: Option<&EncoderInput>,
     (stage, count): (usize, usize),
 ) -> Activations {
@@ -127,8 +128,21 @@ fn staged(
     if let (Some(image), Some(before)) = (image, stage.checked_sub(1)) {
         let op = &stages[stage][0];
         regroup((program, weights), op, (&rows.values, &mut made.values[op.writes().0]), &image.folds[before].taps);
+        carry((program, stages[stage]), (&mut rows, &mut made), count);
     }
     made
+}
+
+/// Keeps the rows of the stage before that this one reads before it writes them.
+#[inline(never)]
+fn carry((program, ops): (&Program, &[Op]), (rows, made): (&mut Activations, &mut Activations), count: usize) {
+    for x in ops[1..].iter().flat_map(Op::reads) {
+        let is_first = |op: &Op| op.reads().contains(&x) || op.writes() == x;
+        let is_read = ops.iter().find(|op| is_first(op)).is_some_and(|op| op.reads().contains(&x));
+        if is_read && rows.values[x.0].len() == count * program.width(x) {
+            made.values[x.0] = std::mem::take(&mut rows.values[x.0]);
+        }
+    }
 }
 
 /// Room for what follows pooling, with the pooled rows.
@@ -162,10 +176,11 @@ pub(super) fn regroup(
     (rows, made): (&[Vec<f32>], &mut [f32]),
     taps: &Taps,
 ) {
-    let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, kernel, .. } = *op else { return };
-    let (width, taps) = (program.width(x), [&taps[0][..], &taps[1]]);
-    match kernel {
-        Some(kernel) => mix_channels([width, of_part], taps, [&rows[x.0], weights.norm(kernel)], made),
-        None => mix(Shape { width, parts, taps: of_part, by_value, mode: Mode::Write }, taps, &rows[x.0], made),
+    let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, kernel, y } = *op else { return };
+    let taps = [&taps[0][..], &taps[1]];
+    if let Some(kernel) = kernel {
+        return mix_channels([program.width(x), of_part], taps, [&rows[x.0], weights.norm(kernel)], made);
     }
+    let width = program.width(y) / parts;
+    mix(Shape { width, parts, taps: of_part, by_value, mode: Mode::Write }, taps, &rows[x.0], made);
 }

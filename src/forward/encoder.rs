@@ -107,7 +107,8 @@ impl Lowering<'_> {
                 mix_channels([program.width(x), grouping.taps], tables().groups, inputs, slice(y))
             }
             Op::Regroup { x, grouping: Grouping { parts, taps, by_value }, kernel: None, y } => {
-                let shape = Shape { width: program.width(x), parts, taps, by_value, mode: Mode::Write };
+                let width = program.width(y) / parts;
+                let shape = Shape { width, parts, taps, by_value, mode: Mode::Write };
                 mix(shape, tables().groups, slice(x), slice(y))
             }
             Op::Turn { x, head_dim, apart } => {

@@ -190,6 +190,8 @@ fn numbers_of_activation(kind: ActivationKind) -> [f32; 5] {
         ActivationKind::Xielu(of) => [6.0, of.positive, of.negative, of.beta, of.eps],
         ActivationKind::Relu => [8.0, 0.0, 0.0, 0.0, 0.0],
         ActivationKind::Sigmoid => [9.0, 0.0, 0.0, 0.0, 0.0],
+        // Encoders have these alone, which are not exported.
+        ActivationKind::Sin | ActivationKind::Cos => [10.0, 0.0, 0.0, 0.0, 0.0],
         ActivationKind::Clamp(most) => [7.0, most, 0.0, 0.0, 0.0],
     }
 }

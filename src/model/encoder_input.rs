@@ -115,7 +115,7 @@ impl EncoderInput {
             return Err(Error::invalid_argument(format!("parts of an image: expected {first} rows, found {of_parts}")));
         }
         self.check_folds(program)?;
-        let folds = self.folds.iter().map(|fold| (&fold.taps, fold.rows));
+        let folds = self.folds.iter().zip(splits(program)).map(|(fold, split)| (&fold.taps, fold.rows * split));
         let table = if table > 0 { table } else { rows };
         for (taps, most) in folds.chain([(&self.places, table), (&self.groups, rows)]) {
             let is_outside = |(index, weight): (&u32, &u32)| *index as usize >= most && f32::from_bits(*weight) != 0.0;
@@ -140,4 +140,12 @@ impl EncoderInput {
             }
         }
     }
+}
+
+/// For each operation of the embedding that makes other rows, how many of them it takes a row of its input for.
+fn splits(program: &Program) -> impl Iterator<Item = usize> {
+    program.embed.iter().filter_map(|op| match *op {
+        Op::Regroup { x, grouping, y, .. } => Some(program.width(x) * grouping.parts / program.width(y).max(1)),
+        _ => None,
+    })
 }

@@ -30,7 +30,7 @@ pub use config::{
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
-pub use families::{architectures, check_kind, program, whole_images};
+pub use families::{PART, architectures, check_kind, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, RowIds, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
 pub use rare::needs_rare;
@@ -69,6 +69,10 @@ pub enum ActivationKind {
     Relu,
     /// `max(x, 0)²` (So et al. 2021, <https://arxiv.org/abs/2109.08668>)
     ReluSquared,
+    /// sin x, for embeddings of times
+    Sin,
+    /// cos x
+    Cos,
     /// See [`Xielu`].
     Xielu(Xielu),
     /// Clamps to ± this. Where q, k and v lie side by side, clamping one may also reach the others, which are clamped
@@ -88,6 +92,12 @@ pub struct Xielu {
     pub beta: f32,
     /// Upper bound of the exponent, just below 0.
     pub eps: f32,
+}
+
+impl Xielu {
+    /// ELU (Clevert, Unterthiner and Hochreiter 2015, <https://arxiv.org/abs/1511.07289>): x above 0, else
+    /// `exp(x) − 1`.
+    pub const ELU: Self = Self { positive: 0.0, negative: 1.0, beta: 1.0, eps: 0.0 };
 }
 
 /// The factor inside [`ActivationKind::QuickGelu`].

@@ -41,7 +41,7 @@ pub enum Factor {
 /// How several rows are merged into one by [`Op::Regroup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grouping {
-    /// Parts of an output row, each as wide as an input row.
+    /// Parts of an output row, each as wide as an input row, or as one of several that an input row is read as.
     pub parts: usize,
     /// Input rows whose weighted sum is one part.
     pub taps: usize,
@@ -137,9 +137,10 @@ pub enum Op {
     /// `to = row` for the rows that the caller marks: line breaks of an image, or a class token. Of several such
     /// operations each has marks of its own.
     Break { row: WeightKey, number: usize, to: Activation },
-    /// `y = Σ_t weight[t] · x[index[t]]`, where each part of a row of y has its own taps. The following operations of
-    /// the embedding or the head run on these rows. With a kernel `[width of x, taps]` each channel has its own
-    /// weights, too, of one part: a depthwise convolution that leaves fewer rows.
+    /// `y = Σ_t weight[t] · x[index[t]]`, where each part of a row of y has its own taps. Where a part is narrower than
+    /// a row of x, that is read as several rows as wide as a part. The following operations of the embedding or the
+    /// head run on these rows. With a kernel `[width of x, taps]` each channel has its own weights, too, of one part: a
+    /// depthwise convolution that leaves fewer rows.
     Regroup { x: Activation, grouping: Grouping, kernel: Option<WeightKey>, y: Activation },
     /// Stands for cosines and sines that the caller provides as rows. Where there are several such operations, all rows
     /// of one follow all rows of another; `before` is the width of the others before.

@@ -28,4 +28,6 @@ pub enum Spreading {
     Cut(f32),
     /// Scales the parts of a row, each as wide as this activation, to its length.
     LengthOf(Activation),
+    /// `x = x / √(σ² + this)`, with σ the sample standard deviation. The mean stays.
+    Deviation(f32),
 }

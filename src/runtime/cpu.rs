@@ -148,6 +148,27 @@ impl CpuSession {
         Ok(self.kept.as_ref().map_or(Vec::new(), |kept| kept.states.clone()))
     }
 
+    /// Whether the states of what is read are kept.
+    pub(super) fn keeps_states(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Runs `ids` from this position on. Gives the hidden state of the last one that was read, before the output norm,
+    /// and how many were: fewer where `stop` was set meanwhile. The states of all before them are kept.
+    pub(super) async fn next_state(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        stop: &Cell<bool>,
+    ) -> Result<(Vec<f32>, usize)> {
+        self.kept.get_or_insert_default();
+        self.run(ids, position, Logits::None, (stop, None)).await?;
+        let kept = self.kept.as_ref().filter(|kept| kept.ids.len() > position);
+        let Some(kept) = kept else { return Ok((Vec::new(), 0)) };
+        let hidden = kept.states.len() / kept.ids.len();
+        Ok((kept.states[kept.states.len() - hidden..].to_vec(), kept.ids.len() - position))
+    }
+
     /// The same of a text that is cached, where its states were kept when it was read or written.
     pub(super) fn kept_states(&self, ids: &[u32]) -> Option<Vec<f32>> {
         let kept = self.kept.as_ref().filter(|kept| kept.ids.starts_with(ids))?;

@@ -28,6 +28,7 @@ impl Engine {
             source: Vec::new(),
             rows: Vec::new(),
             run: None,
+            norm: None,
         })
     }
 

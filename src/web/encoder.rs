@@ -48,6 +48,8 @@ struct Info {
     hears_too: bool,
     /// Arguments for `Picture` or `Sound` of the module `media`, without those that the caller chooses.
     numbers: Vec<f64>,
+    /// Which of several published models it is of, where the file says.
+    variant: Option<String>,
     /// Name of the GPU; empty on the CPU.
     adapter: String,
     self_check: SelfCheck,
@@ -76,7 +78,7 @@ impl Info {
         let hears = encoder.bins > 0;
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
         let last = if encoder.kernels[0] > 0 { encoder.kernels[0] } else { config.hidden };
-        let of_sounds = [encoder.bins, encoder.merge, last];
+        let of_sounds = [encoder.bins, encoder.merge, last, config.head_dim, config.layers];
         let [least, most] = encoder.pixels;
         let resizing = [least, most, encoder.is_bilinear.into(), encoder.queries, encoder.width];
         let tiled = encoder.tiled.iter().flatten().copied();
@@ -96,7 +98,9 @@ impl Info {
             has_breaks: breaks > 0 && encoder.projector.name == "pixtral",
             hears,
             hears_too: !hears && HEARING.iter().any(|name| config.has_tensor(name)),
+            // One of several programs: values of a row of the text model, a latent, a frame, a head; layers.
             numbers: if hears { of_sounds.map(|n| n as f64).into() } else { images.collect() },
+            variant: encoder.variant.clone(),
             adapter,
             self_check,
         })

@@ -211,6 +211,19 @@ impl WasmModel {
         })
     }
 
+    /// Reads what of `ids` is not cached, whose rows were given before, and gives the hidden state of the last one
+    /// behind the output norm, `[hidden]`; `undefined` where the call was cancelled.
+    #[wasm_bindgen(js_name = nextState)]
+    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
+    pub fn next_state(&self, ids: Vec<u32>) -> Promise {
+        let engine = self.engine.clone();
+        self.stop.set(false);
+        promise(async move {
+            let found = borrow(&engine)?.next_state(&ids).await.map_err(to_js)?;
+            Ok(found.map(|values| Float32Array::from(values.as_slice())))
+        })
+    }
+
     /// The vectors of inputs, `[inputs, dimensions]`; `undefined` where the call was cancelled. `ids` has the inputs
     /// one after the other, `lengths` the number of ids of each.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]

@@ -63,9 +63,9 @@ pub struct LoadOptions {
     /// Whether prompts will hold images.
     #[serde(default)]
     has_images: bool,
-    /// Whether to load the encoder of sounds from a file that has one of images, too.
+    /// Which of several programs of a file to load.
     #[serde(default)]
-    of_sounds: bool,
+    part: Option<String>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
     /// A function that takes a key of device and kernels, and returns the variants that an earlier check found to be
@@ -160,8 +160,8 @@ type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
 enum Wanted {
     Model(Option<Pooling>),
     Encoder {
-        /// Whether the encoder of sounds is wanted where the file has two.
-        of_sounds: bool,
+        /// Which of several programs is wanted.
+        part: Option<String>,
     },
 }
 
@@ -192,12 +192,12 @@ impl Opened {
             check_size(&gguf, part, reader).map_err(to_js)?;
         }
         // First: a page that loads no encoder has not linked the code that `Matched` runs for one.
-        let (wants_encoder, pooling, of_sounds) = match wanted {
-            Wanted::Model(pooling) => (false, pooling, false),
-            Wanted::Encoder { of_sounds } => (true, None, of_sounds),
+        let (wants_encoder, pooling, part) = match wanted {
+            Wanted::Model(pooling) => (false, pooling, None),
+            Wanted::Encoder { part } => (true, None, part),
         };
         crate::model::check_kind(&gguf.metadata, wants_encoder).map_err(to_js)?;
-        let matched = Matched::of(&mut gguf, pooling, of_sounds).map_err(to_js)?;
+        let matched = Matched::of(&mut gguf, pooling, part.as_deref()).map_err(to_js)?;
         Ok(Self { gguf, matched, readers, progress })
     }
 }
@@ -209,7 +209,7 @@ pub async fn load_encoder(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<AnyEmbedder, JsValue> {
-    let opened = Opened::read(sources, Wanted::Encoder { of_sounds: options.of_sounds }, report).await?;
+    let opened = Opened::read(sources, Wanted::Encoder { part: options.part }, report).await?;
     let Opened { gguf, matched, readers, mut progress } = opened;
     let config = &matched.config;
     if config.encoder.is_none() {

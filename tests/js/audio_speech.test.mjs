@@ -74,6 +74,23 @@ test('what is wrong is refused by name, in place of a sound', async () => {
   await assert.rejects(ask({ input: 'Hi.' }, { signal: AbortSignal.abort() }), { name: 'AbortError' });
 });
 
+test('a voice goes by its name to a model that has voices, and to no other', async () => {
+  const asked = [];
+  const model = speaker();
+  const { speak } = model;
+  model.speak = (text, options) => {
+    asked.push(options.voice);
+    return speak(text, options);
+  };
+  await create({ voice: 'alloy' }, model);
+  model.voices = new Map([['nora', {}]]);
+  await create({ voice: 'nora' }, model);
+  await create({ voice: { id: 'nora' } }, model);
+  await create({ voice: null }, model);
+  assert.deepEqual(asked, [undefined, 'nora', 'nora', undefined]);
+  await assert.rejects(create({ voice: 7 }, model), { code: 'invalid_argument', message: /'voice' must be a name/ });
+});
+
 test('a server as fallback speaks', async () => {
   const asked = [];
   const fetch = async (url, { body }) => {

@@ -357,6 +357,27 @@ test('v4: generateSpeech with a model that speaks', async () => {
   assert.ok(Math.abs((2 * (bytes[1] - 44)) / (bytes[0] - 44) - 1) < 0.02, `${bytes}`);
 });
 
+test('v4: generateSpeech in a voice by its name', async () => {
+  const script = `
+    import { generateSpeech } from ${JSON.stringify(tool('ai', 'dist/index.js'))};
+    import { createWebgguf } from '${dist}ai-sdk/index.js';
+    import { open, voice } from '${new URL('../js/pocket.mjs', import.meta.url)}';
+    const speaker = await open();
+    speaker.voices.set('nora', voice);
+    const model = createWebgguf().speechModel(speaker);
+    const call = { model, text: 'ab', providerOptions: { webgguf: { seed: 1 } } };
+    const own = await generateSpeech({ ...call, voice: 'nora' });
+    const other = await generateSpeech({ ...call, voice: 'alloy' }).catch((error) => String(error.message));
+    const told = own.warnings.map(({ feature }) => feature);
+    console.log(JSON.stringify({ bytes: own.audio.uint8Array.length, told, other }));
+    await speaker.free();`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
+  const { bytes, told, other } = JSON.parse(stdout);
+  assert.deepEqual(told, []);
+  assert.ok(bytes > 44 && (bytes - 44) % (2 * 1920) === 0, `${bytes} bytes`);
+  assert.match(other, /one of nora, found 'alloy'/);
+});
+
 test('an unknown version is refused; registries find models of each', async () => {
   assert.throws(() => createWebgguf({ specificationVersion: 'v1' }), { code: 'invalid_argument' });
   for (const [specificationVersion, ai] of Object.entries(SDKS)) {

@@ -1,5 +1,6 @@
 // x = max(x − m − DEVIATIONS · √(Σ (x − m)² / (WIDTH − 1)), 0)  with m = Σ x / WIDTH; or where DEVIATIONS is 0
-// x = x · √(Σ of² / Σ x²)                                       the length of `of`
+// x = x · √(Σ of² / Σ x²)                                       the length of `of`; or where DEVIATIONS is below 0
+// x = x / √(Σ (x − m)² / (WIDTH − 1) − DEVIATIONS)              minus the epsilon
 //
 // One workgroup computes WIDTH values of one row; the grid's y axis counts the parts of a row.
 
@@ -22,11 +23,12 @@ struct Params {
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let is_cut = DEVIATIONS > 0.0;
+    let is_centred = DEVIATIONS != 0.0;
     // mutant: X_AT + group.y * WIDTH => X_AT + group.y
     let first = group.x * X_STRIDE + X_AT + group.y * WIDTH;
     var sum = 0.0;
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
-        if is_cut {
+        if is_centred {
             sum += x[first + i];
         } else {
             let value = length_of[group.x * WIDTH + i];
@@ -34,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     sum = workgroup_sum(sum, lane);
-    let mean = select(0.0, sum / f32(WIDTH), is_cut);
+    let mean = select(0.0, sum / f32(WIDTH), is_centred);
     var squares = 0.0;
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
         let value = x[first + i] - mean;
@@ -42,11 +44,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     squares = workgroup_sum(squares, lane);
     // mutant: f32(WIDTH - 1u) => f32(WIDTH)
-    let cut = mean + DEVIATIONS * sqrt(squares / f32(WIDTH - 1u));
+    let variance = squares / f32(WIDTH - 1u);
+    let cut = mean + DEVIATIONS * sqrt(variance);
+    // mutant: variance - DEVIATIONS => variance
+    // mutant: sum / squares => sum
+    let factor = select(sqrt(sum / squares), inverseSqrt(variance - DEVIATIONS), is_centred);
     for (var i = lane; i < WIDTH; i += WG_SIZE) {
         let value = x[first + i];
         // mutant: max(value - cut, 0.0) => value - cut
-        // mutant: sqrt(sum / squares) => sqrt(sum)
-        x[first + i] = select(value * sqrt(sum / squares), max(value - cut, 0.0), is_cut);
+        x[first + i] = select(value * factor, max(value - cut, 0.0), is_cut);
     }
 }

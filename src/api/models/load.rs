@@ -76,7 +76,7 @@ pub struct Ready {
 /// Loads the model of a file.
 pub async fn load(path: &std::path::Path, options: &LoadOptions) -> Result<Ready> {
     let (mut gguf, parts) = open(path)?;
-    let mut matched = Matched::of(&mut gguf, options.pooling, false)?;
+    let mut matched = Matched::of(&mut gguf, options.pooling, None)?;
     crate::model::check_kind(&gguf.metadata, false)?;
     let tokenizer = Tokenizer::from_metadata(&gguf.metadata)?;
     let request = LoadRequest {

@@ -12,6 +12,8 @@ pub fn activation(kind: ActivationKind) -> Vec<Step> {
         ActivationKind::Tanh => &[(Op::Tanh, &[x])],
         ActivationKind::Sigmoid => &[(Op::Sigmoid, &[x])],
         ActivationKind::Silu => &[(Op::Silu, &[x])],
+        ActivationKind::Sin => &[(Op::Sin, &[x])],
+        ActivationKind::Cos => &[(Op::Cos, &[x])],
         ActivationKind::QuickGelu => {
             &[(Op::Mul, &[x, Arg::Number(QUICK_GELU)]), (Op::Sigmoid, &[Arg::Step(0)]), (Op::Mul, &[x, Arg::Step(1)])]
         }

@@ -59,6 +59,8 @@ pub fn activated(kind: ActivationKind, x: f32) -> f32 {
         ActivationKind::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         ActivationKind::Silu => x / (1.0 + (-x).exp()),
         ActivationKind::QuickGelu => x / (1.0 + (-QUICK_GELU * x).exp()),
+        ActivationKind::Sin => x.sin(),
+        ActivationKind::Cos => x.cos(),
         ActivationKind::Relu => x.max(0.0),
         ActivationKind::ReluSquared => x.max(0.0) * x.max(0.0),
         ActivationKind::Xielu(Xielu { positive, beta, .. }) if x > 0.0 => positive * x * x + beta * x,
@@ -142,6 +144,9 @@ mod tests {
             ActivationKind::QuickGelu,
             ActivationKind::Relu,
             ActivationKind::ReluSquared,
+            ActivationKind::Sin,
+            ActivationKind::Cos,
+            ActivationKind::Xielu(Xielu::ELU),
             ActivationKind::Xielu(xielu),
             ActivationKind::Clamp(1.25),
         ];

@@ -22,13 +22,17 @@ pub enum Kind {
     Cut(f32),
     /// Scales each part to the length of this row, which is as wide as a part.
     LengthOf(Slice),
+    /// `x = x / √(deviation² + this)`
+    Deviation(f32),
 }
 
 /// Changes `parts` parts of `width` values of each row of `x`. `dummy` is bound where there is no other row.
 pub fn spread([parts, width]: [u32; 2], kind: Kind, x: Rows, dummy: Slice) -> Dispatch {
+    // Minus an epsilon stands for a division.
     let (deviations, of) = match kind {
         Kind::Cut(deviations) => (deviations, dummy),
         Kind::LengthOf(of) => (0.0, of),
+        Kind::Deviation(eps) => (-eps, dummy),
     };
     let constants = [
         ("WG_SIZE", 256.0),

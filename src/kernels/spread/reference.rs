@@ -11,6 +11,17 @@ pub fn cut(x: &mut [f32], width: usize, deviations: f32) {
     }
 }
 
+/// `x = x / √(σ² + eps)` for each row of `width` values, with the same σ.
+#[inline(never)]
+pub fn divide_by_deviation(x: &mut [f32], width: usize, eps: f32) {
+    for row in x.chunks_exact_mut(width) {
+        let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / width as f64;
+        let squares: f64 = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
+        let factor = (squares / (width as f64 - 1.0) + f64::from(eps)).sqrt().recip() as f32;
+        row.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
 /// Each row of `x`, of parts as wide as a row of `of` `[rows, width]`: the parts get the length of that.
 pub fn set_length(x: &mut [f32], of: &[f32], width: usize) {
     let square = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();

@@ -1,7 +1,8 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
 use super::encoder_lists::{is_bilinear, merges_behind, pixels, queries, taken_layers, tiled};
-use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, ModelConfig};
+use super::parts::Part;
+use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::model::ActivationKind;
@@ -47,6 +48,8 @@ pub struct Projector {
     pub is_exact: bool,
     /// Whether the file must say how many pixels an image has.
     pub is_sized: bool,
+    /// Which part of a file with several programs it is.
+    pub part: Option<Part>,
 }
 
 impl Projector {
@@ -128,6 +131,8 @@ pub struct EncoderConfig {
     pub bins: usize,
     /// Rows that the first product of a vocoder reads, and rows that convolutions along the rows do.
     pub kernels: [usize; 2],
+    /// Which of several published models it is of, where the file says.
+    pub variant: Option<String>,
     /// Output widths of the projector's matrices, by tensor name, since the metadata lacks them.
     pub widths: Vec<(String, usize)>,
 }
@@ -135,6 +140,9 @@ pub struct EncoderConfig {
 impl EncoderConfig {
     /// Reads and checks the metadata of an encoder.
     pub(super) fn read(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
+        if let Some(part) = projector.part {
+            return Self::of_part(keys, gguf, projector, part);
+        }
         match keys.architecture {
             AUDIO => Self::of_sounds(keys, gguf, projector),
             VOICE => Self::of_voice(keys, gguf, projector, layers),
@@ -203,7 +211,7 @@ impl EncoderConfig {
     }
 
     /// No numbers.
-    fn nothing(projector: Projector) -> Self {
+    pub(super) fn nothing(projector: Projector) -> Self {
         Self {
             projector,
             width: 0,
@@ -230,6 +238,7 @@ impl EncoderConfig {
             ffn: 0,
             bins: 0,
             kernels: [0; 2],
+            variant: None,
             widths: Vec::new(),
         }
     }
@@ -307,7 +316,8 @@ impl EncoderConfig {
     /// of each.
     pub(super) fn check_heads(&self, keys: &Keys, heads: usize, head_dim: usize) -> Result<()> {
         let name = keys.name("attention.head_count");
-        if heads == 0 && !self.projector.is_bare && keys.architecture != VOICE {
+        let has_none = self.projector.is_bare || (keys.architecture == VOICE && self.projector.part.is_none());
+        if heads == 0 && !has_none {
             return Err(Error::bad_file(format!("metadata `{name}`: expected at least 1 head, found 0")));
         }
         if !self.projector.is_rotated || head_dim.is_multiple_of(4) {
@@ -334,20 +344,6 @@ impl EncoderConfig {
     /// The output width of a matrix of the projector, by its name; 0 for unknown names.
     pub fn width_of(&self, tensor: &str) -> usize {
         self.widths.iter().find(|(name, _)| name == tensor).map_or(0, |(_, width)| *width)
-    }
-}
-
-impl ModelConfig {
-    /// Whether convolution kernels are rounded to f16; see [`rounded_kernel`](super::rounded_kernel).
-    pub fn rounds_kernels(&self) -> bool {
-        let rounds = |projector: &Projector| !projector.is_bare && !projector.is_exact;
-        self.encoder.as_ref().is_some_and(|encoder| rounds(&encoder.projector) && self.architecture != VOICE)
-    }
-
-    /// Whether a tensor belongs to the other encoder of the file, which reads sounds where this one reads images.
-    pub(in crate::model) fn is_of_another_encoder(&self, tensor: &str) -> bool {
-        let is_sounds = tensor.starts_with("a.") || tensor.starts_with("mm.a.");
-        self.encoder.as_ref().is_some_and(|encoder| is_sounds != (encoder.bins > 0))
     }
 }
 

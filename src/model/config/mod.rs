@@ -12,6 +12,7 @@ mod keys;
 mod latent;
 mod layered;
 mod numbers;
+mod parts;
 mod rope;
 mod wkv;
 
@@ -25,11 +26,12 @@ pub use latent::Latent;
 pub use layered::{Decoder, Loops, Stacks, T5};
 pub use wkv::Wkv;
 
-pub use convolutions::{flatten, rounded_kernel};
+pub use convolutions::{STRIDES, flatten, rounded_kernel};
 pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
 pub use encoder::{EncoderConfig, MostRows, Projector};
 pub(super) use encoder_lists::{MAX_TAKEN, RESAMPLER_HEAD};
+pub use parts::Part;
 
 pub use hadamard::Rotations;
 
@@ -284,7 +286,7 @@ impl ModelConfig {
         };
         let original_context = rope::original_context(&keys, context_length)?;
         let (layers, wkv) = (trunk_layers(&keys, blocks)?, Wkv::from_keys(&keys)?);
-        let (heads, kv_heads) = match wkv.is_some() || keys.architecture == VOICE {
+        let (heads, kv_heads) = match wkv.is_some() || parts::is_vocoder(&keys, &architecture) {
             true => (PerLayer::All(0), PerLayer::All(0)),
             false => heads(&keys, blocks)?,
         };

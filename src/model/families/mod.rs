@@ -40,6 +40,7 @@ mod stablelm;
 mod t5;
 mod ungated;
 
+pub use encoders::PART;
 pub(super) use hadamard::check as check_rotations;
 
 use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig, WholeImages};
@@ -185,6 +186,7 @@ static FAMILIES: &[Family] = &[
     family("jina-bert-v3", bert::jina_bert_v3).embeds(Embeds::Always),
     family("t5encoder", t5::t5encoder).embeds(Embeds::Always),
     family("t5", t5::t5),
+    family("pockettts", gpt2::pockettts),
 ];
 
 /// The names of all architectures that webgguf runs.

@@ -23,15 +23,21 @@ impl GpuLane {
         self.drive.read(self.number, reading, wants, (stop, self.listener.as_ref())).await
     }
 
-    /// Runs `ids` from position 0 on, and leaves their hidden states on the GPU: what the last layer adds up in the
+    /// Runs `ids` from this position on, and leaves their hidden states on the GPU: what the last layer adds up in the
     /// residual stream, before the output norm. They go to `target`, `[ids, hidden]` f32, a buffer of the model's
     /// device such as that of a tensor. Returns how many of the ids are in the KV cache: fewer where `stop` was set
     /// meanwhile.
     ///
     /// # Errors
     /// `invalid_argument` where `target` is too small, `context_full` where the ids do not fit.
-    pub async fn hidden_states(&mut self, ids: &[u32], target: &Buffer, stop: &Cell<bool>) -> Result<usize> {
-        let mut reading = Reading::new(ids, 0);
+    pub async fn hidden_states(
+        &mut self,
+        ids: &[u32],
+        position: usize,
+        target: &Buffer,
+        stop: &Cell<bool>,
+    ) -> Result<usize> {
+        let mut reading = Reading::new(ids, position);
         self.check_hidden(&reading, target)?;
         self.run(&mut reading, Wants::Hidden(target), stop).await?;
         Ok(reading.done)

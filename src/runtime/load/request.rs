@@ -4,7 +4,7 @@
 use crate::forward::Room;
 use crate::gguf::{Gguf, Value};
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, Pooling, WeightSpec, WholeImages, match_tensors, whole_images};
+use crate::model::{ModelConfig, PART, Pooling, WeightSpec, WholeImages, match_tensors, whole_images};
 use crate::runtime::{EmbedEngine, Engine};
 use crate::{Error, Result};
 
@@ -58,15 +58,19 @@ pub struct Matched {
 }
 
 impl Matched {
-    /// Reads the configuration and matches the tensors. `of_sounds` takes the encoder of sounds where a file has one of
-    /// images, too.
+    /// Reads the configuration and matches the tensors. `part` is one of several programs of a file: `sounds` the
+    /// encoder of sounds where it has one of images, too.
     ///
     /// # Errors
     /// `bad_file`, `unsupported_architecture` and `unsupported_quant` for a file that is damaged or unknown;
     /// `invalid_argument` for a kind of pooling that the model does not have.
-    pub fn of(gguf: &mut Gguf, pooling: Option<Pooling>, of_sounds: bool) -> Result<Self> {
-        if of_sounds {
-            gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false));
+    pub fn of(gguf: &mut Gguf, pooling: Option<Pooling>, part: Option<&str>) -> Result<Self> {
+        // A file must not ask for a part by itself: its code may not be linked.
+        match part {
+            Some("sounds") => drop(gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false))),
+            Some(part) => drop(gguf.metadata.insert(PART, Value::String(part.to_owned()))),
+            None if gguf.metadata.get(PART).is_some() => drop(gguf.metadata.insert(PART, Value::String(String::new()))),
+            None => {}
         }
         let mut config = crate::model::config(gguf)?;
         if let Some(pooling) = pooling {

@@ -27,4 +27,6 @@ pub struct Engine<S = AnySession> {
     /// Rows that the prompt of the run still has to enter.
     pub(in crate::runtime) rows: Vec<HeldRows>,
     pub(in crate::runtime) run: Option<Box<Run>>,
+    /// Weights and biases of the output norm, once speech has needed them.
+    pub(in crate::runtime) norm: Option<[Vec<f32>; 2]>,
 }

@@ -75,7 +75,7 @@ impl Engine {
                 let bytes = hidden as u64 * 4;
                 let weight = device.read(model.buffer(slice.buffer), slice.offset, bytes).await?;
                 let target = device.storage_buffer("hidden states", ids.len() as u64 * bytes)?;
-                let read = lane.hidden_states(ids, &target, &self.stop).await? as u64;
+                let read = lane.hidden_states(ids, 0, &target, &self.stop).await? as u64;
                 let states = if read > 0 { device.read(&target, 0, read * bytes).await? } else { Vec::new() };
                 let [states, weight] = [states, weight].map(|bytes| bytemuck::pod_collect_to_vec::<u8, f32>(&bytes));
                 (states, weight)
@@ -123,7 +123,7 @@ impl Engine {
         self.empty();
         self.read_with(Vec::new());
         let read = match &mut self.session {
-            AnySession::Gpu(lane) => lane.hidden_states(ids, target, &self.stop).await?,
+            AnySession::Gpu(lane) => lane.hidden_states(ids, 0, target, &self.stop).await?,
             AnySession::Cpu(_) => 0,
         };
         self.cached.extend_from_slice(&ids[..read]);

@@ -29,6 +29,7 @@ impl<S: Session> Engine<S> {
             source: Vec::new(),
             rows: Vec::new(),
             run: None,
+            norm: None,
         }
     }
 

@@ -10,5 +10,6 @@ pub(super) mod logprobs;
 pub(super) mod outcome;
 pub(super) mod recovery;
 pub(super) mod request;
+mod speaking;
 pub(super) mod speculation;
 mod state;

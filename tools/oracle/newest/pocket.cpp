@@ -1,9 +1,10 @@
 // Asks llama.cpp's newest version for the speech of a Pocket TTS: pocket TEXT.gguf ENCODERS.gguf CONTEXT
 //
 // Reads one JSON object per line from stdin and writes one per line to stdout:
-// {"voice": "…", "prompt": "ab", "seed": 1}    voice: a file of f32 samples, 24000 of them a second
-// {"rows": [[…], …], "states": [[…], …], "noise": [[…], …], "latents": [[…], …], "ends": [false, …], "rate": 24000,
-//  "samples": […]}
+// {"voice": "…", "prompt": "ab", "seed": 1, "spoken": "Ab."}    voice: a file of f32 samples, 24000 of them a second
+// {"rows": [[…], …], "ids": […], "states": [[…], …], "noise": [[…], …], "latents": [[…], …], "ends": [false, …],
+//  "rate": 24000, "samples": […]}
+// `ids` are those of `spoken`, the prompt as it is prepared.
 // Rows of the voice; the state and the noise that each step starts from, the latent that it gives, and whether it says
 // that the speech ends. A step after the end of a chunk has no latent among the samples.
 
@@ -14,8 +15,17 @@
 #include "media.h"
 
 struct Oracle : Media {
-    // Keys and values are rounded, as they are in webgguf: each latent follows from those before it.
-    Oracle(const char * text, const char * encoders, int length) : Media(text, encoders, length, true, GGML_TYPE_F16) {}
+    // Beside keys and values of f16 llama.cpp rounds queries, too, which webgguf does not: here they are f32.
+    Oracle(const char * text, const char * encoders, int length) : Media(text, encoders, length, true) {}
+
+    std::vector<llama_token> ids(const std::string & text) {
+        std::vector<llama_token> found(text.size() + 8);
+        const llama_vocab * vocab = llama_model_get_vocab(model);
+        const int count = llama_tokenize(vocab, text.c_str(), text.size(), found.data(), found.size(), false, false);
+        check(count >= 0, "llama_tokenize");
+        found.resize(count);
+        return found;
+    }
 
     json rows(const mtmd_bitmap * bitmap) {
         const std::string marker = mtmd_get_marker(media);
@@ -42,7 +52,7 @@ struct Oracle : Media {
         const uint32_t seed = asked["seed"];
         const float * sound = reinterpret_cast<const float *>(file.data());
         mtmd_bitmap * voice = mtmd_bitmap_init_from_audio(file.size() / sizeof(float), sound);
-        json found = {{"rows", rows(voice)}};
+        json found = {{"rows", rows(voice)}, {"ids", ids(asked["spoken"])}};
         llama_memory_clear(llama_get_memory(context), true);
         mtmd_helper_gen_audio * speech = mtmd_helper_gen_audio_init(context, media);
         mtmd_helper_gen_audio_inp input = mtmd_helper_gen_audio_inp_default();

@@ -10,7 +10,8 @@ pub const TAPS: usize = 2;
 
 /// E2B, E4B, 26B-A4B and 31B.
 pub fn gemma4v(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
-    let form = Form { norm: NormKind::Rms, apart: Some(config.head_dim / 4), scale: 1.0, v_norm: true, parts: None };
+    let (norm, apart) = (NormKind::Rms, Some(config.head_dim / 4));
+    let form = Form { norm, apart, scale: 1.0, v_norm: true, ..Form::new(config) };
     let mut vit = Vit::new(config, encoder, form);
     vit.places(TAPS);
     vit.layers(&mut |_, _| {});

@@ -15,6 +15,7 @@ mod lfm_audio;
 mod llava;
 mod minicpm;
 mod pixtral;
+mod pocket;
 mod qwen;
 mod qwen_audio;
 mod resampler;
@@ -24,7 +25,7 @@ mod vocos;
 mod whisper;
 
 use super::super::config::{
-    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Projector, VISION, VOICE,
+    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Part, Projector, VISION, VOICE,
 };
 use super::super::program::Program;
 use crate::gguf::Metadata;
@@ -59,7 +60,11 @@ const NONE: Projector = Projector {
     is_bare: false,
     is_exact: false,
     is_sized: false,
+    part: None,
 };
+
+/// The key by which a loader asks for a part of a file.
+pub const PART: &str = "webgguf.part";
 
 /// 2,048 rows of 2 × 2 patches: a page of text.
 const PAGE: MostRows = MostRows::Fixed(8192);
@@ -73,6 +78,12 @@ const fn encoder(name: &'static str, program: Family, (merge_key, merge): Merge,
 const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merge, rows: usize) -> Encoder {
     let rows = MostRows::Fixed(rows);
     Encoder { projector: Projector { name, merge_key, merge, rows, ..NONE }, prefix: AUDIO, program }
+}
+
+/// A part of Pocket TTS, with up to `rows` rows.
+const fn pocket((name, prefix): (&'static str, &'static str), part: Part, program: Family, rows: usize) -> Encoder {
+    let projector = Projector { name, rows: MostRows::Fixed(rows), is_exact: true, part: Some(part), ..NONE };
+    Encoder { projector, prefix, program }
 }
 
 impl Encoder {
@@ -143,12 +154,22 @@ static ENCODERS: &[Encoder] = &[
     of_sounds("lfm3a", lfm_audio::lfm3a, (None, 1), lfm_audio::ROWS).exact().rotated(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
     Encoder { prefix: VOICE, ..of_sounds("soprano", vocos::soprano, (None, 1), vocos::ROWS) },
+    pocket((pocket::SPEAKS, VOICE), pocket::FLOW, pocket::flow, 1),
+    pocket((pocket::SPEAKS, VOICE), pocket::FRAMES, pocket::frames, pocket::ROWS).rotated(),
+    pocket((pocket::SPEAKS, VOICE), pocket::WAVE, pocket::wave, pocket::SAMPLES),
+    pocket((pocket::LISTENS, AUDIO), pocket::LISTEN, pocket::listen, pocket::SAMPLES / pocket::HOP),
+    pocket((pocket::LISTENS, AUDIO), pocket::VOICE, pocket::voice, pocket::ROWS).rotated(),
 ];
 
 /// The encoder of a file: that of images, where it has both.
 pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
     let has = |name: &str| Ok::<_, Error>(metadata.bool(&format!("{CLIP}.has_{name}_encoder"))? == Some(true));
+    let part = metadata.str(PART)?.filter(|part| !part.is_empty());
     let prefix = match (has("vision")?, has("audio")?) {
+        _ if part.is_some() && has("gen_audio")? => {
+            let listens = [pocket::LISTEN.name, pocket::VOICE.name].contains(&part.unwrap_or_default());
+            if listens { AUDIO } else { VOICE }
+        }
         (true, _) => VISION,
         (_, true) => AUDIO,
         _ if has("gen_audio")? => VOICE,
@@ -163,13 +184,18 @@ pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
         ("qwen2.5o", _) => "qwen2a",
         _ => name,
     };
-    match ENCODERS.iter().find(|encoder| encoder.projector.name == name && encoder.prefix == prefix) {
+    let is_wanted = |encoder: &&Encoder| {
+        let is_part = encoder.projector.part.is_none_or(|of| Some(of.name) == part);
+        encoder.projector.name == name && encoder.prefix == prefix && is_part
+    };
+    match ENCODERS.iter().find(is_wanted) {
         Some(&Encoder { projector, prefix, .. }) => {
             Ok(Architecture { name: prefix, embeds: Embeds::Never, axes: None, projector: Some(projector) })
         }
         None => {
             let shown: String = name.chars().take(64).collect();
-            let known: Vec<&str> = ENCODERS.iter().map(|encoder| encoder.projector.name).collect();
+            let mut known: Vec<&str> = ENCODERS.iter().map(|encoder| encoder.projector.name).collect();
+            known.dedup();
             Err(unsupported(format!("projector {shown:?} is not supported, known are {}", known.join(", "))))
         }
     }

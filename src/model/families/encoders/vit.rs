@@ -3,41 +3,21 @@
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
 use super::super::super::program::{
-    Activation, AttentionSpec, Combining, Factor, Keys, Norm, NormKind, Op, Operand, Output, Program, Sight,
-    TensorPart, Weight,
+    Activation, AttentionSpec, Combining, Factor, Keys, Norm, NormKind, Op, Operand, Output, Program, TensorPart,
+    Weight,
 };
 use super::super::super::{Role, WeightKey};
 
+mod form;
 mod projector;
 mod tables;
+
+pub use form::Form;
 
 /// Patches that a convolution reads: 3 × 3.
 const AROUND: usize = 9;
 /// The product before a convolution.
 const CONV_IN: &str = "conv2d_in_proj.weight";
-
-/// The options of a family's layers.
-#[derive(Clone, Copy)]
-pub struct Form {
-    /// The norms of whole rows.
-    pub norm: NormKind,
-    /// Distance between the two values of a rotated pair of a head, where heads are rotated.
-    pub apart: Option<usize>,
-    /// Factor of attention scores.
-    pub scale: f32,
-    /// Whether each head of v goes through an RMS norm without weight.
-    pub v_norm: bool,
-    /// All layers but the last of each group of this size attend within windows.
-    pub parts: Option<usize>,
-}
-
-impl Form {
-    /// Layer norms, no rotation, scores divided by √head_dim.
-    pub fn new(config: &ModelConfig) -> Self {
-        let scale = 1.0 / (config.head_dim as f32).sqrt();
-        Self { norm: NormKind::Layer, apart: None, scale, v_norm: false, parts: None }
-    }
-}
 
 const fn multiply(x: Activation, with: Operand) -> Op {
     Op::Combine { x, kind: Combining::Multiply, with }
@@ -239,7 +219,8 @@ impl<'a> Vit<'a> {
         let config = self.config;
         let (heads, kv_heads) = (config.heads.of(layer), config.kv_heads.of(layer));
         let head_dim = config.head_dim;
-        let attention = AttentionSpec::plain([heads, kv_heads, head_dim], self.form.scale);
+        let plain = AttentionSpec::plain([heads, kv_heads, head_dim], self.form.scale);
+        let attention = AttentionSpec { window: self.form.window, ..plain };
         let (wide, narrow) = (attention.query_width(), attention.kv_width());
         self.parts_of_qkv(layer, [wide, narrow]);
         let parts = [
@@ -275,9 +256,7 @@ impl<'a> Vit<'a> {
             self.ops.extend([q, k].map(|x| Op::Turn { x, head_dim, apart }));
         }
         let attended = self.activation("attended", wide);
-        let is_whole = self.form.parts.is_none_or(|pattern| (layer + 1).is_multiple_of(pattern));
-        let sight = if is_whole { Sight::All } else { Sight::Part };
-        let (kv, keys) = (Some([k, v]), Keys::OfInput(sight));
+        let (kv, keys) = (Some([k, v]), Keys::OfInput(self.form.sight(layer)));
         self.push(Op::Attend { q, kv, attention, keys, y: attended });
         self.linear(attended, layer, names!("attn_out"), ("update", config.hidden))
     }
@@ -290,7 +269,7 @@ impl<'a> Vit<'a> {
     }
 
     /// Names for three runs of rows of a tensor, where the file has it.
-    fn split(&mut self, layer: usize, tensor: &'static str, names: [&'static str; 3], runs: [usize; 3]) {
+    pub fn split(&mut self, layer: usize, tensor: &'static str, names: [&'static str; 3], runs: [usize; 3]) {
         let tensor = self.of_layer(layer, tensor);
         if !self.has(tensor) {
             return;

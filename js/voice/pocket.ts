@@ -1,0 +1,251 @@
+/**
+ * Speech of Pocket TTS (CALM, Rouard et al. 2025, <https://arxiv.org/abs/2509.06926>): the text model reads a voice, a
+ * text and the latents so far; a flow head makes the next latent of its state and noise; a codec makes samples of them.
+ */
+import { WebggufError, invalidArgument } from '../errors.js';
+import type { Encoder } from '../media/encoder.js';
+import type { WasmModel } from '../wasm/webgguf.js';
+import { type Mimi, RATE, type SoundOfLatents, type Step } from './mimi.js';
+import { Resampler, joined } from './resample.js';
+
+/** The score above which a latent ends the speech. */
+const ENDS = -4;
+/** Latents per second. */
+const FRAME_RATE = 12.5;
+/** Latents before the first piece of a sound, and before further ones: 0.6 and 2 seconds. */
+const [FIRST, NEXT] = [8, 25];
+/** The variance of the noise where neither the page nor the published model says. */
+const TEMPERATURE = 0.7;
+
+/** A sound. @internal */
+export interface Sound {
+  readonly samples: Float32Array;
+  readonly sampleRate: number;
+}
+
+/** What is to be said. @internal */
+export interface Utterance {
+  /** Before the voice: the token that announces it, where the model has one. */
+  readonly before: Uint32Array;
+  readonly voice: Sound;
+  /** The text, without the token that ends it. */
+  readonly text: Uint32Array;
+  /** The token from whose state the first latent follows. */
+  readonly begin: number;
+  readonly seed?: number | undefined;
+  readonly temperature?: number | undefined;
+  /** What each step starts from, for comparisons with other engines. */
+  readonly noise?: readonly Float32Array[] | undefined;
+}
+
+/** A piece of its sound. @internal */
+export interface Said {
+  readonly samples: Float32Array;
+  readonly isLast: boolean;
+  /** The latents, for comparisons with other engines. */
+  readonly latents: readonly Float32Array[];
+}
+
+/** Rows among the ids of a text. */
+interface Rows {
+  readonly at: number;
+  readonly digest: string;
+  readonly values: Float32Array;
+}
+
+/** The text model. @internal */
+export interface Reader {
+  readonly contextLength: number;
+  /** The first id of rows. */
+  know(digest: string, count: number): number;
+  /** The state of the last of `ids`, among which are these rows. */
+  state(ids: Uint32Array, rows: readonly Rows[], signal?: AbortSignal): Promise<Float32Array>;
+}
+
+/** What a reader needs of the engine: `run` runs work of the handle in its turn. @internal */
+export interface Text {
+  readonly handle: Pick<WasmModel, 'commonPrefix' | 'rowWidth' | 'addRows' | 'knowRows' | 'nextState'>;
+  readonly contextLength: number;
+  run(work: () => Promise<Float32Array | undefined>, signal?: AbortSignal): Promise<Float32Array>;
+}
+
+/** What published models want, which their files do not say, by the names of their folders. */
+const VARIANTS: Readonly<Record<string, { readonly temperature: number; readonly behind?: number }>> = {
+  english: { temperature: 0.3 },
+  'english_2026-01': { temperature: 0.7 },
+  'english_2026-04': { temperature: 0.3 },
+  french_24l: { temperature: 0.7, behind: 8 },
+};
+
+/** @internal */
+export class Pocket {
+  readonly sampleRate = RATE;
+  readonly #mimi: Mimi;
+  readonly #variant: string | undefined;
+  /** What is being said, by the handle of the model that reads. */
+  readonly #speeches = new WeakMap<object, Speech>();
+  /** The voice that was asked for last. */
+  #voice: { readonly key: string; readonly digest: string; readonly rows: Float32Array } | undefined;
+
+  constructor(mimi: Mimi, variant: string | undefined) {
+    this.#mimi = mimi;
+    this.#variant = variant;
+  }
+
+  /** What `info` says of it. */
+  get about(): Encoder['about'] & { readonly variant?: string } {
+    return { ...this.#mimi.about, ...(this.#variant !== undefined && { variant: this.#variant }) };
+  }
+
+  /** Values of a state that it reads. */
+  get width(): number {
+    return this.#mimi.width;
+  }
+
+  /** The rows of a voice, and what names them. */
+  async voiceOf(sound: Sound, signal?: AbortSignal): Promise<{ readonly digest: string; readonly rows: Float32Array }> {
+    const key = `${sound.sampleRate} ${digestOf(sound.samples)}`;
+    if (this.#voice?.key === key) return this.#voice;
+    const resampler = new Resampler(sound.sampleRate, RATE);
+    const samples = joined([resampler.push(sound.samples), resampler.end()]);
+    if (samples.length === 0) throw invalidArgument("option 'voice': the sound has no samples");
+    const rows = await this.#mimi.rowsOf(samples, signal);
+    this.#voice = { key, digest: randomDigest(), rows };
+    return this.#voice;
+  }
+
+  /** The first piece of what is asked, or the next one. A text model says one thing at a time. */
+  async say(asked: Utterance | undefined, text: Text, signal?: AbortSignal): Promise<Said> {
+    const reader = readerOf(text);
+    if (asked) this.#speeches.set(text.handle, await this.begin(asked, reader, signal));
+    return (this.#speeches.get(text.handle) as Speech).next(reader, signal);
+  }
+
+  /** A sound in the making. */
+  sound(): SoundOfLatents {
+    return this.#mimi.sound();
+  }
+
+  /** Begins to say something. */
+  async begin(asked: Utterance, reader: Reader, signal?: AbortSignal): Promise<Speech> {
+    const { digest, rows } = await this.voiceOf(asked.voice, signal);
+    const count = rows.length / this.#mimi.width;
+    const first = reader.know(digest, count);
+    const voice = Uint32Array.from({ length: count }, (_, at) => first + at);
+    const ids = Uint32Array.of(...asked.before, ...voice, ...asked.text, asked.begin);
+    if (ids.length + 1 >= reader.contextLength) {
+      const found = `the voice and the text take ${ids.length} tokens, the context holds ${reader.contextLength}`;
+      throw new WebggufError('context_full', `speak: ${found}`);
+    }
+    const { temperature = TEMPERATURE, behind = asked.text.length <= 6 ? 5 : 3 } = VARIANTS[this.#variant ?? ''] ?? {};
+    const most = Math.ceil((asked.text.length / 3 + 2) * FRAME_RATE);
+    const noise = noiseOf(asked, Math.sqrt(asked.temperature ?? temperature), this.#mimi.latent);
+    const known = [{ at: asked.before.length, digest, values: rows }];
+    return new Speech(this.#mimi, { ids: [...ids], rows: known, noise, behind, most });
+  }
+
+  rest(all = false): void {
+    this.#mimi.rest(all);
+  }
+
+  free(): void {
+    this.#mimi.free();
+  }
+}
+
+interface Plan {
+  /** The ids so far, and the rows among them. */
+  readonly ids: number[];
+  readonly rows: Rows[];
+  readonly noise: (step: number) => Float32Array;
+  /** Latents behind the one that ends the speech, and latents at most. */
+  readonly behind: number;
+  readonly most: number;
+}
+
+/** Something that is being said. @internal */
+export class Speech {
+  readonly #mimi: Mimi;
+  readonly #plan: Plan;
+  readonly #sound: SoundOfLatents;
+  readonly #nonce = randomDigest().slice(0, 10);
+  #step = 0;
+  /** The step that said that the speech ends. */
+  #end: number | undefined;
+
+  constructor(mimi: Mimi, plan: Plan) {
+    this.#mimi = mimi;
+    this.#plan = plan;
+    this.#sound = mimi.sound();
+  }
+
+  /** The next piece. */
+  async next(reader: Reader, signal?: AbortSignal): Promise<Said> {
+    const { ids, rows, noise, behind, most } = this.#plan;
+    const latents: Float32Array[] = [];
+    const wanted = this.#step === 0 ? FIRST : NEXT;
+    let isLast = false;
+    while (latents.length < wanted && !isLast) {
+      signal?.throwIfAborted();
+      const state = await reader.state(Uint32Array.from(ids), rows, signal);
+      const step: Step = await this.#mimi.step(state, noise(this.#step), signal);
+      if (step.end > ENDS) this.#end ??= this.#step;
+      isLast = this.#step >= Math.min(most, (this.#end ?? most) + behind) || ids.length >= reader.contextLength;
+      if (isLast) break;
+      latents.push(step.latent);
+      const digest = this.#nonce + this.#step.toString(16).padStart(6, '0');
+      rows.push({ at: ids.length, digest, values: step.row });
+      ids.push(reader.know(digest, 1));
+      this.#step++;
+    }
+    return { samples: await this.#sound.push(joined(latents), signal), isLast, latents };
+  }
+}
+
+/** The model as a speech reads with it. */
+function readerOf({ handle, contextLength, run }: Text): Reader {
+  const state: Reader['state'] = (ids, rows, signal) => {
+    const work = (): Promise<Float32Array | undefined> => {
+      const known = Math.min(handle.commonPrefix(ids), ids.length - 1);
+      const width = handle.rowWidth();
+      for (const { at, digest, values } of rows) {
+        if (at + values.length / width > known) handle.addRows(digest, 0, values);
+      }
+      return handle.nextState(ids);
+    };
+    return run(work, signal);
+  };
+  return { contextLength, know: (digest, count) => handle.knowRows(digest, 0, count), state };
+}
+
+/** Normally distributed values for each step. */
+function noiseOf({ noise, seed }: Utterance, deviation: number, width: number): (step: number) => Float32Array {
+  if (noise) return (step) => noise[step] ?? new Float32Array(width);
+  let state = (seed ?? Math.floor(Math.random() * 2 ** 32)) >>> 0;
+  // Mulberry32, then Box and Muller.
+  const uniform = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (((mixed ^ (mixed >>> 14)) >>> 0) + 0.5) / 2 ** 32;
+  };
+  const normal = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+  return () => Float32Array.from({ length: width }, () => deviation * normal());
+}
+
+/** 16 hexadecimal digits that nothing else has. */
+function randomDigest(): string {
+  const words = crypto.getRandomValues(new Uint32Array(2));
+  return [...words].map((word) => word.toString(16).padStart(8, '0')).join('');
+}
+
+/** What tells sounds apart (FNV-1a over the bits of the samples). */
+function digestOf(samples: Float32Array): string {
+  const words = new Uint32Array(samples.slice().buffer);
+  let [low, high] = [0x811c9dc5, 0x01000193];
+  for (const word of words) {
+    low = Math.imul(low ^ word, 0x01000193);
+    high = Math.imul(high ^ (word >>> 7), 0x85ebca6b);
+  }
+  return `${words.length} ${low} ${high}`;
+}
