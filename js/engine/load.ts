@@ -156,7 +156,7 @@ function opener(
   };
   const wanted: Wanted = { source, from, options: ofModel, selfCheck, tune, threads, device };
   if (!draft) return (...attempt) => openModel(wanted, ...attempt);
-  const ofDraft = passed(options, ['precision', 'kvType']) as Wanted['options'];
+  const ofDraft = passed(options, ['precision', 'kvType', 'parallel']) as Wanted['options'];
   // Key and digests are the model's.
   const { cacheKey: _key, sha256: _digest, ...others } = from;
   return withDraft(wanted, { source: draft, from: others, options: ofDraft, selfCheck, tune: false });

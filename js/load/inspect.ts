@@ -32,9 +32,9 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
     const beside: Pick<Inspection, 'draft' | 'encoder'> = {};
     if (draft) {
       const { cacheKey: _, ...ofDraft } = from; // the key is the model's
-      const { kvType } = rest;
+      const { kvType, parallel } = rest;
       const draftContext = found?.gpu?.contextLength ?? rest.contextLength;
-      const asked = { ...(kvType && { kvType }), ...(draftContext && { draftContext }) };
+      const asked = { ...(kvType && { kvType }), ...(parallel && { parallel }), ...(draftContext && { draftContext }) };
       Object.assign(beside, { draft: await look(draft, ofDraft, asked) });
     }
     if (mmproj !== undefined) {

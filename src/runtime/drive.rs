@@ -16,6 +16,7 @@ use super::gpu::session::GpuSession;
 use super::gpu::turns::{Turn, Turns};
 use super::pass::{Reading, Until};
 use super::passes::decode::write_ends;
+use super::passes::round::{Drafted, end_of};
 use super::passes::states;
 use super::plan::{Form, Plan};
 use super::read::{Reader, Wants};
@@ -108,10 +109,13 @@ impl Drive {
         let mut schedule = self.schedule.borrow_mut();
         if schedule.form().is_draft() {
             let reports: Vec<Report> = outcome.chunks(size_of::<Report>()).map(start_of).collect();
+            let mut drafted = schedule.drafted();
+            drafted.retain(|of| schedule.text(of.number).is_on);
             schedule.received_drafts(&reports, now());
-            let drafter = self.drafter().filter(|_| schedule.form() == Form::DraftOfModel);
-            if let Some((drafter, text)) = drafter.zip(schedule.text_of_pass()) {
-                drafter.holds(text);
+            if let Some(drafter) = self.drafter().filter(|drafter| !drafter.is_own_block()) {
+                for Drafted { number, .. } in drafted {
+                    schedule.text_before(number).into_iter().for_each(|text| drafter.holds(number, text));
+                }
             }
             return;
         }
@@ -130,7 +134,7 @@ impl Drive {
                 Next::Execute(plan) => self.execute(session, &plan)?,
                 Next::Needs(Needs::Answer) => return self.receive(session).await,
                 Next::Needs(Needs::Drafts) => session.compile_drafts_ahead(),
-                Next::Needs(Needs::Lists(form)) => session.record_form(form).await?,
+                Next::Needs(Needs::Lists(form)) => self.record(session, form).await?,
                 Next::Needs(Needs::Start) => self.start(session).await?,
                 Next::Needs(Needs::Room(positions)) => {
                     if !self.has_room(session, positions).await? {
@@ -196,8 +200,7 @@ impl Drive {
     async fn start(&self, session: &mut GpuSession) -> Result<()> {
         self.drain(session).await?;
         self.follow().await?;
-        let drafter = self.drafter();
-        let plan = self.schedule.borrow_mut().start(session.layout(), drafter.as_deref());
+        let plan = self.schedule.borrow_mut().start(session.layout());
         let tokens = self.schedule.borrow().tokens();
         session.model.ensure_rows(&tokens).await?;
         let adapters = self.schedule.borrow().adapters_of_pass();
@@ -205,23 +208,32 @@ impl Drive {
         session.gpu.execute(&plan)
     }
 
-    /// Lets the draft model read the text that it is to draft for next. A long text takes several calls, each before a
-    /// token without a draft. Without memory for it, or where it is not known, the text goes on without drafts.
+    /// Records the lists for passes of a form, and what drafts before these.
+    async fn record(&self, session: &mut GpuSession, form: Form) -> Result<()> {
+        if let (Form::DraftOfModel(texts), Some(drafter)) = (form, self.drafter()) {
+            drafter.record(texts).await?;
+        }
+        session.record_form(form).await
+    }
+
+    /// Lets the draft model read the texts that it is to draft for next. A long text takes several calls, each before a
+    /// token without a draft. Without memory for it, or where it is not known, a text goes on without drafts.
     async fn follow(&self) -> Result<()> {
         let Some(drafter) = self.drafter().filter(|drafter| !drafter.is_own_block()) else { return Ok(()) };
         loop {
             let wanted = self.schedule.borrow().drafts_for();
-            let Some((number, _)) = wanted else { return Ok(()) };
-            let text = self.schedule.borrow().text_before(number).map(<[u32]>::to_vec);
-            let is_read = match &text {
-                Some(text) => drafter.follow(text, CHUNK, &Cell::new(false)).await.map_err(Some),
-                None => Err(None),
-            };
-            match is_read {
-                Err(Some(error)) if error.code() != ErrorCode::OutOfMemory => return Err(error),
-                Err(_) => self.text(number, |text| text.drafts = None),
-                Ok(true) => {}
-                Ok(false) => self.text(number, |text| text.drafts.iter_mut().for_each(Drafts::postpone)),
+            for &(number, _) in &wanted {
+                let text = self.schedule.borrow().text_before(number).map(<[u32]>::to_vec);
+                let is_read = match &text {
+                    Some(text) => drafter.follow((number, text), CHUNK, &Cell::new(false)).await.map_err(Some),
+                    None => Err(None),
+                };
+                match is_read {
+                    Err(Some(error)) if error.code() != ErrorCode::OutOfMemory => return Err(error),
+                    Err(_) => self.text(number, |text| text.drafts = None),
+                    Ok(true) => {}
+                    Ok(false) => self.text(number, |text| text.drafts.iter_mut().for_each(Drafts::postpone)),
+                }
             }
             // Texts may have come and gone meanwhile.
             if self.schedule.borrow().drafts_for() == wanted {
@@ -232,11 +244,10 @@ impl Drive {
 
     /// Makes room for this many positions. False where memory is missing; texts that need it get the error.
     async fn has_room(&self, session: &mut GpuSession, positions: usize) -> Result<bool> {
-        let drafter = self.drafter().filter(|_| self.schedule.borrow().form() == Form::DraftOfModel);
-        let written = self.schedule.borrow().written();
+        let (written, drafted) = (self.schedule.borrow().written(), self.schedule.borrow().drafted());
         let grown = async {
-            if let Some(drafter) = drafter {
-                drafter.grow_to(positions).await?;
+            if let Some(drafter) = self.drafter().filter(|_| !drafted.is_empty()) {
+                drafter.grow_to(end_of(&drafted)).await?;
             }
             session.grow_to(positions, written).await
         };

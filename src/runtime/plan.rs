@@ -20,9 +20,9 @@ pub enum Form {
     /// The last tokens of some sequences, and behind some of them drafts of the tokens after them, which their texts
     /// predict: [`DRAFT_ROWS`] rows.
     Draft,
-    /// The last token of one sequence, and a draft that a [drafter](super::draft::Drafter) writes on the GPU before the
+    /// The same, where a [drafter](super::draft::Drafter) writes the drafts of this many sequences on the GPU before the
     /// pass.
-    DraftOfModel,
+    DraftOfModel(usize),
 }
 
 impl Form {
@@ -55,8 +55,8 @@ pub enum Set {
     Rows(usize),
     /// For passes with a draft.
     Draft,
-    /// The draft model's lists for one row.
-    DraftModel,
+    /// The draft model's lists for this many rows.
+    DraftModel(usize),
 }
 
 /// A command list of a set.
@@ -155,8 +155,8 @@ pub enum Read {
 /// A step of a plan.
 #[derive(Clone)]
 pub enum Step<'a> {
-    /// Writes bytes of the host into a buffer of the session.
-    Write { to: Slice, bytes: Vec<u8> },
+    /// Writes bytes of the host into a buffer.
+    Write { to: Place<'a>, bytes: Vec<u8> },
     /// Copies bytes between buffers.
     Copy { from: Place<'a>, to: Place<'a>, bytes: u64 },
     /// Runs dispatches.
@@ -174,10 +174,10 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Adds a write; nothing where there are no bytes.
-    pub fn write(&mut self, to: Slice, bytes: impl Into<Vec<u8>>) {
+    pub fn write(&mut self, to: impl Into<Place<'a>>, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
         if !bytes.is_empty() {
-            self.steps.push(Step::Write { to, bytes });
+            self.steps.push(Step::Write { to: to.into(), bytes });
         }
     }
 

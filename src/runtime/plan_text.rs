@@ -6,12 +6,13 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use super::draft::Drafter;
-use super::draft::block::Block;
 use super::draft::drafting::Drafting;
 use super::draft::drafts::Drafts;
+use super::draft::model::draft as draft_by_model;
 use super::pass::Chunk;
 use super::passes::layout::Layout;
 use super::passes::prefill::{Ends, Lengths, prefill};
+use super::passes::round::Drafted;
 use super::passes::states;
 use super::plan::{Form, Of, Place, Plan, Run, Step};
 use super::schedule::{Compiled, Facts, Needs, Next, Schedule};
@@ -55,7 +56,7 @@ impl Model {
     fn place(&self, Place { of, offset }: Place<'_>) -> String {
         match of {
             Of::Session(buffer) => self.slice(Slice { offset, ..Slice::from(buffer) }),
-            Of::DraftModel(buffer) => format!("draft model {}+{offset}", buffer.0),
+            Of::DraftModel(buffer) => format!("draft model {}", self.slice(Slice { offset, ..Slice::from(buffer) })),
             Of::Other(_) => format!("other+{offset}"),
         }
     }
@@ -64,7 +65,7 @@ impl Model {
         let mut text = String::new();
         for step in &plan.steps {
             let line = match step {
-                Step::Write { to, bytes } => format!("write {} bytes to {}", bytes.len(), self.slice(*to)),
+                Step::Write { to, bytes } => format!("write {} bytes to {}", bytes.len(), self.place(*to)),
                 Step::Copy { from, to, bytes } => {
                     format!("copy {bytes} bytes from {} to {}", self.place(*from), self.place(*to))
                 }
@@ -80,23 +81,47 @@ impl Model {
     }
 }
 
+/// A draft model whose session has the same buffers as the model's.
+struct FakeDraftModel {
+    pass: Slice,
+}
+
+impl Drafter for FakeDraftModel {
+    fn context(&self) -> usize {
+        usize::MAX
+    }
+
+    fn is_own_block(&self) -> bool {
+        false
+    }
+
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]) {
+        draft_by_model(plan, (self.pass, layout.buffers.pass), texts);
+    }
+}
+
 /// A GPU that computes nothing: the token after each token is its successor, and every draft is right.
 struct FakeGpu {
     model: Model,
     schedule: Schedule,
     forms: Vec<Form>,
     answers: VecDeque<Vec<Sequence>>,
-    drafter: Option<Block>,
+    drafter: Option<Box<dyn Drafter>>,
     text: String,
 }
 
 impl FakeGpu {
     fn new(file: &[u8], room: Room) -> Self {
         let model = Model::new(file, room);
-        let drafter = model.buffers.next.is_some().then_some(Block { context: room.context });
-        let mut schedule = Schedule::new(room.sequences, room.context, model.buffers.checkpoints.len());
-        schedule.draft_context = drafter.as_ref().map_or(0, |block| block.context());
-        Self { model, schedule, forms: vec![Form::Rows(1)], answers: VecDeque::new(), drafter, text: String::new() }
+        let schedule = Schedule::new(room.sequences, room.context, model.buffers.checkpoints.len());
+        let (forms, answers, text) = (vec![Form::Rows(1)], VecDeque::new(), String::new());
+        Self { model, schedule, forms, answers, drafter: None, text }
+    }
+
+    fn with_draft_model(mut self) -> Self {
+        self.drafter = Some(Box::new(FakeDraftModel { pass: self.model.buffers.pass }));
+        self.schedule.draft_context = usize::MAX;
+        self
     }
 
     fn say(&mut self, line: &str) {
@@ -111,7 +136,7 @@ impl FakeGpu {
             has_free: [in_flight < 4; 2],
             has_form: &|form| forms.contains(&form),
             drafts: Compiled::Yes,
-            drafter: self.drafter.as_ref().map(|block| block as &dyn Drafter),
+            drafter: self.drafter.as_deref(),
         };
         self.schedule.next(&facts)
     }
@@ -144,8 +169,7 @@ impl FakeGpu {
             Needs::Lists(form) => self.forms.push(form),
             Needs::Start => {
                 while self.answer() {}
-                let drafter = self.drafter.as_ref().map(|block| block as &dyn Drafter);
-                let plan = self.schedule.start(self.model.layout(), drafter);
+                let plan = self.schedule.start(self.model.layout());
                 self.text += &self.model.lines(&plan);
             }
             Needs::Answer | Needs::Drafts => {}
@@ -296,7 +320,26 @@ fn drafts(text: &mut String) {
         gpu.say("text 1 goes back to its checkpoint");
         gpu.text += &gpu.model.lines(&plan);
     });
+    let of_model = |gpu: &mut FakeGpu, number: usize| {
+        gpu.schedule.allow_drafts();
+        gpu.begin(number, 20, 2);
+        let mut drafts = Drafts::new(Drafting::Model, (&[], 0), &[5; 20]).by_model(true);
+        drafts.read(&[5; 20], 0);
+        drafts.took(5, 0.0);
+        gpu.schedule.text(number).drafts = Some(drafts);
+    };
     let of_lanes = lanes(200, 3).with_drafts(true);
+    let gpu = FakeGpu::new(llama, of_lanes).with_draft_model();
+    chapter(text, "three texts, for two of which a model drafts: a step for both at a time", gpu, |gpu| {
+        of_model(gpu, 0);
+        gpu.begin(1, 7, 1);
+        of_model(gpu, 2);
+        gpu.go(1);
+        gpu.say("text 0 leaves");
+        gpu.schedule.rest(0);
+        gpu.schedule.text(2).ask();
+        gpu.go(0);
+    });
     chapter(text, "three texts, two of which have drafts", FakeGpu::new(model!("lfm2-bf16"), of_lanes), |gpu| {
         predicted(gpu, 0);
         gpu.begin(1, 7, 9);

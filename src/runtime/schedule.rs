@@ -12,6 +12,7 @@ use super::draft::drafts::Drafts;
 use super::gpu::adapters::GpuAdapter;
 use super::passes::decode::{Decode, decode, write_ends};
 use super::passes::layout::Layout;
+use super::passes::round::{Drafted, end_of};
 use super::passes::states;
 use super::plan::{Form, Plan};
 use super::session::Choosing;
@@ -116,41 +117,40 @@ impl Schedule {
             let is_read_first = facts.in_flight > 0 && self.is_wanted();
             return Next::Needs(if is_read_first { Needs::Answer } else { Needs::Start });
         }
-        let (form, positions) = (self.form, self.positions());
-        let drafter = facts.drafter.filter(|_| form == Form::DraftOfModel);
+        let (form, positions, drafted) = (self.form, self.positions(), self.drafted());
+        let drafter = facts.drafter.filter(|_| !drafted.is_empty());
         if !self.is_due() || !facts.has_free[usize::from(self.choosing().logits)] {
             return Next::Needs(Needs::Answer);
         }
-        if positions > facts.layout.buffers.room.allocated || drafter.is_some_and(|of| !of.has_room(positions)) {
+        if positions > facts.layout.buffers.room.allocated || drafter.is_some_and(|of| !of.has_room(end_of(&drafted))) {
             return Next::Needs(Needs::Room(positions));
         }
-        if !(facts.has_form)(form) {
+        if !(facts.has_form)(form) || drafter.is_some_and(|of| !of.has_lists(drafted.len())) {
             return Next::Needs(Needs::Lists(form));
         }
-        Next::Execute(self.decode(facts.layout, drafter))
+        Next::Execute(self.decode(facts.layout, drafter, &drafted))
     }
 
     /// Writes the pass of the texts that should be in it.
-    pub fn start(&mut self, layout: Layout<'_>, drafter: Option<&dyn Drafter>) -> Plan<'static> {
+    pub fn start(&mut self, layout: Layout<'_>) -> Plan<'static> {
         let pass = self.begin_pass();
         let mut plan = Plan::default();
         write_ends(&mut plan, layout, &self.ends());
         plan.write(layout.buffers.pass, pass.bytes());
         if self.form.is_draft() {
             self.begin_drafts(&mut plan, layout);
-            drafter.into_iter().for_each(|drafter| drafter.begin(&mut plan, layout));
         }
         plan
     }
 
     /// A pass over the rows on the GPU.
-    fn decode(&mut self, layout: Layout<'_>, drafter: Option<&dyn Drafter>) -> Plan<'static> {
+    fn decode(&mut self, layout: Layout<'_>, drafter: Option<&dyn Drafter>, drafted: &[Drafted]) -> Plan<'static> {
         let mut plan = Plan::default();
         for Write { part, bytes, .. } in self.take_writes() {
             plan.write(part, bytes);
         }
         if let Some(drafter) = drafter {
-            drafter.draft(&mut plan, layout, self.drafted_pass());
+            drafter.draft(&mut plan, layout, drafted);
         }
         let started = std::mem::take(&mut self.started);
         decode(&mut plan, layout, Decode { form: self.form, choosing: self.choosing(), started });
@@ -191,8 +191,11 @@ impl Schedule {
     /// Whether the next pass can follow those in flight without being written anew.
     pub fn go_on(&self) -> bool {
         let members = self.members();
-        let is_same = self.rows == members && self.form == self.form_of(&members);
-        is_same && self.widths == self.widths_of(&members) && self.rows.iter().all(|&at| !self.texts[at].waits)
+        if self.rows != members || self.rows.iter().any(|&at| self.texts[at].waits) {
+            return false;
+        }
+        let (form, widths) = self.shape_of(&members);
+        self.form == form && self.widths == widths
     }
 
     /// The position after those that the passes in flight write.
@@ -214,8 +217,7 @@ impl Schedule {
     pub(super) fn begin_pass(&mut self) -> Pass {
         debug_assert_eq!(self.in_flight, 0, "what is in flight has other rows");
         (self.rows, self.widths) = (self.members(), Vec::new());
-        self.form = self.form_of(&self.rows);
-        self.widths = self.widths_of(&self.rows);
+        (self.form, self.widths) = self.shape_of(&self.rows);
         self.settle_drafts();
         let row = |&number: &usize| {
             let Sequence { token, position, .. } = self.texts[number].next;

@@ -2,6 +2,7 @@
 
 mod grammars;
 mod lanes;
+mod model_lanes;
 mod mtp;
 
 use webgguf::runtime::Drafting;
@@ -279,7 +280,7 @@ async fn log_probabilities_have_no_drafts() {
 /// An engine for which a session of the same model drafts; both with this room.
 async fn with_draft_model(first: &Engine, file: &[u8], room: Room) -> Engine {
     let mut engine = with_drafts(first, file, room).await;
-    let draft = in_room(first, file, Room { sequences: 1, ..room }).await;
+    let draft = in_room(first, file, room).await;
     engine.use_draft(draft).expect("the same model");
     engine
 }

@@ -3,6 +3,7 @@
 use super::Drafter;
 use crate::runtime::passes::block;
 use crate::runtime::passes::layout::Layout;
+use crate::runtime::passes::round::Drafted;
 use crate::runtime::plan::Plan;
 
 /// The block behind the layers of a model with this many positions.
@@ -19,11 +20,7 @@ impl Drafter for Block {
         true
     }
 
-    fn begin(&self, plan: &mut Plan<'static>, layout: Layout<'_>) {
-        block::begin_steps(plan, layout);
-    }
-
-    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, [steps, _]: [usize; 2]) {
-        block::draft(plan, layout, steps);
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]) {
+        block::draft(plan, layout, texts);
     }
 }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use super::gpu::execute::Executor;
 use super::passes::layout::Layout;
+use super::passes::round::Drafted;
 use super::plan::Plan;
 use crate::Result;
 
@@ -34,17 +35,22 @@ pub(super) trait Drafter {
         0
     }
 
-    /// Reads `text`, as far as its cache does not hold it, up to `most` tokens. False where that was not all, or where
-    /// `stop` was set before.
+    /// Reads the text with this number, as far as its cache does not hold it, up to `most` tokens. False where that was
+    /// not all, or where `stop` was set before.
     ///
     /// # Errors
-    /// `out_of_memory`, `device_lost`; its cache counts as empty then.
-    fn follow<'a>(&'a self, _text: &'a [u32], _most: usize, _stop: &'a Cell<bool>) -> Later<'a, bool> {
+    /// `out_of_memory`, `device_lost`; its cache of the text counts as empty then.
+    fn follow<'a>(
+        &'a self,
+        (_number, _text): (usize, &'a [u32]),
+        _most: usize,
+        _stop: &'a Cell<bool>,
+    ) -> Later<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 
-    /// The verdict on its drafts: the text is this one now.
-    fn holds(&self, _text: &[u32]) {}
+    /// The verdict on its drafts for the text with this number, which is this one now.
+    fn holds(&self, _number: usize, _text: &[u32]) {}
 
     /// Whether its cache has room for this many positions.
     fn has_room(&self, _positions: usize) -> bool {
@@ -59,12 +65,22 @@ pub(super) trait Drafter {
         Box::pin(async { Ok(()) })
     }
 
-    /// Adds what its steps need beside the pass, when that is written.
-    fn begin(&self, _plan: &mut Plan<'static>, _layout: Layout<'_>) {}
+    /// Whether it can draft for this many texts at once right away.
+    fn has_lists(&self, _texts: usize) -> bool {
+        true
+    }
 
-    /// Adds the drafting of `steps` tokens after the one in the first row of the next pass, which has them in its other
-    /// rows then. They lie before position `end`.
-    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, steps_and_end: [usize; 2]);
+    /// Records what it needs to draft for this many texts at once.
+    ///
+    /// # Errors
+    /// `device_lost`.
+    fn record(&self, _texts: usize) -> Later<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Adds a round: it drafts tokens after the last one of each of these texts, a step for all of them at a time, and
+    /// leaves them in the rows of the next pass.
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]);
 
     /// Calls `run` with the session that its steps run in, if that is another one and free.
     fn with_session(&self, run: &mut dyn FnMut(Option<&Executor>) -> Result<()>) -> Result<()> {

@@ -1,51 +1,41 @@
-//! The passes of a schedule with drafts. A model, or a block of the model, drafts for a text that is alone in the pass;
-//! drafts from the texts are for several at once.
+//! The passes of a schedule with drafts, from the texts or by a drafter, for one text or several at once.
 
 use super::drafts::Drafts;
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Report, words_of};
 use crate::kernels::pass::{ROW_DONE, Row};
 use crate::model::Item;
 use crate::runtime::passes::layout::Layout;
+use crate::runtime::passes::round::Drafted;
 use crate::runtime::passes::states;
 use crate::runtime::plan::{Form, Plan};
 use crate::runtime::schedule::Schedule;
 use crate::runtime::text::Text;
 
 impl Schedule {
-    /// The form that the next pass of these texts should have.
-    pub(in crate::runtime) fn form_of(&self, members: &[usize]) -> Form {
-        match members {
-            [alone] if self.has_drafts && self.is_of_model(*alone) && self.wants_drafts(*alone) => Form::DraftOfModel,
-            _ if self.has_drafts && self.drafting(members).next().is_some() => Form::Draft,
-            _ => Form::Rows(members.len()),
-        }
-    }
-
-    /// The texts among `members` that have a draft where these are together in a pass.
-    fn drafting<'a>(&'a self, members: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
-        let drafts = members.iter().copied().filter(|&number| self.wants_drafts(number));
-        drafts.filter(|&number| self.may_draft(number, members))
-    }
-
-    /// Whether a text can have a draft where it is with these in a pass: a row must be left, logits are read back of
-    /// passes without drafts, and a model drafts for one text alone.
-    fn may_draft(&self, number: usize, members: &[usize]) -> bool {
-        let has_logits = |&other: &usize| self.texts[other].choosing.is_some_and(|of| of.logits);
-        let is_alone = members == [number];
-        members.len() < DRAFT_ROWS && (is_alone || !self.is_of_model(number)) && !members.iter().any(has_logits)
-    }
-
-    /// How many rows each of the texts has in their next pass. The rows that are left are for drafts, as many for each:
-    /// the first guess at a text is more often right than the fourth.
-    pub(in crate::runtime) fn widths_of(&self, members: &[usize]) -> Vec<usize> {
+    /// The form that the next pass of these texts should have, and how many rows each of them has there. The rows that
+    /// are left are for drafts, as many for each: the first guess at a text is more often right than the fourth.
+    pub(in crate::runtime) fn shape_of(&self, members: &[usize]) -> (Form, Vec<usize>) {
         let mut widths = vec![1; members.len()];
-        if !self.form_of(members).is_draft() {
-            return widths;
+        let drafting: Vec<usize> = self.drafting(members).filter(|_| self.has_drafts).collect();
+        if drafting.is_empty() {
+            return (Form::Rows(members.len()), widths);
         }
-        let drafting: Vec<usize> = self.drafting(members).collect();
         let places = (0..members.len()).filter(|&at| drafting.contains(&members[at]));
         places.cycle().take(DRAFT_ROWS - members.len()).for_each(|at| widths[at] += 1);
-        widths
+        let has_draft_of_model = |&(number, width): &(&usize, &usize)| *width > 1 && self.is_of_model(*number);
+        let form = match members.iter().zip(&widths).filter(has_draft_of_model).count() {
+            0 => Form::Draft,
+            count => Form::DraftOfModel(count),
+        };
+        (form, widths)
+    }
+
+    /// The texts among `members` that have a draft where these are together in a pass: a row must be left, and logits
+    /// are read back of passes without drafts.
+    fn drafting<'a>(&'a self, members: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+        let has_logits = |&other: &usize| self.texts[other].choosing.is_some_and(|of| of.logits);
+        let may_draft = members.len() < DRAFT_ROWS && !members.iter().any(has_logits);
+        members.iter().copied().filter(move |&number| may_draft && self.wants_drafts(number))
     }
 
     /// Tells the drafts of the texts what their passes are like now.
@@ -128,12 +118,13 @@ impl Schedule {
         with_draft.filter_map(|(&at, _)| Some((at, self.texts[at].drafts.as_ref()?.words()))).collect()
     }
 
-    /// The lane that is alone in the next pass, where the draft model is to draft for it, and how often it has stopped.
-    pub fn drafts_for(&self) -> Option<(usize, u32)> {
-        match *self.members() {
-            [alone] if self.form_of(&[alone]) == Form::DraftOfModel => Some((alone, self.texts[alone].version)),
-            _ => None,
-        }
+    /// The texts that a drafter is to draft for in the next pass, and how often each of them has stopped.
+    pub fn drafts_for(&self) -> Vec<(usize, u32)> {
+        let members = self.members();
+        let (_, widths) = self.shape_of(&members);
+        let rows = members.into_iter().zip(widths);
+        let drafted = rows.filter(|&(number, width)| width > 1 && self.is_of_model(number));
+        drafted.map(|(number, _)| (number, self.texts[number].version)).collect()
     }
 
     /// The text of a lane before its last token, which the draft model reads; `None` where it is not known.
@@ -142,17 +133,17 @@ impl Schedule {
         drafts.as_ref()?.text(next.position as usize)
     }
 
-    /// The text in the passes, before its last token; `None` where it is not known.
-    pub fn text_of_pass(&self) -> Option<&[u32]> {
-        self.text_before(*self.rows.first()?)
-    }
-
-    /// Of the next pass with a draft of the model: the number of tokens to draft, and of positions that the draft
-    /// model's cache needs.
-    pub fn drafted_pass(&self) -> [usize; 2] {
-        let number = self.rows.first().copied().unwrap_or(0);
-        let steps = self.texts[number].drafts.as_ref().map_or(1, Drafts::steps);
-        [steps, self.end_of(number) + DRAFT_ROWS]
+    /// What a drafter drafts for the next pass.
+    pub(in crate::runtime) fn drafted(&self) -> Vec<Drafted> {
+        let (mut drafted, mut start) = (Vec::new(), 0);
+        for (&number, &width) in self.rows.iter().zip(&self.widths) {
+            let rows = start..start + width;
+            start = rows.end;
+            let drafts = self.texts[number].drafts.as_ref().filter(|of| width > 1 && of.is_of_model());
+            let steps = drafts.map(|drafts| drafts.steps().min(width - 1));
+            drafted.extend(steps.map(|steps| Drafted { number, rows, steps, end: self.end_of(number) + width }));
+        }
+        drafted
     }
 
     /// Takes in the reports of the oldest pass in flight, which had drafts, one for each text. `now`: in milliseconds.
@@ -277,7 +268,7 @@ mod tests {
         assert_eq!(schedule.texts_of_drafts().iter().map(|of| of.0).collect::<Vec<_>>(), [0, 2]);
         // Logits are read back of passes without drafts.
         schedule.text(3).choosing = Some(Choosing { logits: true, ..Choosing::default() });
-        assert_eq!((schedule.form_of(&[0, 2, 3]), schedule.form_of(&[0, 2])), (Form::Rows(3), Form::Draft));
+        assert_eq!((schedule.shape_of(&[0, 2, 3]).0, schedule.shape_of(&[0, 2]).0), (Form::Rows(3), Form::Draft));
     }
 
     #[test]
@@ -299,28 +290,55 @@ mod tests {
     #[test]
     fn a_pass_waits_for_the_draft_of_a_model() {
         let mut schedule = predicted(2, 100);
-        let mut drafts = Drafts::new(Drafting::Model, (&[], 0), &[5; 19]).by_model(true);
-        drafts.read(&[5; 19], 0);
-        (0..2).for_each(|id| drafts.took(id, 0.0));
-        schedule.text(0).drafts = Some(drafts);
+        schedule.text(0).drafts = Some(of_model());
         schedule.allow_drafts();
-        assert_eq!(schedule.drafts_for(), None, "no model is there");
+        assert_eq!(schedule.drafts_for(), [], "no model is there");
         schedule.draft_context = 60;
-        assert_eq!(schedule.drafts_for(), Some((0, 1)));
+        assert_eq!(schedule.drafts_for(), [(0, 1)]);
         assert_eq!(schedule.text_before(0), Some(&[&[5; 19][..], &[0]].concat()[..]));
         (1..20).for_each(|_| schedule.text(0).ask());
         let pass = schedule.begin_pass();
-        assert_eq!((schedule.form(), pass.header.rows, schedule.drafted_pass()), (Form::DraftOfModel, 8, [3, 28]));
+        let round = |steps, end| [Drafted { number: 0, rows: 0..8, steps, end }];
+        assert_eq!((schedule.form(), pass.header.rows), (Form::DraftOfModel(1), 8));
+        assert_eq!(schedule.drafted(), round(3, 28));
         let drafted: Vec<u32> = pass.rows.iter().map(|row| row.flags).collect();
         assert_eq!(drafted, [0, 1, 1, 1, 1, 1, 1, 1], "none of the host's");
         schedule.submitted();
-        assert_eq!(schedule.drafted_pass(), [3, 36]);
+        assert_eq!(schedule.drafted(), round(3, 36));
         schedule.received_drafts(&[report(&[5, 5, 6], 23)], 0.0);
         assert_eq!(schedule.text_before(0).map(|text| text.len()), Some(23));
-        assert_eq!((schedule.drafted_pass(), schedule.go_on()), ([3, 31], true));
+        assert_eq!((schedule.drafted(), schedule.go_on()), (round(3, 31).into(), true));
         schedule.text(1).begin(9, 3);
         schedule.text(1).ask();
-        assert_eq!((schedule.drafts_for(), schedule.go_on()), (None, false), "another joins");
+        assert_eq!((schedule.drafts_for(), schedule.go_on()), (vec![(0, 1)], false), "another joins");
+    }
+
+    /// Drafts of a model that have begun, of a text of 20 tokens.
+    fn of_model() -> Drafts {
+        let mut drafts = Drafts::new(Drafting::Model, (&[], 0), &[5; 19]).by_model(true);
+        drafts.read(&[5; 19], 0);
+        (0..2).for_each(|id| drafts.took(id, 0.0));
+        drafts
+    }
+
+    #[test]
+    fn a_model_drafts_for_several_texts_beside_drafts_from_a_text() {
+        let mut schedule = predicted(4, 100);
+        schedule.draft_context = 60;
+        schedule.allow_drafts();
+        for number in 1..4 {
+            schedule.text(number).begin(9, 10 * number);
+            schedule.text(number).ask();
+        }
+        [1, 3].into_iter().for_each(|number| schedule.text(number).drafts = Some(of_model()));
+        assert_eq!(schedule.drafts_for(), [(1, 1), (3, 1)]);
+        schedule.begin_pass();
+        assert_eq!((schedule.form(), &schedule.widths[..]), (Form::DraftOfModel(2), &[3, 2, 1, 2][..]));
+        let of = |number, rows, end| Drafted { number, rows, steps: 1, end };
+        assert_eq!(schedule.drafted(), [of(1, 3..5, 12), of(3, 6..8, 32)]);
+        schedule.text(3).begin(9, 53);
+        schedule.forget_in_flight();
+        assert_eq!(schedule.drafts_for(), [(1, 1)], "the model's own context has no room");
     }
 
     #[test]
@@ -328,9 +346,9 @@ mod tests {
         let mut schedule = predicted(1, 100);
         schedule.texts[0].drafts = schedule.texts[0].drafts.take().map(|drafts| drafts.by_model(true));
         schedule.allow_drafts();
-        for (context, form) in [(28, Form::DraftOfModel), (27, Form::Rows(1))] {
+        for (context, form) in [(28, Form::DraftOfModel(1)), (27, Form::Rows(1))] {
             schedule.draft_context = context;
-            assert_eq!(schedule.form_of(&[0]), form);
+            assert_eq!(schedule.shape_of(&[0]).0, form);
         }
     }
 

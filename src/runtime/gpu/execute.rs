@@ -39,7 +39,8 @@ impl Executor {
         let mut steps = plan.steps.as_slice();
         while let Some(step) = steps.first() {
             if let Step::Write { to, bytes } = step {
-                self.device.write(self.table.get(to.buffer), to.offset, bytes);
+                let found = Found { own: self, draft_model };
+                found.buffer(*to).into_iter().for_each(|buffer| self.device.write(buffer, to.offset, bytes));
                 steps = &steps[1..];
                 continue;
             }
@@ -118,7 +119,7 @@ impl<'a> Found<'a> {
     fn part(&self, step: &Step<'_>) -> Option<(Part<'a>, u32)> {
         let Step::Run(Run { set, list, range, rows }) = step else { return None };
         let (owner, set) = match set {
-            Set::DraftModel => (self.draft_model?, Set::Rows(1)),
+            Set::DraftModel(rows) => (self.draft_model?, Set::Rows(*rows)),
             set => (self.own, *set),
         };
         let list = owner.lists.get(set, *list)?;

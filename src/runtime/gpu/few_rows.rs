@@ -10,6 +10,7 @@ use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
 use crate::kernels::pass::{Header, Pass, ROW_DONE, Row, Sequence};
 use crate::runtime::pass::{Reading, Until};
 use crate::runtime::passes::decode::{Decode, decode};
+use crate::runtime::passes::round::Drafted;
 use crate::runtime::passes::{block, states};
 use crate::runtime::plan::{Form, List, Plan};
 use crate::runtime::read::{Reader, Wants};
@@ -86,7 +87,7 @@ impl FewRows {
     /// Errors of the device.
     pub async fn drafts_after(&mut self, first: Option<Row>, steps: usize) -> Result<(Vec<u32>, Vec<f32>)> {
         let Self { session, .. } = self;
-        session.record_form(Form::DraftOfModel).await?;
+        session.record_form(Form::DraftOfModel(1)).await?;
         let (layout, mut plan) = (session.layout(), Plan::default());
         if let Some(first) = first {
             let row = |at: u32| Row { position: first.position + at, flags: ROW_DONE * u32::from(at > 0), ..first };
@@ -95,8 +96,7 @@ impl FewRows {
             plan.write(layout.buffers.pass, pass.bytes());
             states::keep_before_draft(&mut plan, layout, 0);
         }
-        block::begin_steps(&mut plan, layout);
-        block::draft(&mut plan, layout, steps);
+        block::draft(&mut plan, layout, &[Drafted { number: 0, rows: 0..DRAFT_ROWS, steps, end: 0 }]);
         session.gpu.execute(&plan)?;
         let bytes = self.pass(Pass::bytes_of(DRAFT_ROWS)).await?;
         let token = |row: usize| bytemuck::pod_read_unaligned::<u32>(&bytes[Pass::bytes_of(row) as usize..][..4]);
@@ -112,7 +112,7 @@ impl FewRows {
     pub async fn accepted(&mut self) -> Result<Vec<u32>> {
         let choosing = Choosing { greedy: true, biased: false, logits: false };
         let (layout, mut plan) = (self.session.layout(), Plan::default());
-        decode(&mut plan, layout, Decode { form: Form::DraftOfModel, choosing, started: false });
+        decode(&mut plan, layout, Decode { form: Form::DraftOfModel(1), choosing, started: false });
         states::replay(&mut plan, layout, &[0]);
         self.session.gpu.execute(&plan)?;
         let Some(Answer { outcome, .. }) = self.session.gpu.answer().await? else { return Ok(Vec::new()) };

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::lane::GpuLane;
+use crate::forward::CHUNK;
 use crate::gpu::Buffer;
 use crate::model::Item;
 use crate::runtime::draft::drafts::Drafts;
@@ -64,22 +65,28 @@ impl GpuLane {
         Ok(())
     }
 
-    /// Lets the draft model read the text before `position`, which can be stopped here. Among several lanes it reads
-    /// once one of them is alone.
+    /// Lets the draft model read the text before `position`, which can be stopped here. Other lanes get their turn after
+    /// each chunk.
     async fn let_draft_model_read(&self, position: usize, stop: &Cell<bool>) -> Result<()> {
         let text = self.state(|text| {
             let drafts = text.drafts.as_ref().filter(|drafts| drafts.is_of_model())?;
             drafts.text(position).map(<[u32]>::to_vec)
         });
         let drafter = self.drive.drafter().filter(|drafter| !drafter.is_own_block());
-        let (Some(text), Some(drafter), true) = (text, drafter, self.is_alone()) else { return Ok(()) };
-        match drafter.follow(&text, usize::MAX, stop).await {
-            Err(error) if error.code() == ErrorCode::OutOfMemory => {
-                self.state(|text| text.drafts = None);
-                Ok(())
-            }
-            other => other.map(|_| ()),
+        let (Some(text), Some(drafter)) = (text, drafter) else { return Ok(()) };
+        let mut is_whole = false;
+        while !is_whole && !stop.get() {
+            // The draft model's passes are written by rounds of other lanes, too.
+            let _turn = self.turn().await?;
+            is_whole = match drafter.follow((self.number, &text), CHUNK, stop).await {
+                Err(error) if error.code() == ErrorCode::OutOfMemory => {
+                    self.state(|text| text.drafts = None);
+                    true
+                }
+                other => other?,
+            };
         }
+        Ok(())
     }
 
     /// Reads `ids` like [`Session::feed`](crate::runtime::Session::feed); `wants` says what is done after the last one.

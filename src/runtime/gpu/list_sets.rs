@@ -112,7 +112,7 @@ impl ListSets {
                 let recorded = of.rows.get(rows).and_then(Option::as_ref);
                 recorded.or_else(|| (rows <= 1).then_some(&of.lists))
             }
-            Set::DraftModel => None,
+            Set::DraftModel(_) => None,
         }
     }
 

@@ -5,6 +5,7 @@ pub(super) mod block;
 pub(super) mod decode;
 pub(super) mod layout;
 pub(super) mod prefill;
+pub(super) mod round;
 pub(super) mod rows;
 pub(super) mod saved;
 pub(super) mod states;
