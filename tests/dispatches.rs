@@ -271,7 +271,13 @@ fn a_block_that_drafts_goes_along_every_pass() {
     }
     assert!(alone.all().flat_map(|of| &of.buffers).all(|of| of.buffer != cache), "nothing else uses it");
     let sequences = Room::one(4096).for_requests(2).with_drafts(true);
-    assert!(Buffers::alloc(&program, config.vocab, sequences, &mut plan).next.is_none(), "one sequence alone");
+    let buffers = Buffers::alloc(&program, config.vocab, sequences, &mut plan);
+    let forward = Forward::new(&program, &caps, &weights, &buffers);
+    let (two, draft) = (forward.lists_of_rows(2), forward.lists_of_draft());
+    let carries = |list: &[Dispatch]| list.iter().map(id).filter(|id| id == "carry_rows").count();
+    assert_eq!([&two.decode, &two.greedy, &draft.decode, &draft.greedy].map(|list| carries(list)), [1, 0, 1, 1]);
+    // Rows of several sequences have their keys and values from a dispatch of its own.
+    assert_eq!(forward.lists_of_steps(2).step.len(), 17, "a draft of a token for each of two sequences");
 }
 
 /// What runs a model of this architecture: each kernel with its constants.

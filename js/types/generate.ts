@@ -80,8 +80,7 @@ export interface GenerateOptions extends SamplingOptions {
    * the token after the next has (`'mtp'`), as long as some are right; `false`, never. By default as long as that takes
    * less time, by the smaller model or the block where there is one. The text is the same in any case. There are none
    * on the CPU, with `logprobs`, in models with embeddings per layer, or with `grammar` in models with recurrent
-   * layers; by the smaller model or the block none after images, nor past its own context length, and by the block none
-   * with `parallel` above 1.
+   * layers; by the smaller model or the block none after images, nor past its own context length.
    */
   draft?: 'prompt' | 'model' | 'mtp' | false | undefined;
   /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */

@@ -95,9 +95,14 @@ pub struct Next {
     pub places: AllPlaces,
     /// Hidden states `[1 + rows, hidden]`: of the token before the pass, then of its rows.
     pub states: Slice,
-    /// In a step that drafts: the hidden state of the token before.
+    /// The hidden state of the last token of each sequence, `[sequences, hidden]`: of one sequence, the first row of
+    /// `states`.
+    pub carried: Slice,
+    /// Where there are several sequences: the hidden states before the rows of a decode pass, `[rows, hidden]`.
+    pub before: Option<Slice>,
+    /// In a step that drafts: the hidden state before each row, `[sequences, hidden]`.
     pub state: Slice,
-    /// The [`Pass`] of such a step: its row, and one that stands for no draft.
+    /// The [`Pass`] of such a step: a row for each sequence, and one that stands for no draft.
     pub pass: Slice,
 }
 
@@ -240,8 +245,8 @@ impl Buffers {
         let cache = (0..).zip(&attentions).map(|(number, spec)| layer_cache(number, spec, room, plan)).collect();
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
-        let next = program.next.as_deref().filter(|_| room.drafts && room.sequences == 1);
-        let next = next.map(|next| place_next(next, chunk, logits, plan));
+        let next = program.next.as_deref().filter(|_| room.drafts);
+        let next = next.map(|next| place_next(next, (room, chunk), logits, plan));
         let replay = (room.drafts && state_bytes > 0).then(|| Replay {
             places: activations::place_inputs_of_states(program, DRAFT_ROWS, &places, plan),
             states: states("state before a draft", program, room, plan),
@@ -309,17 +314,20 @@ pub fn takes_drafts(weights: &Weights) -> bool {
     weights.row_cache.is_none()
 }
 
-fn place_next(next: &Program, chunk: usize, logits: Slice, plan: &mut Plan) -> Next {
+fn place_next(next: &Program, (room, chunk): (Room, usize), logits: Slice, plan: &mut Plan) -> Next {
     let before = next.inputs()[0];
     let width = next.width(before);
     let states = plan.words("hidden states before", (chunk + 1) * width);
     let mut places = activations::place(next, chunk, logits, plan);
     places.embed = places.embed.moved(before, states);
+    let (count, is_alone) = (room.sequences, room.sequences == 1);
     Next {
         places,
         states,
-        state: plan.words("hidden state before", width),
-        pass: plan.alloc("pass of a draft", Pass::bytes_of(2)).into(),
+        carried: if is_alone { states } else { plan.words("hidden states of sequences", count * width) },
+        before: (!is_alone).then(|| plan.words("hidden states before rows", room.rows * width)),
+        state: plan.words("hidden state before", count * width),
+        pass: plan.alloc("pass of a draft", Pass::bytes_of(count + 1)).into(),
     }
 }
 

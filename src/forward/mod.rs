@@ -33,7 +33,7 @@ pub use activations::widest_row;
 pub use activations::{Place, Places};
 pub use adapters::{AdapterGroup, AdapterPlaces, Adapters, GroupPlace, adapted, adapter_groups};
 pub use buffers::{
-    Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
+    Buffers, Inputs, LayerCache, MAX_STOPS, Next, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
 };
 pub use embedder::BatchLists;
 pub use encoder::Tables;
@@ -136,12 +136,15 @@ impl<'a> Forward<'a> {
         let next = self.next();
         for list in [&mut lists.greedy, &mut lists.sample] {
             list.push(accept.clone());
-            list.extend(next.as_ref().map(Following::carry));
+            list.extend(next.as_ref().map(Following::carry_accepted));
         }
-        if let Some(next) = next {
-            lists.step = next.step();
-        }
+        lists.step = self.lists_of_steps(1).step;
         lists
+    }
+
+    /// The list of a step that drafts a token for so many sequences, where a block of the model does.
+    pub fn lists_of_steps(&self, rows: u32) -> Lists {
+        Lists { step: self.next().map_or(Vec::new(), |next| next.step(rows)), ..Lists::default() }
     }
 
     /// Logits of the last `rows` rows → the largest one's id of each, committed as the next token.

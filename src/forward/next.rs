@@ -3,7 +3,7 @@
 
 use super::buffers::Next;
 use super::{Buffers, Forward, Place};
-use crate::kernels::carry_row::carry_row;
+use crate::kernels::carry_row::{carry_row, carry_rows};
 use crate::kernels::norm::{self, Rows};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Op, Program};
@@ -38,33 +38,57 @@ impl Following<'_> {
     /// The same along the few rows of a pass, which has left the residual stream at `stream`. Of one row the hidden
     /// state is needed in the next pass only.
     pub fn follow_few(&self, rows: u32, stream: Place) -> Vec<Dispatch> {
-        let buffers = self.buffers_in_passes();
+        let mut buffers = self.buffers_in_passes();
+        if let Some(before) = self.next.before {
+            self.take_states_from(before, &mut buffers);
+        }
         let (mut list, kept, _) = self.of(&buffers).decode_and_kept(rows);
         list.truncate(kept);
-        let (at, to) = match rows {
-            1 => (list.len(), self.first_row(self.next.states)),
+        let (at, to) = match (self.next.before, rows) {
+            (None, 1) => (list.len(), self.first_row(self.next.states)),
             _ => (0, self.rows_after_first()),
         };
         list.insert(at, self.states(self.forward.program, stream, to));
+        if self.next.before.is_some() {
+            list.insert(1, self.carry_rows(self.forward.buffers.pass, self.next.before));
+        }
         list
     }
 
-    /// Keeps the hidden state of the last accepted row for the next pass.
+    /// Keeps the hidden state of the last row of a prompt's pass for the next pass.
     pub fn carry(&self) -> Dispatch {
         carry_row(self.width(), self.forward.buffers.sample.drafts.report, self.next.states)
     }
 
-    /// Drafts a token after the one in the row of the step's own pass, and leaves its hidden state for the next step.
-    pub fn step(&self) -> Vec<Dispatch> {
+    /// Keeps the hidden state of the last accepted row, of each sequence, for the next pass.
+    pub fn carry_accepted(&self) -> Dispatch {
+        match self.next.before {
+            None => self.carry(),
+            Some(_) => self.carry_rows(self.forward.buffers.sample.drafts.kept, None),
+        }
+    }
+
+    fn carry_rows(&self, pass: Slice, before: Option<Slice>) -> Dispatch {
+        let Next { states, carried, .. } = *self.next;
+        carry_rows(self.width(), pass, [states, carried], (before, self.forward.buffers.dummy))
+    }
+
+    /// Lets the block find the hidden states before its rows in another buffer.
+    fn take_states_from(&self, slice: Slice, buffers: &mut Buffers) {
+        buffers.places.embed = buffers.places.embed.moved(self.program.inputs()[0], slice);
+    }
+
+    /// Drafts a token after the one in each of the rows of the step's own pass, and leaves their hidden states for the
+    /// next step.
+    pub fn step(&self, rows: u32) -> Vec<Dispatch> {
         let mut buffers = self.buffers_in_passes();
-        let before = self.program.inputs()[0];
-        buffers.places.embed = buffers.places.embed.moved(before, self.next.state);
+        self.take_states_from(self.next.state, &mut buffers);
         buffers.pass = self.next.pass;
         // No draft ends a text.
         buffers.sample.stops = buffers.dummy;
         let forward = self.of(&buffers);
-        let (mut list, _, stream) = forward.decode_and_kept(1);
-        list.extend(forward.greedy(1));
+        let (mut list, _, stream) = forward.decode_and_kept(rows);
+        list.extend(forward.greedy(rows));
         list.push(self.states(self.program, stream, self.first_row(self.next.state)));
         list
     }

@@ -34,7 +34,7 @@ macro_rules! for_each_kernel {
             attention_far [SPEC] (reference) (cases);
             attention_near [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);
-            carry_row [SPEC] () (cases);
+            carry_row [ROWS, SPEC] () (cases);
             channel_scan [SPEC] (reference) (cases);
             conv_causal [SPEC] (reference) (cases);
             cumsum [SPEC] () ();

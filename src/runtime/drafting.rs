@@ -38,7 +38,7 @@ impl Engine {
             }
             Drafting::Mtp if !predicts_next => {
                 "option 'draft': 'mtp', and no block of the model drafts: its file has none that is of use, or it was \
-                 loaded with 'draft' or 'parallel'"
+                 loaded with 'draft'"
             }
             _ => return Ok(()),
         };

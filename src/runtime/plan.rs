@@ -39,6 +39,14 @@ impl Form {
         !matches!(self, Self::Rows(_))
     }
 
+    /// The set of lists that the steps of a drafter run before the pass, if that is another one.
+    pub fn steps(self) -> Option<Set> {
+        match self {
+            Self::DraftOfModel(count) if count > 1 => Some(Set::Steps(count)),
+            _ => None,
+        }
+    }
+
     /// The set of lists that a pass runs.
     pub fn set(self) -> Set {
         match self {
@@ -53,8 +61,10 @@ impl Form {
 pub enum Set {
     /// For decode passes of this many rows. The lists for one row also read prompts.
     Rows(usize),
-    /// For passes with a draft.
+    /// For passes with drafts, and a step that drafts a token for one sequence.
     Draft,
+    /// A step that drafts a token for each of this many sequences, by the model's own block.
+    Steps(usize),
     /// The draft model's lists for this many rows.
     DraftModel(usize),
 }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use super::draft::Drafter;
+use super::draft::block::Block;
 use super::draft::drafting::Drafting;
 use super::draft::drafts::Drafts;
 use super::draft::model::draft as draft_by_model;
@@ -35,9 +36,18 @@ struct Model {
 
 impl Model {
     fn new(file: &[u8], room: Room) -> Self {
+        Self::with(file, room, false)
+    }
+
+    /// With a block for multi-token prediction or without.
+    fn with(file: &[u8], room: Room, predicts_next: bool) -> Self {
         let mut reader = HeaderReader::new(Some(file.len() as u64));
         let gguf = reader.push(file).expect("a good header").expect("a whole header");
-        let config = crate::model::config(&gguf).expect("a known model");
+        let mut config = crate::model::config(&gguf).expect("a known model");
+        if predicts_next {
+            config.predicts_next = true;
+            config.tensor_names.insert(format!("blk.{}.nextn.eh_proj.weight", config.layers));
+        }
         let program = crate::model::program(&config);
         let mut plan = forward::Plan { buffers: Vec::new() };
         let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
@@ -112,15 +122,19 @@ struct FakeGpu {
 
 impl FakeGpu {
     fn new(file: &[u8], room: Room) -> Self {
-        let model = Model::new(file, room);
+        Self::of(Model::new(file, room))
+    }
+
+    fn of(model: Model) -> Self {
+        let room = model.buffers.room;
         let schedule = Schedule::new(room.sequences, room.context, model.buffers.checkpoints.len());
         let (forms, answers, text) = (vec![Form::Rows(1)], VecDeque::new(), String::new());
         Self { model, schedule, forms, answers, drafter: None, text }
     }
 
-    fn with_draft_model(mut self) -> Self {
-        self.drafter = Some(Box::new(FakeDraftModel { pass: self.model.buffers.pass }));
-        self.schedule.draft_context = usize::MAX;
+    fn with_drafter(mut self, drafter: impl Drafter + 'static) -> Self {
+        self.schedule.draft_context = drafter.context();
+        self.drafter = Some(Box::new(drafter));
         self
     }
 
@@ -240,7 +254,7 @@ fn prompts(text: &mut String) {
     let choosing = Choosing { greedy: true, biased: true, logits: false };
     for (name, ends) in [("caches", Ends::Caches), ("a token", Ends::Token(choosing)), ("logits", Ends::Logits)] {
         let chunk = Chunk { rows: 0..100, is_single: false, is_last: true };
-        let found = prefill(model.layout(), &chunk, &[], (ends, of));
+        let found = prefill(model.layout(), (0, &chunk), &[], (ends, of));
         let _ = writeln!(text, "a prompt of 100 tokens, for {name}");
         let mut plan = found.before;
         plan.run_part(found.layers);
@@ -329,7 +343,9 @@ fn drafts(text: &mut String) {
         gpu.schedule.text(number).drafts = Some(drafts);
     };
     let of_lanes = lanes(200, 3).with_drafts(true);
-    let gpu = FakeGpu::new(llama, of_lanes).with_draft_model();
+    let gpu = FakeGpu::new(llama, of_lanes);
+    let pass = gpu.model.buffers.pass;
+    let gpu = gpu.with_drafter(FakeDraftModel { pass });
     chapter(text, "three texts, for two of which a model drafts: a step for both at a time", gpu, |gpu| {
         of_model(gpu, 0);
         gpu.begin(1, 7, 1);
@@ -340,6 +356,20 @@ fn drafts(text: &mut String) {
         gpu.schedule.text(2).ask();
         gpu.go(0);
     });
+    for (name, room) in [("one text", drafts), ("two texts", lanes(200, 2).with_drafts(true))] {
+        let gpu = FakeGpu::of(Model::with(model!("qwen35-f32"), room, true)).with_drafter(Block { context: 200 });
+        chapter(text, &format!("{name} for which a block of the model drafts"), gpu, |gpu| {
+            (0..room.sequences).for_each(|number| of_model(gpu, number));
+            gpu.go(0);
+        });
+    }
+    let model = Model::with(model!("qwen35-f32"), lanes(200, 2).with_drafts(true), true);
+    let chunk = Chunk { rows: 0..100, is_single: false, is_last: false };
+    let of = Lengths { embeddings: 1, prefill: 40, kept: 40, is_exact: true };
+    let found = prefill(model.layout(), (1, &chunk), &[], (Ends::Caches, of));
+    let _ = writeln!(text, "a prompt of 100 tokens of the second text, which the block goes along");
+    text.push_str(&model.lines(&found.before));
+    text.push_str(&model.lines(&found.then));
     chapter(text, "three texts, two of which have drafts", FakeGpu::new(model!("lfm2-bf16"), of_lanes), |gpu| {
         predicted(gpu, 0);
         gpu.begin(1, 7, 9);

@@ -138,7 +138,7 @@ impl Reader<'_> {
         let layout = self.session.layout();
         let slot = self.text(|text| text.positions.start_at(reading.next()));
         states::restore(&mut plan, layout, self.number, slot);
-        block::begin(&mut plan, layout, reading.next());
+        block::begin(&mut plan, layout, (self.number, reading.next()));
         self.session.gpu.execute(&plan)?;
         Ok(self.is_short(reading, wants))
     }
@@ -245,7 +245,7 @@ impl Reader<'_> {
         (queue, stop): (&mut Queue, &Cell<bool>),
     ) -> Result<bool> {
         let (ends, layout, lengths) = (self.ends(chunk, wants), self.session.layout(), self.session.lengths());
-        let Prefill { before, layers, mut then, always } = prefill(layout, chunk, runs, (ends, lengths));
+        let Prefill { before, layers, mut then, always } = prefill(layout, (self.number, chunk), runs, (ends, lengths));
         plan.append(before);
         let gpu = &mut self.session.gpu;
         let len = gpu.lists.get(layers.set, layers.list).map_or(0, |list| list.len());

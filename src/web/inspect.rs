@@ -102,7 +102,6 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     match configure(&gguf, &mut found).await {
         Ok(mut config) => {
             found.supported = true;
-            config.predicts_next &= options.parallel == 1;
             let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
             let room = room.with_drafts(options.draft_context.is_none());

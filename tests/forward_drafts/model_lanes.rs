@@ -5,14 +5,14 @@ use webgguf::runtime::Drafting;
 use super::*;
 
 /// A prompt and its options.
-type Request = (Vec<u32>, GenerateOptions);
+pub(super) type Request = (Vec<u32>, GenerateOptions);
 
 fn of_request((prompt, options): &Request, drafting: Drafting) -> Request {
     (prompt.clone(), GenerateOptions { drafting, ..options.clone() })
 }
 
 /// Requests that choose tokens in four ways, and end at different times.
-fn requests(vocab: usize, tokens: usize) -> Vec<Request> {
+pub(super) fn requests(vocab: usize, tokens: usize) -> Vec<Request> {
     let of = |(at, (_, sampling)): (usize, (_, SamplingOptions))| {
         let prompt = ids(90, vocab)[9 * at..][..20 + 5 * at].to_vec();
         (prompt, GenerateOptions { ignore_eos: true, ..options(tokens + 7 * at, sampling) })
@@ -27,7 +27,7 @@ async fn written(engine: &mut Engine, (prompt, options): &Request) -> Outcome {
 }
 
 /// What each request writes alone without drafts.
-async fn alone(engine: &mut Engine, requests: &[Request]) -> Vec<Vec<u32>> {
+pub(super) async fn alone(engine: &mut Engine, requests: &[Request]) -> Vec<Vec<u32>> {
     let mut all = Vec::new();
     for request in requests {
         all.push(written(engine, &of_request(request, Drafting::Off)).await.ids);
@@ -36,7 +36,7 @@ async fn alone(engine: &mut Engine, requests: &[Request]) -> Vec<Vec<u32>> {
 }
 
 /// All requests at once, each in a lane.
-async fn at_once(lanes: &mut [Engine], requests: &[Request], drafting: &[Drafting]) -> Vec<Outcome> {
+pub(super) async fn at_once(lanes: &mut [Engine], requests: &[Request], drafting: &[Drafting]) -> Vec<Outcome> {
     let with_drafts = requests.iter().zip(drafting.iter().cycle());
     let runs = lanes
         .iter_mut()
@@ -45,12 +45,12 @@ async fn at_once(lanes: &mut [Engine], requests: &[Request], drafting: &[Draftin
     together(runs).await
 }
 
-fn ids_of(outcomes: &[Outcome]) -> Vec<&[u32]> {
+pub(super) fn ids_of(outcomes: &[Outcome]) -> Vec<&[u32]> {
     outcomes.iter().map(|outcome| &outcome.ids[..]).collect()
 }
 
 /// How many drafts were right and wrong.
-fn counts(outcomes: &[Outcome]) -> [Vec<usize>; 2] {
+pub(super) fn counts(outcomes: &[Outcome]) -> [Vec<usize>; 2] {
     let right = outcomes.iter().map(|outcome| outcome.accepted_drafts).collect();
     [right, outcomes.iter().map(|outcome| outcome.rejected_drafts).collect()]
 }

@@ -67,12 +67,16 @@ fn with_block(expected: &serde_json::Value) -> (Gguf, Vec<u8>) {
 }
 
 async fn session(expected: &serde_json::Value) -> GpuSession {
+    session_of(with_block(expected), Room::one(CONTEXT)).await
+}
+
+/// A session of this file, with drafts.
+async fn session_of((gguf, bytes): (Gguf, Vec<u8>), room: Room) -> GpuSession {
     let device = device().await;
-    let (gguf, bytes) = with_block(expected);
     let config = webgguf::model::config(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
     let caps = device.caps.clone().with_precision(Precision::Exact);
-    let room = Room::one(CONTEXT).with_drafts(true);
+    let room = room.with_drafts(true);
     let mut builder = GpuModelBuilder::new(device, caps, config, room, &gguf.tensors, matched).expect("room");
     put_weights(&mut builder, &bytes, &gguf);
     builder.finish().await.expect("command lists")
@@ -146,5 +150,80 @@ async fn texts_that_the_block_drafts_for_are_the_same() {
         console_log!("{name}: {} drafts were right, {} wrong", found[1].accepted_drafts, found[1].rejected_drafts);
         assert_eq!(found[0].ids, found[1].ids, "{name}");
         assert!(found[1].rejected_drafts > 0, "{name}: the test says nothing");
+    }
+}
+
+/// The same of a text in the second of two sequences, whose prompts are read in turn and whose passes have rows of both.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn a_block_drafts_for_two_sequences_what_it_drafts_for_one() {
+    let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
+    let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
+    let room = Room::one(CONTEXT).for_requests(2);
+    let mut session = FewRows::new(session_of(with_block(&expected), room).await);
+    let other: Vec<u32> = text.iter().rev().map(|id| id / 2).collect();
+    let of = |sequence, token, position: usize| Row { token, position: position as u32, sequence, flags: 0 };
+    for part in [0..5, 5..13] {
+        session.read_sequence(1, part.start, &text[part.clone()]).await.expect("a working device");
+        session.read_sequence(0, part.start, &other[part]).await.expect("a working device");
+    }
+    let logits = session.logits_of_rows(&[of(0, other[13], 13), of(1, text[13], 13)]).await.expect("a working device");
+    let vocab = logits.len() / 2;
+    assert_eq!(argmax(&logits[vocab..]), next as usize);
+    let first = [of(0, argmax(&logits[..vocab]) as u32, 14), of(1, next, 14)];
+    let drafts = ids_of(&expected["drafts"]);
+    for steps in 1..=3 {
+        let (ids, found) = session.drafts_of(2, Some(&first), steps).await.expect("a working device");
+        assert_eq!(ids[1], drafts[..steps]);
+        let logits = numbers(&expected["draft_logits"][steps - 1]);
+        assert_close(&format!("draft {steps} of two"), &found[vocab..], &logits);
+    }
+    let accepted = session.accepted_of(2).await.expect("a working device");
+    assert_eq!(accepted[1], [drafts[0], 57], "beside {:?}", accepted[0]);
+    let again = &expected["draft_again"];
+    let (ids, found) = session.drafts_of(2, None, 1).await.expect("a working device");
+    assert_eq!(ids[1], ids_of(&expected["drafts_again"])[..1]);
+    let found: Vec<f32> = ids_of(&again["ids"]).iter().map(|&id| found[vocab + id as usize]).collect();
+    assert_close("after a draft that was right, of two", &found, &numbers(&again["logits"]));
+}
+
+/// The file with a block that always drafts token 0: all of its logits are zero.
+fn with_block_of_zeros(expected: &serde_json::Value) -> (Gguf, Vec<u8>) {
+    let (gguf, mut bytes) = with_block(expected);
+    bytes[FILES[2].len()..].fill(0);
+    (gguf, bytes)
+}
+
+/// Lanes write with drafts of a block what each writes alone without, whether most drafts are right or wrong.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn lanes_that_a_block_drafts_for_write_what_each_writes_alone() {
+    let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
+    let room = Room::one(CONTEXT).for_requests(3);
+    for (name, file, are_right) in
+        [("zeros", with_block_of_zeros(&expected), true), ("random", with_block(&expected), false)]
+    {
+        let mut lanes = vec![engine_of(AnySession::of_gpu(session_of(file, room).await), FILES[2])];
+        lanes[0].check_drafting(Drafting::Mtp).expect("a block that drafts");
+        for _ in 1..3 {
+            lanes.push(lanes[0].another(false).await.expect("a lane"));
+        }
+        let vocab = lanes[0].session.config().vocab;
+        let mut requests = model_lanes::requests(vocab, 40);
+        requests.truncate(3);
+        requests[0].1.biases = vec![(0, 90.0)];
+        requests[1].1.biases = vec![(0, 60.0), (9, 59.5)];
+        requests[2].0 = ids(600, vocab)[..480].to_vec();
+        requests[2].1.max_tokens = Some(25);
+        let alone = model_lanes::alone(&mut lanes[0], &requests).await;
+        for turn in 0..2 {
+            let found = model_lanes::at_once(&mut lanes, &requests, &[Drafting::Mtp]).await;
+            let [right, wrong] = model_lanes::counts(&found);
+            console_log!("{name}, turn {turn}: {right:?} drafts were right, {wrong:?} wrong");
+            assert_eq!(model_lanes::ids_of(&found), alone, "{name}, turn {turn}");
+            assert!(wrong[2] > 0, "{name}: the test says nothing");
+            // One text has two drafts in each pass, and all are right.
+            let passes = found[0].ids.len() - right[0];
+            assert!(!are_right || (wrong[0] <= 2 && 2 * passes <= found[0].ids.len()), "{name}: {passes} passes");
+            lanes.rotate_left(1);
+        }
     }
 }

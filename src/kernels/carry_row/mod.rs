@@ -1,9 +1,9 @@
-//! The hidden state of the last token that a pass with a draft has accepted becomes the one before the next pass.
+//! The hidden state of the last token that a pass has accepted becomes the one before the next pass.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 
-use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, read, write};
+use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, read, write};
 
 /// The contract with `shaders/rare/model/carry_row.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -13,11 +13,37 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["WG_SIZE", "WIDTH"],
 };
 
+/// The contract with `shaders/rare/model/carry_rows.wgsl`.
+pub static ROWS: KernelSpec = KernelSpec {
+    kernel_name: "carry_rows",
+    bindings: &[PARAMS, read("this_pass"), read("states"), write("carried"), write("before")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "WIDTH", "GATHER"],
+};
+
+const WG_SIZE: u32 = 64;
+
+fn grid(width: u32) -> [Extent; 3] {
+    [Extent::Fixed(width.div_ceil(WG_SIZE)), Extent::Fixed(1), Extent::Fixed(1)]
+}
+
 /// Copies the row after the last accepted one to the first: `rows` is f32 `[1 + rows of the pass, width]`, `report` a
 /// [`Report`](super::accept_drafts::Report).
 pub fn carry_row(width: u32, report: Slice, rows: Slice) -> Dispatch {
-    const WG_SIZE: u32 = 64;
     let constants = [("WG_SIZE", WG_SIZE.into()), ("WIDTH", width.into())];
-    let grid = [Extent::Fixed(width.div_ceil(WG_SIZE)), Extent::Fixed(1), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[report, rows], grid)
+    Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[report, rows], grid(width))
+}
+
+/// For a pass with rows of several sequences: writes the hidden state before each row to `before`, if given, f32 `[rows,
+/// width]`, and leaves in `carried`, f32 `[sequences, width]`, the state of the last row of each sequence that is not
+/// done. `states` is f32 `[1 + rows, width]`, whose first row is not read.
+pub fn carry_rows(
+    width: u32,
+    pass: Slice,
+    [states, carried]: [Slice; 2],
+    (before, unused): (Option<Slice>, Slice),
+) -> Dispatch {
+    let constants = [("WG_SIZE", WG_SIZE.into()), ("WIDTH", width.into()), ("GATHER", bool_override(before.is_some()))];
+    let buffers = [pass, states, carried, before.unwrap_or(unused)];
+    Dispatch::new(Kernel::new(&ROWS, &constants), &NoParams::default(), &buffers, grid(width))
 }

@@ -86,23 +86,44 @@ impl FewRows {
     /// # Errors
     /// Errors of the device.
     pub async fn drafts_after(&mut self, first: Option<Row>, steps: usize) -> Result<(Vec<u32>, Vec<f32>)> {
+        let first = first.map(|first| [first]);
+        let (mut drafts, logits) = self.drafts_of(1, first.as_ref().map(<[Row; 1]>::as_slice), steps).await?;
+        Ok((drafts.swap_remove(0), logits))
+    }
+
+    /// The same for the first `count` sequences at once, which have as many rows each of the pass that follows. The
+    /// logits are `[count, vocab]`.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub async fn drafts_of(
+        &mut self,
+        count: usize,
+        first: Option<&[Row]>,
+        steps: usize,
+    ) -> Result<(Vec<Vec<u32>>, Vec<f32>)> {
         let Self { session, .. } = self;
-        session.record_form(Form::DraftOfModel(1)).await?;
-        let (layout, mut plan) = (session.layout(), Plan::default());
+        session.record_form(Form::DraftOfModel(count)).await?;
+        let (layout, mut plan, width) = (session.layout(), Plan::default(), DRAFT_ROWS / count);
         if let Some(first) = first {
-            let row = |at: u32| Row { position: first.position + at, flags: ROW_DONE * u32::from(at > 0), ..first };
-            let mut pass = Pass::decode(&(0..DRAFT_ROWS as u32).map(row).collect::<Vec<Row>>());
-            pass.header.sequences[0] = Sequence { token: first.token, position: first.position, done: 0, steps: 0 };
+            let row = |first: Row, at: u32| Row { position: first.position + at, flags: ROW_DONE * at.min(1), ..first };
+            let rows = first.iter().flat_map(|&first| (0..width as u32).map(move |at| row(first, at)));
+            let mut pass = Pass::decode(&rows.collect::<Vec<Row>>());
+            for (number, &Row { token, position, .. }) in first.iter().enumerate() {
+                pass.header.sequences[number] = Sequence { token, position, done: 0, steps: 0 };
+                states::keep_before_draft(&mut plan, layout, number);
+            }
             plan.write(layout.buffers.pass, pass.bytes());
-            states::keep_before_draft(&mut plan, layout, 0);
         }
-        block::draft(&mut plan, layout, &[Drafted { number: 0, rows: 0..DRAFT_ROWS, steps, end: 0 }]);
+        let of = |number| Drafted { number, rows: number * width..(number + 1) * width, steps, end: 0 };
+        block::draft(&mut plan, layout, &(0..count).map(of).collect::<Vec<Drafted>>());
         session.gpu.execute(&plan)?;
         let bytes = self.pass(Pass::bytes_of(DRAFT_ROWS)).await?;
         let token = |row: usize| bytemuck::pod_read_unaligned::<u32>(&bytes[Pass::bytes_of(row) as usize..][..4]);
-        let logits = self.logits(1).await?;
+        let drafts = (0..count).map(|number| (1..=steps).map(|step| token(number * width + step)).collect()).collect();
+        let logits = self.logits(count).await?;
         self.session.model.device.check()?;
-        Ok(((1..=steps).map(token).collect(), logits))
+        Ok((drafts, logits))
     }
 
     /// Runs the pass with these drafts, greedily. Gives the tokens that it accepts.
@@ -110,14 +131,23 @@ impl FewRows {
     /// # Errors
     /// Errors of the device.
     pub async fn accepted(&mut self) -> Result<Vec<u32>> {
+        Ok(self.accepted_of(1).await?.swap_remove(0))
+    }
+
+    /// The same for the first `count` sequences.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub async fn accepted_of(&mut self, count: usize) -> Result<Vec<Vec<u32>>> {
         let choosing = Choosing { greedy: true, biased: false, logits: false };
         let (layout, mut plan) = (self.session.layout(), Plan::default());
-        decode(&mut plan, layout, Decode { form: Form::DraftOfModel(1), choosing, started: false });
-        states::replay(&mut plan, layout, &[0]);
+        decode(&mut plan, layout, Decode { form: Form::DraftOfModel(count), choosing, started: false });
+        states::replay(&mut plan, layout, &(0..count).collect::<Vec<usize>>());
         self.session.gpu.execute(&plan)?;
-        let Some(Answer { outcome, .. }) = self.session.gpu.answer().await? else { return Ok(Vec::new()) };
-        let report: Report = bytemuck::pod_read_unaligned(&outcome[..size_of::<Report>()]);
-        Ok(report.tokens[..report.accepted as usize].to_vec())
+        let Some(Answer { outcome, .. }) = self.session.gpu.answer().await? else { return Ok(vec![Vec::new(); count]) };
+        let report = |bytes: &[u8]| bytemuck::pod_read_unaligned::<Report>(bytes);
+        let reports = outcome.chunks_exact(size_of::<Report>()).take(count).map(report);
+        Ok(reports.map(|report| report.tokens[..report.accepted as usize].to_vec()).collect())
     }
 
     async fn grow_to(&mut self, positions: usize) -> Result<()> {

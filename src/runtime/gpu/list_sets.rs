@@ -36,6 +36,8 @@ struct ListSet {
     rows: Vec<Option<Lists>>,
     /// Lists for passes with drafts.
     drafts: Option<Lists>,
+    /// Lists for the steps of the model's own block, indexed by the number of sequences.
+    steps: Vec<Option<Lists>>,
     /// Whether the pipelines of passes with drafts are compiled; `None` before that has begun.
     drafts_ahead: Option<Rc<Cell<bool>>>,
     evaluation: Option<Evaluation>,
@@ -43,12 +45,14 @@ struct ListSet {
 
 impl ListSet {
     fn new(adapted: Option<Adapted>, lists: Lists) -> Self {
-        Self { adapted, lists, rows: Vec::new(), drafts: None, drafts_ahead: None, evaluation: None }
+        let (rows, steps) = (Vec::new(), Vec::new());
+        Self { adapted, lists, rows, drafts: None, steps, drafts_ahead: None, evaluation: None }
     }
 
     fn all(&self) -> impl Iterator<Item = &CommandList> {
         let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        let all = [&self.lists].into_iter().chain(self.rows.iter().flatten()).chain(&self.drafts);
+        let several = self.rows.iter().chain(&self.steps).flatten();
+        let all = [&self.lists].into_iter().chain(several).chain(&self.drafts);
         all.flat_map(Lists::all).chain(evaluation)
     }
 
@@ -112,6 +116,7 @@ impl ListSets {
                 let recorded = of.rows.get(rows).and_then(Option::as_ref);
                 recorded.or_else(|| (rows <= 1).then_some(&of.lists))
             }
+            Set::Steps(rows) => of.steps.get(rows)?.as_ref(),
             Set::DraftModel(_) => None,
         }
     }
@@ -142,7 +147,7 @@ impl ListSets {
 
     /// Whether the lists for passes of this form are recorded.
     pub fn has(&self, form: Form) -> bool {
-        self.set(form.set()).is_some()
+        self.set(form.set()).is_some() && form.steps().is_none_or(|set| self.set(set).is_some())
     }
 
     /// Records the lists for passes of this form, if they are not recorded yet.
@@ -150,22 +155,27 @@ impl ListSets {
     /// # Errors
     /// `device_lost`, and what compiling the kernels gives.
     pub async fn record_form(&mut self, of: Recorded<'_>, form: Form, table: &BufferTable) -> Result<()> {
-        if self.has(form) {
-            return Ok(());
+        for set in [form.set()].into_iter().chain(form.steps()) {
+            if self.set(set).is_none() {
+                self.record_set(of, set, table).await?;
+            }
         }
+        Ok(())
+    }
+
+    async fn record_set(&mut self, of: Recorded<'_>, set: Set, table: &BufferTable) -> Result<()> {
         let forward = self.forward(of);
-        let lists = match form {
-            Form::Rows(rows) => forward.lists_of_rows(rows as u32),
+        let lists = match set {
+            Set::Rows(rows) => forward.lists_of_rows(rows as u32),
+            Set::Steps(rows) => forward.lists_of_steps(rows as u32),
             _ => forward.lists_of_draft(),
         };
-        let lists = Lists::compile(&of.model.device, &lists, table).await?;
-        match form {
-            Form::Rows(rows) => {
-                let all = &mut self.current.rows;
-                all.resize_with(all.len().max(rows + 1), || None);
-                all[rows] = Some(lists);
-            }
-            _ => self.current.drafts = Some(lists),
+        let lists = Some(Lists::compile(&of.model.device, &lists, table).await?);
+        let current = &mut self.current;
+        match set {
+            Set::Rows(rows) => put(&mut current.rows, rows, lists),
+            Set::Steps(rows) => put(&mut current.steps, rows, lists),
+            _ => current.drafts = lists,
         }
         Ok(())
     }
@@ -266,6 +276,12 @@ impl ListSets {
         let adapted = self.current.adapted.take();
         self.current = ListSet::new(adapted, lists);
     }
+}
+
+/// Puts lists at an index, which may lie past the end.
+fn put(all: &mut Vec<Option<Lists>>, at: usize, lists: Option<Lists>) {
+    all.resize_with(all.len().max(at + 1), || None);
+    all[at] = lists;
 }
 
 /// Adapters in the order of their numbers, each once.

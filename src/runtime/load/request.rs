@@ -86,7 +86,7 @@ impl Matched {
 
     /// Lets the file's block for multi-token prediction draft tokens where the session can use it, else leaves it out.
     pub fn choose_mtp(&mut self, request: &LoadRequest, room: &Room, is_on_gpu: bool) {
-        self.config.predicts_next &= request.mtp && is_on_gpu && room.drafts && room.sequences == 1;
+        self.config.predicts_next &= request.mtp && is_on_gpu && room.drafts;
         if !self.config.predicts_next {
             self.tensors.retain(|(_, spec)| spec.layer.is_none_or(|layer| layer < self.config.layers));
         }

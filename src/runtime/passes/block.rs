@@ -5,21 +5,37 @@ use std::mem::offset_of;
 
 use super::layout::Layout;
 use super::round::{Drafted, Round};
+use crate::forward::Next;
 use crate::kernels::accept_drafts::Report;
-use crate::runtime::plan::{List, Plan, Set};
+use crate::runtime::plan::{Form, List, Place, Plan, Set};
 
-/// Begins to read at this position: before the first token there is no hidden state.
-pub(in crate::runtime) fn begin(plan: &mut Plan<'_>, layout: Layout<'_>, position: usize) {
+/// The hidden state that a sequence goes on from.
+fn carried(next: &Next, layout: Layout<'_>, number: usize) -> Place<'static> {
+    Place::from(next.carried).after(number as u64 * layout.row_bytes())
+}
+
+/// Begins to read a sequence at this position: before the first token there is no hidden state.
+pub(in crate::runtime) fn begin(plan: &mut Plan<'_>, layout: Layout<'_>, (number, position): (usize, usize)) {
     if let Some(next) = layout.buffers.next.as_ref().filter(|_| position == 0) {
-        plan.write(next.states, vec![0; layout.row_bytes() as usize]);
+        plan.write(carried(next, layout, number), vec![0; layout.row_bytes() as usize]);
     }
 }
 
-/// Before a pass of this many rows: says which row's hidden state the block goes on from.
-pub(in crate::runtime) fn carry(plan: &mut Plan<'_>, layout: Layout<'_>, rows: usize) {
-    if layout.buffers.next.is_some() {
-        let accepted = layout.buffers.sample.drafts.report.after(offset_of!(Report, accepted) as u64);
-        plan.write(accepted, bytemuck::bytes_of(&(rows as u32)));
+/// Before a pass over this many rows of a prompt: brings the hidden state that the sequence goes on from, and says which
+/// row's state is kept.
+pub(in crate::runtime) fn carry(plan: &mut Plan<'_>, layout: Layout<'_>, (number, rows): (usize, usize)) {
+    let Some(next) = &layout.buffers.next else { return };
+    let accepted = layout.buffers.sample.drafts.report.after(offset_of!(Report, accepted) as u64);
+    plan.write(accepted, bytemuck::bytes_of(&(rows as u32)));
+    if next.before.is_some() {
+        plan.copy(carried(next, layout, number), next.states, layout.row_bytes());
+    }
+}
+
+/// After such a pass: keeps the hidden state that the sequence goes on from.
+pub(in crate::runtime) fn keep(plan: &mut Plan<'_>, layout: Layout<'_>, number: usize) {
+    if let Some(next) = layout.buffers.next.as_ref().filter(|next| next.before.is_some()) {
+        plan.copy(next.states, carried(next, layout, number), layout.row_bytes());
     }
 }
 
@@ -28,9 +44,13 @@ pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, layout: Layout<'_>, te
     let Some(next) = &layout.buffers.next else { return };
     let round = Round { texts, own: next.pass.into(), checking: layout.buffers.pass.into() };
     round.begin(plan);
-    plan.copy(next.states, next.state, layout.row_bytes());
+    let bytes = layout.row_bytes();
+    for (row, text) in (0..).zip(texts) {
+        plan.copy(carried(next, layout, text.number), Place::from(next.state).after(row * bytes), bytes);
+    }
+    let set = Form::DraftOfModel(texts.len()).steps().unwrap_or(Set::Draft);
     for step in 1..=round.steps() {
-        plan.run(Set::Draft, List::Step, 1);
+        plan.run(set, List::Step, texts.len());
         round.take(plan, step);
     }
     round.end(plan);

@@ -52,20 +52,21 @@ pub(in crate::runtime) struct Prefill<'a> {
     pub always: Plan<'a>,
 }
 
-/// A pass over the rows of a chunk, which must be written.
+/// A pass over the rows of a chunk of a sequence, which must be written.
 pub(in crate::runtime) fn prefill<'a>(
     layout: Layout<'_>,
-    chunk: &Chunk,
+    (number, chunk): (usize, &Chunk),
     runs: &'a [InputRun<Buffer>],
     (ends, of): (Ends<'a>, Lengths),
 ) -> Prefill<'a> {
     let tokens = chunk.rows.len();
     let (mut before, mut then, mut always) = (Plan::default(), Plan::default(), Plan::default());
     let list = if matches!(ends, Ends::Logits) && of.is_exact { List::ExactPrefill } else { List::Prefill };
-    block::carry(&mut before, layout, tokens);
+    block::carry(&mut before, layout, (number, tokens));
     let from = embed(&mut before, layout, (list, tokens), (runs, of.embeddings));
     rows::enter_deep(&mut before, layout, runs);
     then.run(Set::Rows(1), List::Follow, tokens);
+    block::keep(&mut then, layout, number);
     let choosing = |choosing| Decode { form: Form::Rows(1), choosing, started: true };
     match ends {
         Ends::Token(how) => {
