@@ -32,9 +32,14 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
     const beside: Pick<Inspection, 'draft' | 'encoder'> = {};
     if (draft) {
       const { cacheKey: _, ...ofDraft } = from; // the key is the model's
-      const { kvType, parallel } = rest;
+      const { backend, kvType, parallel } = rest;
       const draftContext = found?.gpu?.contextLength ?? rest.contextLength;
-      const asked = { ...(kvType && { kvType }), ...(parallel && { parallel }), ...(draftContext && { draftContext }) };
+      const asked = {
+        ...(backend && { backend }),
+        ...(kvType && { kvType }),
+        ...(parallel && { parallel }),
+        ...(draftContext && { draftContext }),
+      };
       Object.assign(beside, { draft: await look(draft, ofDraft, asked) });
     }
     if (mmproj !== undefined) {
