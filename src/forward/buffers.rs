@@ -3,6 +3,7 @@
 use super::activations::{self, AllPlaces};
 use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
+use super::next::Next;
 use super::plan::Plan;
 use super::weights::Weights;
 use super::{CHUNK, Source, Tables};
@@ -86,24 +87,6 @@ pub struct Replay {
     pub places: AllPlaces,
     /// The states before the pass: by number.
     pub states: Vec<Slice>,
-}
-
-/// What [`Program::next`] needs.
-#[derive(Debug, Clone)]
-pub struct Next {
-    /// Where its activations are in the passes of the model, whose rows it takes along.
-    pub places: AllPlaces,
-    /// Hidden states `[1 + rows, hidden]`: of the token before the pass, then of its rows.
-    pub states: Slice,
-    /// The hidden state of the last token of each sequence, `[sequences, hidden]`: of one sequence, the first row of
-    /// `states`.
-    pub carried: Slice,
-    /// Where there are several sequences: the hidden states before the rows of a decode pass, `[rows, hidden]`.
-    pub before: Option<Slice>,
-    /// In a step that drafts: the hidden state before each row, `[sequences, hidden]`.
-    pub state: Slice,
-    /// The [`Pass`] of such a step: a row for each sequence, and one that stands for no draft.
-    pub pass: Slice,
 }
 
 /// End-of-generation ids that a run may have, at most.
@@ -246,7 +229,7 @@ impl Buffers {
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
         let next = program.next.as_deref().filter(|_| room.drafts);
-        let next = next.map(|next| place_next(next, (room, chunk), logits, plan));
+        let next = next.map(|next| Next::alloc(next, (room, chunk), logits, plan));
         let replay = (room.drafts && state_bytes > 0).then(|| Replay {
             places: activations::place_inputs_of_states(program, DRAFT_ROWS, &places, plan),
             states: states("state before a draft", program, room, plan),
@@ -312,23 +295,6 @@ impl Buffers {
 /// Whether passes of a model may have drafts: no row of them waits for the host.
 pub fn takes_drafts(weights: &Weights) -> bool {
     weights.row_cache.is_none()
-}
-
-fn place_next(next: &Program, (room, chunk): (Room, usize), logits: Slice, plan: &mut Plan) -> Next {
-    let before = next.inputs()[0];
-    let width = next.width(before);
-    let states = plan.words("hidden states before", (chunk + 1) * width);
-    let mut places = activations::place(next, chunk, logits, plan);
-    places.embed = places.embed.moved(before, states);
-    let (count, is_alone) = (room.sequences, room.sequences == 1);
-    Next {
-        places,
-        states,
-        carried: if is_alone { states } else { plan.words("hidden states of sequences", count * width) },
-        before: (!is_alone).then(|| plan.words("hidden states before rows", room.rows * width)),
-        state: plan.words("hidden state before", count * width),
-        pass: plan.alloc("pass of a draft", Pass::bytes_of(count + 1)).into(),
-    }
 }
 
 fn frequency_words(table: &RopeTable, room: Room) -> usize {

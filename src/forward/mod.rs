@@ -33,7 +33,7 @@ pub use activations::widest_row;
 pub use activations::{Place, Places};
 pub use adapters::{AdapterGroup, AdapterPlaces, Adapters, GroupPlace, adapted, adapter_groups};
 pub use buffers::{
-    Buffers, Inputs, LayerCache, MAX_STOPS, Next, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
+    Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
 };
 pub use embedder::BatchLists;
 pub use encoder::Tables;
@@ -42,6 +42,7 @@ pub use experts::{ExpertPart, ExpertScratch};
 pub use export::{Export, export};
 pub use growth::{Growth, Moved, START_CONTEXT, grown_lengths};
 pub use lists::Lists;
+pub use next::Next;
 pub use placement::place;
 pub use plan::{BufferSpec, Plan};
 pub use row_cache::RowCache;
@@ -142,7 +143,7 @@ impl<'a> Forward<'a> {
         lists
     }
 
-    /// The list of a step that drafts a token for so many sequences, where a block of the model does.
+    /// The list of a step that drafts a token for each of `rows` sequences, where a block of the model does.
     pub fn lists_of_steps(&self, rows: u32) -> Lists {
         Lists { step: self.next().map_or(Vec::new(), |next| next.step(rows)), ..Lists::default() }
     }

@@ -1,12 +1,51 @@
 //! Multi-token prediction: the block that drafts the token after the next. It takes the rows of every pass along, each
 //! with the hidden state of the row before it, so that its cache has the text; it drafts in steps of its own.
 
-use super::buffers::Next;
-use super::{Buffers, Forward, Place};
+use super::activations::{self, AllPlaces};
+use super::plan::Plan;
+use super::{Buffers, Forward, Place, Room};
 use crate::kernels::carry_row::{carry_row, carry_rows};
 use crate::kernels::norm::{self, Rows};
+use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Op, Program};
+
+/// What [`Program::next`] needs.
+#[derive(Debug, Clone)]
+pub struct Next {
+    /// Where its activations are in the passes of the model, whose rows it takes along.
+    pub places: AllPlaces,
+    /// Hidden states `[1 + rows, hidden]`: of the token before the pass, then of its rows.
+    pub states: Slice,
+    /// The hidden state of the last token of each sequence, `[sequences, hidden]`: of one sequence, the first row of
+    /// `states`.
+    pub carried: Slice,
+    /// Where there are several sequences: the hidden states before the rows of a decode pass, `[rows, hidden]`.
+    pub before: Option<Slice>,
+    /// In a step that drafts: the hidden state before each row, `[sequences, hidden]`.
+    pub state: Slice,
+    /// The [`Pass`] of such a step: a row for each sequence, and one that stands for no draft.
+    pub pass: Slice,
+}
+
+impl Next {
+    pub(super) fn alloc(next: &Program, (room, chunk): (Room, usize), logits: Slice, plan: &mut Plan) -> Self {
+        let before = next.inputs()[0];
+        let width = next.width(before);
+        let states = plan.words("hidden states before", (chunk + 1) * width);
+        let mut places = activations::place(next, chunk, logits, plan);
+        places.embed = places.embed.moved(before, states);
+        let (count, is_alone) = (room.sequences, room.sequences == 1);
+        Self {
+            places,
+            states,
+            carried: if is_alone { states } else { plan.words("hidden states of sequences", count * width) },
+            before: (!is_alone).then(|| plan.words("hidden states before rows", room.rows * width)),
+            state: plan.words("hidden state before", count * width),
+            pass: plan.alloc("pass of a draft", Pass::bytes_of(count + 1)).into(),
+        }
+    }
+}
 
 /// The block, and the model that it belongs to.
 pub(super) struct Following<'a> {

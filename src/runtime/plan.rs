@@ -20,8 +20,8 @@ pub enum Form {
     /// The last tokens of some sequences, and behind some of them drafts of the tokens after them, which their texts
     /// predict: [`DRAFT_ROWS`] rows.
     Draft,
-    /// The same, where a [drafter](super::draft::Drafter) writes the drafts of this many sequences on the GPU before the
-    /// pass.
+    /// The same, where a [drafter](super::draft::Drafter) writes the drafts of this many sequences on the GPU before
+    /// the pass.
     DraftOfModel(usize),
 }
 

@@ -9,11 +9,10 @@ use super::draft::Drafter;
 use super::draft::block::Block;
 use super::draft::drafting::Drafting;
 use super::draft::drafts::Drafts;
-use super::draft::model::draft as draft_by_model;
+use super::draft::model::FakeDraftModel;
 use super::pass::Chunk;
 use super::passes::layout::Layout;
 use super::passes::prefill::{Ends, Lengths, prefill};
-use super::passes::round::Drafted;
 use super::passes::states;
 use super::plan::{Form, Of, Place, Plan, Run, Step};
 use super::schedule::{Compiled, Facts, Needs, Next, Schedule};
@@ -88,25 +87,6 @@ impl Model {
             let _ = writeln!(text, "    {line}");
         }
         text
-    }
-}
-
-/// A draft model whose session has the same buffers as the model's.
-struct FakeDraftModel {
-    pass: Slice,
-}
-
-impl Drafter for FakeDraftModel {
-    fn context(&self) -> usize {
-        usize::MAX
-    }
-
-    fn is_own_block(&self) -> bool {
-        false
-    }
-
-    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]) {
-        draft_by_model(plan, (self.pass, layout.buffers.pass), texts);
     }
 }
 
@@ -334,6 +314,24 @@ fn drafts(text: &mut String) {
         gpu.say("text 1 goes back to its checkpoint");
         gpu.text += &gpu.model.lines(&plan);
     });
+    chapter(
+        text,
+        "three texts, two of which have drafts",
+        FakeGpu::new(model!("lfm2-bf16"), lanes(200, 3).with_drafts(true)),
+        |gpu| {
+            predicted(gpu, 0);
+            gpu.begin(1, 7, 9);
+            predicted(gpu, 2);
+            gpu.go(1);
+            gpu.say("text 0 leaves");
+            gpu.schedule.rest(0);
+            gpu.go(1);
+        },
+    );
+}
+
+/// Drafts of a model and of a block of the model, for one text and several.
+fn drafters(text: &mut String) {
     let of_model = |gpu: &mut FakeGpu, number: usize| {
         gpu.schedule.allow_drafts();
         gpu.begin(number, 20, 2);
@@ -342,8 +340,7 @@ fn drafts(text: &mut String) {
         drafts.took(5, 0.0);
         gpu.schedule.text(number).drafts = Some(drafts);
     };
-    let of_lanes = lanes(200, 3).with_drafts(true);
-    let gpu = FakeGpu::new(llama, of_lanes);
+    let gpu = FakeGpu::new(model!("llama-f32"), lanes(200, 3).with_drafts(true));
     let pass = gpu.model.buffers.pass;
     let gpu = gpu.with_drafter(FakeDraftModel { pass });
     chapter(text, "three texts, for two of which a model drafts: a step for both at a time", gpu, |gpu| {
@@ -356,7 +353,8 @@ fn drafts(text: &mut String) {
         gpu.schedule.text(2).ask();
         gpu.go(0);
     });
-    for (name, room) in [("one text", drafts), ("two texts", lanes(200, 2).with_drafts(true))] {
+    for (name, room) in [("one text", Room::one(200)), ("two texts", lanes(200, 2))] {
+        let room = room.with_drafts(true);
         let gpu = FakeGpu::of(Model::with(model!("qwen35-f32"), room, true)).with_drafter(Block { context: 200 });
         chapter(text, &format!("{name} for which a block of the model drafts"), gpu, |gpu| {
             (0..room.sequences).for_each(|number| of_model(gpu, number));
@@ -370,15 +368,6 @@ fn drafts(text: &mut String) {
     let _ = writeln!(text, "a prompt of 100 tokens of the second text, which the block goes along");
     text.push_str(&model.lines(&found.before));
     text.push_str(&model.lines(&found.then));
-    chapter(text, "three texts, two of which have drafts", FakeGpu::new(model!("lfm2-bf16"), of_lanes), |gpu| {
-        predicted(gpu, 0);
-        gpu.begin(1, 7, 9);
-        predicted(gpu, 2);
-        gpu.go(1);
-        gpu.say("text 0 leaves");
-        gpu.schedule.rest(0);
-        gpu.go(1);
-    });
 }
 
 #[test]
@@ -387,6 +376,7 @@ fn passes_are_those_of_the_fixture() {
     prompts(&mut found);
     texts(&mut found);
     drafts(&mut found);
+    drafters(&mut found);
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/passes.txt");
     if std::env::var_os("WEBGGUF_BLESS").is_some() {
         std::fs::write(file, &found).expect("a writable snapshot");

@@ -100,7 +100,7 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     let gguf = Gguf::join(parts).map_err(to_js)?;
     let mut found = summary(&gguf);
     match configure(&gguf, &mut found).await {
-        Ok(mut config) => {
+        Ok(config) => {
             found.supported = true;
             let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();

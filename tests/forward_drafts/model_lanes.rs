@@ -126,8 +126,8 @@ async fn wrong_drafts_change_nothing_in_lanes() {
 
 type Run<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
-/// Lanes come and go: one is given up half-way and begins another text, and one has a prompt of more than a chunk, which
-/// is read between the tokens of the others.
+/// Lanes come and go: one is given up half-way and begins another text, and one has a prompt of more than a chunk,
+/// which is read between the tokens of the others.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn lanes_with_a_draft_model_come_and_go() {
     let room = Room::one(1024).for_requests(3);

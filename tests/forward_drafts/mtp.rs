@@ -153,7 +153,7 @@ async fn texts_that_the_block_drafts_for_are_the_same() {
     }
 }
 
-/// The same of a text in the second of two sequences, whose prompts are read in turn and whose passes have rows of both.
+/// The same of a text in the second of two sequences, whose prompts are read in turn and share passes.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_block_drafts_for_two_sequences_what_it_drafts_for_one() {
     let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");

@@ -1,6 +1,6 @@
-// For a block that predicts the token after the next, in passes with rows of several sequences: the hidden state before
-// each row, which is that of the row before it in its sequence, and the state that each sequence goes on from in the
-// next pass. One thread goes along the rows for one value.
+// For a block that predicts the token after the next, in passes with rows of several sequences: finds the hidden state
+// before each row of a sequence, and keeps the state that each sequence goes on from in the next pass. One thread goes
+// along the rows for one value.
 
 #import pass
 
@@ -14,9 +14,9 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> this_pass: Pass;
-@group(0) @binding(2) var<storage, read> states: array<f32>;            // [1 + rows, WIDTH]: of each row, from the second on
-@group(0) @binding(3) var<storage, read_write> carried: array<f32>;     // [sequences, WIDTH]
-@group(0) @binding(4) var<storage, read_write> before: array<f32>;      // [rows, WIDTH]
+@group(0) @binding(2) var<storage, read> states: array<f32>;        // [1 + rows, WIDTH]: the rows' own from 1 on
+@group(0) @binding(3) var<storage, read_write> carried: array<f32>; // [sequences, WIDTH]
+@group(0) @binding(4) var<storage, read_write> before: array<f32>;  // [rows, WIDTH]
 
 @compute @workgroup_size(WG_SIZE)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -34,16 +34,17 @@ pub fn carry_row(width: u32, report: Slice, rows: Slice) -> Dispatch {
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &[report, rows], grid(width))
 }
 
-/// For a pass with rows of several sequences: writes the hidden state before each row to `before`, if given, f32 `[rows,
-/// width]`, and leaves in `carried`, f32 `[sequences, width]`, the state of the last row of each sequence that is not
-/// done. `states` is f32 `[1 + rows, width]`, whose first row is not read.
+/// For a pass with rows of several sequences: writes the hidden state before each row to `before`, if given, f32
+/// `[rows, width]`. Leaves in `carried`, f32 `[sequences, width]`, the state of the last row of each sequence that is
+/// not done. `states` is f32 `[1 + rows, width]`; the state of a row lies in the row after it.
 pub fn carry_rows(
     width: u32,
     pass: Slice,
     [states, carried]: [Slice; 2],
     (before, unused): (Option<Slice>, Slice),
 ) -> Dispatch {
-    let constants = [("WG_SIZE", WG_SIZE.into()), ("WIDTH", width.into()), ("GATHER", bool_override(before.is_some()))];
+    let gather = bool_override(before.is_some());
+    let constants = [("WG_SIZE", WG_SIZE.into()), ("WIDTH", width.into()), ("GATHER", gather)];
     let buffers = [pass, states, carried, before.unwrap_or(unused)];
     Dispatch::new(Kernel::new(&ROWS, &constants), &NoParams::default(), &buffers, grid(width))
 }

@@ -1,13 +1,13 @@
 //! A smaller model with the same vocabulary, on the same device, that drafts what a larger one checks.
 //!
-//! A round is: copies of the last rows of some texts into the draft model's pass, a greedy decode pass for each token to
-//! draft, each followed by copies of these tokens into the next rows of the checking pass, and one decode pass more, so
-//! that the cache has the last drafted tokens, too. The checking pass follows, and leaves its last rows for the next
+//! A round is: copies of the last rows of some texts into the draft model's pass, a greedy decode pass for each token
+//! to draft, each followed by copies of these tokens into the next rows of the checking pass, and one decode pass more,
+//! so that the cache has the last drafted tokens, too. The checking pass follows, and leaves its last rows for the next
 //! round. So rounds follow each other without the host.
 //!
-//! It has a sequence for each text of the session, whose cache follows that text. What a text has in common with the one
-//! before is not read again, and what the checking pass refuses is overwritten. A wrong cache costs right drafts and
-//! nothing else.
+//! It has a sequence for each text of the session, whose cache follows that text. What a text has in common with the
+//! one before is not read again, and what the checking pass refuses is overwritten. A wrong cache costs right drafts
+//! and nothing else.
 
 use std::cell::{Cell, RefCell};
 use std::mem::take;
@@ -41,8 +41,8 @@ impl GpuLane {
     /// Lets the model of `draft`, a session on the same device, draft tokens for this session and those made from it.
     ///
     /// # Errors
-    /// `invalid_argument` where the passes of one of the models cannot be taken back, where the devices differ, and where
-    /// the draft's session has fewer lanes.
+    /// `invalid_argument` where the passes of one of the models cannot be taken back, where the devices differ, and
+    /// where the draft's session has fewer lanes.
     pub fn use_draft(&mut self, draft: Self) -> Result<()> {
         for (model, is_draft) in [(self.model(), false), (draft.model(), true)] {
             // What a model drafts is written over and not taken back.
@@ -153,8 +153,8 @@ impl Drafter for DraftModel {
     }
 }
 
-/// Adds a round of drafts of a model: `own` is its pass, in its session, and `checking` that of the texts.
-pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, (own, checking): (Slice, Slice), texts: &[Drafted]) {
+/// Adds a round of drafts of a model. `own`: its pass, in its session. `checking`: the pass that has the texts.
+fn draft(plan: &mut Plan<'static>, (own, checking): (Slice, Slice), texts: &[Drafted]) {
     let round = Round { texts, own: Place::of_draft_model(own), checking: checking.into() };
     round.begin(plan);
     for step in 1..=round.steps() + 1 {
@@ -163,4 +163,25 @@ pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, (own, checking): (Slic
         round.take(plan, step);
     }
     round.end(plan);
+}
+
+/// A draft model whose session has the same buffers as the model's, for tests of plans.
+#[cfg(test)]
+pub(in crate::runtime) struct FakeDraftModel {
+    pub pass: Slice,
+}
+
+#[cfg(test)]
+impl Drafter for FakeDraftModel {
+    fn context(&self) -> usize {
+        usize::MAX
+    }
+
+    fn is_own_block(&self) -> bool {
+        false
+    }
+
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]) {
+        draft(plan, (self.pass, layout.buffers.pass), texts);
+    }
 }

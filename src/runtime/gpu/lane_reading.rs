@@ -65,8 +65,8 @@ impl GpuLane {
         Ok(())
     }
 
-    /// Lets the draft model read the text before `position`, which can be stopped here. Other lanes get their turn after
-    /// each chunk.
+    /// Lets the draft model read the text before `position`, which can be stopped here. Other lanes get their turn
+    /// after each chunk.
     async fn let_draft_model_read(&self, position: usize, stop: &Cell<bool>) -> Result<()> {
         let text = self.state(|text| {
             let drafts = text.drafts.as_ref().filter(|drafts| drafts.is_of_model())?;

@@ -21,8 +21,8 @@ pub(in crate::runtime) fn begin(plan: &mut Plan<'_>, layout: Layout<'_>, (number
     }
 }
 
-/// Before a pass over this many rows of a prompt: brings the hidden state that the sequence goes on from, and says which
-/// row's state is kept.
+/// Before a pass over this many rows of a prompt: brings the hidden state that the sequence goes on from, and says
+/// which row's state is kept.
 pub(in crate::runtime) fn carry(plan: &mut Plan<'_>, layout: Layout<'_>, (number, rows): (usize, usize)) {
     let Some(next) = &layout.buffers.next else { return };
     let accepted = layout.buffers.sample.drafts.report.after(offset_of!(Report, accepted) as u64);

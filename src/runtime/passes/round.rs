@@ -1,5 +1,5 @@
-//! A round of drafts that are made on the GPU: which rows of the next pass get a draft, and how it comes there. A drafter
-//! has a pass of its own, with a row for each text, so that one step drafts a token for all of them.
+//! A round of drafts that are made on the GPU: which rows of the next pass get a draft, and how it comes there. A
+//! drafter has a pass of its own, with a row for each text, so that one step drafts a token for all of them.
 
 use std::mem::offset_of;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(in crate::runtime) struct Drafted {
     pub rows: Range<usize>,
     /// Number of tokens to draft, fewer than rows.
     pub steps: usize,
-    /// The position after those of its rows.
+    /// One past the last position of its rows.
     pub end: usize,
 }
 
