@@ -88,9 +88,11 @@ const LOAD: Record<keyof LoadOptions, Check> = {
   parallel: integer(1, 8, 'an integer from 1 to 8'),
   idleTimeout: number(1, 2 ** 31 - 1, 'a number of milliseconds from 1 to 2^31 - 1'),
   prefixCache: (value) => {
-    const { diskBytes, ...others } = (value ?? {}) as Record<string, unknown>;
-    const fits = Number.isSafeInteger(diskBytes) && Number(diskBytes) > 0 && Object.keys(others).length === 0;
-    return fits ? undefined : '{ diskBytes } with a number of bytes, an integer of at least 1';
+    const { memoryBytes, diskBytes, ...others } = (value ?? {}) as Record<string, unknown>;
+    const isCount = (bytes: unknown, least: number): boolean => Number.isSafeInteger(bytes) && Number(bytes) >= least;
+    const fits = isCount(memoryBytes ?? 0, 0) && isCount(diskBytes ?? 1, 1) && Object.keys(others).length === 0;
+    if (value === false || (typeof value === 'object' && fits)) return undefined;
+    return 'false, or { memoryBytes, diskBytes } with numbers of bytes, integers of at least 0 and 1';
   },
   threads: integer(1, 64, 'an integer from 1 to 64'),
   pooling: oneOf('mean', 'cls', 'last'),

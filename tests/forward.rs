@@ -13,6 +13,7 @@ mod in_memory;
 mod forward_drafts;
 mod forward_lanes;
 mod forward_models;
+mod forward_prefixes;
 mod forward_rows;
 
 use std::cell::{Cell, RefCell};

@@ -21,7 +21,7 @@ export interface StartOptions extends Omit<WasmGenerateOptions, 'source'> {
   readonly source?: string | Uint32Array;
   readonly onProgress?: ((progress: PromptProgress) => void) | undefined;
   readonly grammar?: GrammarText;
-  /** Whether what is read of the prompt may be kept on disk. */
+  /** Whether what is read of the prompt may be kept for later requests. */
   readonly prefixCache?: boolean;
   /** When the turn of the request began, as {@link now} says it. */
   readonly begun?: number;

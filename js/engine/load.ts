@@ -39,6 +39,8 @@ export interface Loaded {
 /** Rows of an image that an embedder reads, at most, unless the page says how many. */
 const OF_EMBEDDER = 280;
 
+const MIB = 2 ** 20;
+
 type Backend = WasmLoadOptions['backend'];
 type Report = EncoderScope['report'];
 type Warn = (warning: LoadWarning) => void;
@@ -112,9 +114,17 @@ async function prefixesOf(
   info: ModelInfo,
   warn: Warn,
 ): Promise<Prefixes | undefined> {
-  if (!asked || info.backend !== 'webgpu' || info.kvType === undefined) return undefined;
+  const { diskBytes } = asked || {};
+  if (diskBytes === undefined || info.backend !== 'webgpu' || info.kvType === undefined) return undefined;
   const { Prefixes } = await later.prefixes();
-  return new Prefixes(info, asked.diskBytes, warn);
+  return new Prefixes(info, diskBytes, warn);
+}
+
+/** Most bytes on the GPU for what was read of prompts: by default a share of the memory, as far as the browser says. */
+function prefixBytes(asked: LoadOptions['prefixCache']): number {
+  const { deviceMemory = 4 } = (globalThis.navigator ?? {}) as { deviceMemory?: number };
+  const { memoryBytes = Math.min(512, deviceMemory * 32) * MIB } = asked || {};
+  return asked === false ? 0 : memoryBytes;
 }
 
 /** What gives the device of a model away after `after` milliseconds; `undefined` for one that has none. */
@@ -149,6 +159,7 @@ function opener(
   const { selfCheck = true, tune, threads, draft, mmproj } = options;
   const ofModel = {
     ...(passed(options, PASSED) as Wanted['options']),
+    prefixBytes: prefixBytes(options.prefixCache),
     ...(mmproj !== undefined && { hasImages: true }),
     ...(draft !== undefined && { mtp: false }),
     // A vocoder hears what rounding does to the states.

@@ -133,12 +133,13 @@ export class LocalEngine implements Engine {
     this.#report = new PromptReport(onProgress, () => this.cancel());
     const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, rows: this.#rows, fits: true });
     const adapters = options.adapters ?? this.#loaded.recovery.scales();
+    await this.#kept(() => this.#handle.adopt(ids, adapters, prefixCache));
     await this.#recall(prefixCache && adapters.length === 0 && source === undefined ? ids : undefined);
-    await this.#kept(() => this.#handle.adopt(ids, adapters));
     const rows = this.#loaded.encoders?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
     this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
     const read = typeof source === 'string' ? await this.tokenize(source, true, true) : source;
-    const all = { ...options, ...(adapters.length > 0 && { adapters }), ...(read && { source: [...read] }) };
+    const more = { ...(adapters.length > 0 && { adapters }), ...(read && { source: [...read] }) };
+    const all = { ...options, ...more, isPrivate: !prefixCache };
     const tell = this.#report.prefill(ids.length);
     const { cachedTokens } = guarded(() => this.#handle.start(ids, all, tell));
     tell?.(cachedTokens);
@@ -149,7 +150,7 @@ export class LocalEngine implements Engine {
   /** Whether no other request runs, so that caches may be filled and read. */
   readonly #isAlone = (): boolean => this.#lanes.length - this.#free.length <= 1;
 
-  /** Takes what is stored of a prompt, if more of it is than the lanes have read; `ids`: where it is to be kept. */
+  /** Takes what is stored of a prompt, if more of it is than this lane has now; `ids`: where it is to be kept. */
   async #recall(ids: Uint32Array | undefined): Promise<void> {
     const { prefixes } = this.#loaded;
     this.#prompt = prefixes && ids;

@@ -29,7 +29,8 @@ class Entry {
 
   constructor(readonly place: ModelPlace) {
     const { source, ...options } = place;
-    this.lazy = new LazyModel(source, options);
+    const prefixCache = options.prefixCache && { memoryBytes: 0, ...options.prefixCache };
+    this.lazy = new LazyModel(source, { ...options, prefixCache: prefixCache ?? false });
   }
 }
 
@@ -94,7 +95,8 @@ export class Models<Name extends string = string> {
       this.#searches = search.catch(() => {});
       await search;
       const model = await entry.lazy.load(signal);
-      entry.bytes = model.info.gpuBytes || entry.bytes || 0;
+      const { gpuBytes } = model.info;
+      entry.bytes = gpuBytes > 0 ? gpuBytes + keptBytes(entry.place) : (entry.bytes ?? 0);
       this.#uses += 1;
       entry.used = this.#uses;
       return await work(model);
@@ -183,12 +185,16 @@ export class Models<Name extends string = string> {
   }
 }
 
+/** What a model may keep of prompts in memory: nothing unless the page says how much, since it counts. */
+const keptBytes = ({ prefixCache }: ModelPlace): number => (prefixCache ? prefixCache.memoryBytes : 0) ?? 0;
+
 /** What a model takes, by the header of its file. */
-async function bytesOf(name: string, { source, ...options }: ModelPlace, signal?: AbortSignal): Promise<number> {
+async function bytesOf(name: string, place: ModelPlace, signal?: AbortSignal): Promise<number> {
+  const { source, ...options } = place;
   const once = await readOnce(source);
   if (once) throw invalidArgument(`use: the model '${name}' cannot be unloaded and loaded again: ${once}`);
   const given = INSPECTED.filter((option) => options[option] !== undefined);
   const asked = Object.fromEntries(given.map((option) => [option, options[option]]));
   const { gpu, fileBytes } = await WasmModel.inspect(source, { ...asked, signal });
-  return gpu ? gpu.weightBytes + gpu.sessionBytes : fileBytes;
+  return gpu ? gpu.weightBytes + gpu.sessionBytes + keptBytes(place) : fileBytes;
 }

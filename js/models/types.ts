@@ -4,7 +4,10 @@
 import type { LoadOptions } from '../types/load.js';
 import type { Source } from '../types/source.js';
 
-/** Where a model comes from, with the options of its load. It must be readable again: an address, a name, a `File`. */
+/**
+ * Where a model comes from, with the options of its load. It must be readable again: an address, a name, a `File`.
+ * `prefixCache` keeps nothing in memory unless its `memoryBytes` say how much, which count for the budget.
+ */
 export interface ModelPlace extends Omit<LoadOptions, 'gpu' | 'signal'> {
   /** As for `load`. */
   readonly source: Source;

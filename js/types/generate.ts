@@ -37,8 +37,8 @@ export interface GenerateOptions extends SamplingOptions {
    */
   parseSpecial?: boolean | undefined;
   /**
-   * Where the model was loaded with `prefixCache`: whether what is read of this prompt may be kept there, and taken
-   * from there. Default true.
+   * Whether what is read of this prompt may be kept for later requests, and taken from what is kept, see
+   * {@link LoadOptions.prefixCache}. Default true.
    */
   prefixCache?: boolean | undefined;
   /**

@@ -203,6 +203,8 @@ export interface ModelInfo {
   readonly features: readonly string[];
   /** Bytes of GPU buffers that this model holds after loading. */
   readonly gpuBytes: number;
+  /** Most bytes of GPU buffers that it takes beside them as requests come, see {@link LoadOptions.prefixCache}. */
+  readonly prefixCacheBytes: number;
   /** Ids of the kernel variants chosen for this device, such as `mat_vec.q4_k.subgroup`. */
   readonly variants: readonly string[];
   /** GPU dispatches for one token of text; 0 on the CPU. */

@@ -39,6 +39,8 @@ export interface WasmLoadOptions {
   kvType?: 'f16' | 'q8_0' | 'q4_0';
   /** Whether prompts will hold images. */
   hasImages?: boolean;
+  /** Most bytes of GPU memory for what was read of prompts; default 0. */
+  prefixBytes?: number;
   parallel?: number;
   /** Whether the multi-token prediction block of the file drafts tokens. Default: true. */
   mtp?: boolean;
@@ -96,6 +98,8 @@ export interface WasmGenerateOptions extends SamplingOptions {
   adapters?: readonly (readonly [number, number])[];
   /** The token ids of the source, for a model whose encoder reads one. */
   source?: readonly number[];
+  /** Nothing of the text is kept for later ones. */
+  isPrivate?: boolean;
 }
 
 /** The result of `start`: counts of the prompt's tokens. */
@@ -217,16 +221,10 @@ export class WasmModel {
   embed(ids: Uint32Array, lengths: Uint32Array, normalize: boolean, kept?: number): Promise<Float32Array | undefined>;
   /** The scores of inputs, which are given as for `embed`. */
   rank(ids: Uint32Array, lengths: Uint32Array): Promise<Float32Array | undefined>;
-  /**
-   * Makes another session of the same model, with a copy of this one's KV cache or empty, and with room for `tokens`
-   * tokens. No generation may be running.
-   */
+  /** Another session, with a copy of this one's KV cache or empty, and room for `tokens`. Nothing may be running. */
   another(withCache: boolean, tokens: number): Promise<WasmModel>;
-  /**
-   * Before `start`: copies the KV cache of another session of the model, if that has read more of `ids` with these
-   * adapters.
-   */
-  adopt(ids: Uint32Array, adapters: readonly (readonly [number, number])[]): Promise<void>;
+  /** Before `start`: keeps what `ids` would make this session lose, and copies what is kept or others have of `ids`. */
+  adopt(ids: Uint32Array, adapters: readonly (readonly [number, number])[], takes: boolean): Promise<void>;
   /**
    * Recovers from a lost device: this model and all its sessions go on with `fresh`, the same model loaded again, which
    * is used up. A running generation goes on with the next call of `next`.

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Number of tokens that a text read with adapters `one` can keep where it goes on with `other`: those before the first
 /// position at which the two differ.
-fn positions_kept(one: &[AdapterUse], other: &[AdapterUse]) -> usize {
+pub(super) fn positions_kept(one: &[AdapterUse], other: &[AdapterUse]) -> usize {
     let differ = |a: &'_ [AdapterUse], b: &[AdapterUse]| {
         a.iter().filter(|of| !b.contains(of)).map(|of| of.from).min().unwrap_or(usize::MAX)
     };

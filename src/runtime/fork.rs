@@ -24,6 +24,8 @@ impl Engine {
             tokenizer: self.tokenizer.clone(),
             stop: std::rc::Rc::default(),
             cached: if with_cache { self.cached.clone() } else { Vec::new() },
+            asked: if with_cache { self.asked } else { 0 },
+            private_from: self.private_from,
             cached_with: if with_cache { self.cached_with.clone() } else { Vec::new() },
             source: Vec::new(),
             rows: Vec::new(),
@@ -56,6 +58,7 @@ impl Engine {
         self.session = other.session.another(true).await?;
         self.cached.clone_from(&other.cached);
         self.cached_with.clone_from(&other.cached_with);
+        self.private_from = other.private_from;
         Ok(())
     }
 }
@@ -65,6 +68,7 @@ pub struct Read {
     lane: ReadLane,
     cached: Vec<u32>,
     cached_with: Vec<AdapterUse>,
+    private_from: usize,
 }
 
 impl Engine {
@@ -76,17 +80,20 @@ impl Engine {
             return None;
         }
         let (cached, cached_with) = (self.cached.clone(), self.cached_with.clone());
-        Some(Read { lane: lane.read_so_far(), cached, cached_with })
+        Some(Read { lane: lane.read_so_far(), cached, cached_with, private_from: self.private_from })
     }
 
     /// [`Engine::take_over`] among lanes. Changes nothing where the other lane has gone on to another text meanwhile.
     ///
     /// # Errors
     /// The errors of [`Engine::another`]; this session is empty then.
-    pub async fn take_over_lane(&mut self, Read { lane: other, cached, cached_with }: Read) -> Result<()> {
+    pub async fn take_over_lane(&mut self, read: Read) -> Result<()> {
+        let Read { lane: other, cached, cached_with, private_from } = read;
         let AnySession::Gpu(lane) = &self.session else { return Ok(()) };
         match lane.take_over(&other).await {
-            Ok(is_copied) if is_copied => (self.cached, self.cached_with) = (cached, cached_with),
+            Ok(is_copied) if is_copied => {
+                (self.cached, self.cached_with, self.private_from) = (cached, cached_with, private_from);
+            }
             Ok(_) => {}
             Err(error) => {
                 self.cached.clear();

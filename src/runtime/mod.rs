@@ -19,6 +19,7 @@ mod plan;
 #[cfg(test)]
 mod plan_text;
 mod positions;
+mod prefixes;
 mod read;
 mod run;
 mod saved;

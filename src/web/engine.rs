@@ -277,10 +277,13 @@ impl WasmModel {
         Ok(borrow_embedder(&self.engine, true)?.encode_pair(query, document, truncate))
     }
 
-    /// Forgets the KV cache and any generation.
+    /// Forgets the KV cache, what is kept of prompts, and any generation.
     pub fn reset(&self) -> Result<(), JsValue> {
         if let Loaded::Text(engine) = &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
             engine.reset();
+            if let AnySession::Gpu(lane) = &engine.session {
+                lane.model().prefixes().clear();
+            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub(super) struct JsGenerateOptions {
     /// `[number, scale]` pairs.
     adapters: Vec<(u32, f32)>,
     source: Vec<u32>,
+    is_private: bool,
 }
 
 /// The option `draft`.
@@ -49,7 +50,16 @@ impl JsGenerateOptions {
             Draft::Off => Drafting::Off,
         };
         let Self {
-            stop, dry_sequence_breakers, ignore_eos, show_special, biases, prediction, adapters, source, ..
+            stop,
+            dry_sequence_breakers,
+            ignore_eos,
+            show_special,
+            biases,
+            prediction,
+            adapters,
+            source,
+            is_private,
+            ..
         } = self;
         Ok(GenerateOptions {
             max_tokens,
@@ -64,6 +74,7 @@ impl JsGenerateOptions {
             prediction,
             adapters,
             source,
+            is_private,
         })
     }
 }

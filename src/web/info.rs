@@ -30,6 +30,7 @@ pub struct Info {
     adapter: String,
     features: Vec<String>,
     gpu_bytes: u64,
+    prefix_cache_bytes: u64,
     variants: Vec<String>,
     dispatches_per_token: usize,
     decoder_start_token: Option<u32>,
@@ -78,7 +79,9 @@ impl Info {
         };
         let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);
         let parallel = Some(if let AnySession::Gpu(lane) = &engine.session { lane.lanes() } else { 1 });
-        Self { kv_type: Some(engine.session.kv_type()), parallel, ..info }
+        let prefix_cache_bytes =
+            if let AnySession::Gpu(lane) = &engine.session { lane.model().prefixes().budget() } else { 0 };
+        Self { kv_type: Some(engine.session.kv_type()), parallel, prefix_cache_bytes, ..info }
     }
 
     fn of_embedder(engine: &EmbedEngine) -> Self {
@@ -121,6 +124,7 @@ impl Info {
             adapter: adapter.map(|facts| facts.name.clone()).unwrap_or_default(),
             features: adapter.map(|facts| facts.features.clone()).unwrap_or_default(),
             gpu_bytes: on_gpu.bytes,
+            prefix_cache_bytes: 0,
             variants: on_gpu.variants,
             dispatches_per_token: on_gpu.dispatches_per_token,
             decoder_start_token: config.t5.decoder.map(|decoder| decoder.start),

@@ -60,6 +60,8 @@ pub struct LoadOptions {
     /// Whether a block of the file that predicts the token after the next is to draft tokens: true unless given.
     mtp: Option<bool>,
     pooling: Option<Pooling>,
+    /// Most bytes of GPU memory in which what was read of prompts is kept.
+    prefix_bytes: Option<f64>,
     /// Whether prompts will hold images.
     #[serde(default)]
     has_images: bool,
@@ -189,7 +191,7 @@ impl Opened {
         }
         let mut gguf = Gguf::join(parts).map_err(to_js)?;
         for (part, reader) in readers.iter().enumerate() {
-            check_size(&gguf, part, reader).map_err(to_js)?;
+            reader.check_size(gguf.data_end(part)).map_err(to_js)?;
         }
         // First: a page that loads no encoder has not linked the code that `Matched` runs for one.
         let (wants_encoder, pooling, part) = match wanted {
@@ -244,7 +246,7 @@ pub async fn load(
     let room = request.room(&matched.config).map_err(to_js)?;
     let known_verdict = options.self_check.dyn_into::<Function>().ok();
     let threads = options.threads.dyn_into::<Function>().ok();
-    let precision = options.precision;
+    let (precision, prefix_bytes) = (options.precision, options.prefix_bytes);
     let Opening { device, why_cpu } = open(options.backend, device).await?;
     matched.choose_mtp(&request, &room, device.is_some());
     let per_layer_embeddings = per_layer_embeddings(&options.per_layer_embeddings);
@@ -265,6 +267,7 @@ pub async fn load(
         // SentencePiece gives single characters the last ids, far from those of merges that are used as often.
         let ids = (' '..='~').flat_map(|sign| tokenizer.encode(sign.encode_utf8(&mut [0; 4]), false, false));
         lane.model().expect(&ids.collect::<Vec<_>>()).await.map_err(to_js)?;
+        lane.model().prefixes().set_budget(prefix_bytes.unwrap_or(0.0) as u64);
     }
     progress.stage("ready", 1, 1)?;
     let loaded = match run {
@@ -272,16 +275,6 @@ pub async fn load(
         Run::Embed(embedder) => Loaded::Embed(EmbedEngine::new(embedder, tokenizer)),
     };
     Ok((loaded, why_cpu))
-}
-
-fn check_size(gguf: &Gguf, part: usize, reader: &PartReader) -> Result<(), Error> {
-    let end = gguf.data_end(part);
-    match reader.size().filter(|&size| size < end) {
-        Some(size) => {
-            Err(Error::bad_file(format!("{} is cut short: {size} bytes, its tensors end at {end}", reader.name())))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Where a model is to run.

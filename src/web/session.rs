@@ -30,15 +30,15 @@ impl Siblings {
         all.iter().filter_map(Weak::upgrade).filter(|sibling| !Rc::ptr_eq(sibling, engine)).collect()
     }
 
-    /// The idle engine that has most of `ids` cached, if that is worth a copy for `engine`.
-    fn best_for(&self, engine: &Engine, ids: &[u32], adapters: &[AdapterUse]) -> Option<Rc<RefCell<Loaded>>> {
+    /// The idle engine that has most of `ids` cached, if that is worth a copy for `engine`, and how many tokens it has.
+    fn best_for(&self, engine: &Engine, ids: &[u32], adapters: &[AdapterUse]) -> Option<(usize, Rc<RefCell<Loaded>>)> {
         let gain = |sibling: &Rc<RefCell<Loaded>>| match &*sibling.try_borrow().ok()? {
             Loaded::Text(other) => engine.gains_from(other, ids, adapters),
             Loaded::Embed(_) => None,
         };
         let at_rest = self.0.borrow();
         let gains = at_rest.iter().filter_map(Weak::upgrade).filter_map(|sibling| Some((gain(&sibling)?, sibling)));
-        gains.max_by_key(|(tokens, _)| *tokens).map(|(_, sibling)| sibling)
+        gains.max_by_key(|(tokens, _)| *tokens)
     }
 }
 
@@ -129,16 +129,25 @@ impl WasmModel {
         })
     }
 
-    /// Copies the cache of another session of the model before a start, if that has read enough more of `ids` with
-    /// these adapters.
+    /// Before a start over `ids` with these adapters: keeps what this session would lose, and copies what is kept of
+    /// `ids` (if it `takes` that) or what another session of the model has, where that is enough more of them.
     #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
-    pub fn adopt(&self, ids: Vec<u32>, adapters: JsValue) -> Promise {
+    pub fn adopt(&self, ids: Vec<u32>, adapters: JsValue, takes: bool) -> Promise {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
         promise(async move {
             let adapters: Vec<(u32, f32)> = from_value(adapters, "adapters")?;
             let mut engine = borrow(&engine)?;
             let adapters = engine.adapters_of(&adapters, &ids).map_err(to_js)?;
-            let Some(best) = siblings.best_for(&engine, &ids, &adapters) else { return Ok(JsValue::UNDEFINED) };
+            let wanted = engine.kept_of(&ids, &adapters);
+            engine.keep_before(&ids, &adapters, wanted.as_ref()).await.map_err(to_js)?;
+            // Another lane may have kept its text meanwhile.
+            let kept = engine.kept_of(&ids, &adapters).filter(|_| takes);
+            let best = siblings.best_for(&engine, &ids, &adapters);
+            if let Some(kept) = kept.filter(|kept| best.as_ref().is_none_or(|(tokens, _)| *tokens <= kept.tokens)) {
+                engine.take_kept(&kept).await.map_err(to_js)?;
+                return Ok(JsValue::UNDEFINED);
+            }
+            let Some((_, best)) = best else { return Ok(JsValue::UNDEFINED) };
             // Only this handle stays borrowed: another request may begin in that lane meanwhile.
             let read = borrow(&best)?.read();
             match read {

@@ -55,6 +55,16 @@ impl PartReader {
         self.source.name()
     }
 
+    /// Checks that the part has bytes up to `end`, where the tensors in it end.
+    pub fn check_size(&self, end: u64) -> Result<(), Error> {
+        match self.size().filter(|&size| size < end) {
+            Some(size) => {
+                Err(Error::bad_file(format!("{} is cut short: {size} bytes, its tensors end at {end}", self.name())))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Number of bytes read so far.
     pub fn position(&self) -> u64 {
         self.position

@@ -158,6 +158,7 @@ export class WasmModel {
       adapter: '',
       features: [],
       gpuBytes: 0,
+      prefixCacheBytes: 0,
       variants: [],
       ...(plan.parallel && { parallel: plan.parallel }),
       selfCheck: { verdict: 'skipped', replaced: [], wrong: [], checked: 0, milliseconds: 0 },

@@ -37,7 +37,7 @@ pub struct GpuLane {
     room: Room,
     /// Buffers of the sampler, which stay in place when caches grow.
     sample: SampleBuffers,
-    rewindable: usize,
+    pub(in crate::runtime) rewindable: usize,
     /// Token counts at the start of the answer; `None` where the run has no penalties.
     counts: Option<Counts>,
     /// Logits of the token that came out last.
@@ -85,10 +85,11 @@ impl GpuLane {
         self.drive.session.ask(ask).unwrap_or_default()
     }
 
-    /// Bytes that the session, its model and the draft model take on the GPU; 0 while the session is in use.
+    /// Bytes that the session, its model, kept prefixes and the draft model take on the GPU; 0 while the session is in
+    /// use.
     pub fn bytes(&self) -> u64 {
         let drafts = self.drive.drafter().map_or(0, |drafter| drafter.bytes());
-        self.drive.session.ask(GpuSession::bytes).map_or(0, |bytes| bytes + drafts)
+        self.drive.session.ask(GpuSession::bytes).map_or(0, |bytes| bytes + drafts + self.model.prefixes.bytes())
     }
 
     /// Whether another model makes drafts for this session, and whether a block of the model itself does.
@@ -189,6 +190,7 @@ impl Session for GpuLane {
 
     fn remove_adapter(&mut self, id: u32) -> bool {
         let was_there = self.model.adapters.remove(id);
+        self.model.prefixes.forget_adapter(id);
         if let Some(mut session) = self.drive.session.take_if_free() {
             session.forget_removed();
         }

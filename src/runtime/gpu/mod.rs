@@ -14,6 +14,7 @@ pub(super) mod lists;
 pub(super) mod model;
 pub(super) mod pace;
 pub(super) mod plans;
+pub(super) mod prefixes;
 pub(super) mod queue;
 pub(super) mod reads;
 pub(super) mod row_cache;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::adapters::GpuAdapters;
 use super::pace::Pace;
+use super::prefixes::Prefixes;
 use super::row_cache::{Rows, Slotted};
 use crate::Result;
 use crate::forward::{CHUNK, Export, Plan, RowCache, Weights};
@@ -15,9 +16,9 @@ use crate::model::program::Program;
 use crate::model::{Adapter, InputRows, ModelConfig};
 use crate::runtime::load::verdict::SelfCheck;
 
-/// Weights on a device, and what is known of the model. Once built, nothing changes but its adapters, its prompt rows
-/// and the slots of a cached table. Any number of [sessions](crate::runtime::GpuSession) run it; the weights are freed
-/// with the last of them.
+/// Weights on a device, and what is known of the model. Once built, nothing changes but its adapters, its prompt rows,
+/// the prefixes that it keeps and the slots of a cached table. Any number of
+/// [sessions](crate::runtime::GpuSession) run it; the weights are freed with the last of them.
 pub struct GpuModel {
     pub(in crate::runtime) device: Rc<Device>,
     /// Capabilities of the device, with the precision that the model runs in.
@@ -40,6 +41,8 @@ pub struct GpuModel {
     pub(in crate::runtime) input_rows: InputRows<Buffer>,
     /// Adapters that passes may apply.
     pub(in crate::runtime) adapters: GpuAdapters,
+    /// What was read of texts and is kept.
+    pub(in crate::runtime) prefixes: Prefixes,
 }
 
 impl GpuModel {
@@ -73,6 +76,11 @@ impl GpuModel {
     /// The buffer of a weight.
     pub fn buffer(&self, id: BufferId) -> &Rc<Buffer> {
         self.table.get(id)
+    }
+
+    /// What was read of texts and is kept, by default nothing.
+    pub fn prefixes(&self) -> &Prefixes {
+        &self.prefixes
     }
 
     /// Bytes of the weights on the GPU.

@@ -117,12 +117,15 @@ impl GpuSession {
         let (model, device) = (self.model.clone(), &self.model.device);
         let plan = SessionPlan::new(&model, room)?;
         let mut table = model.table.clone();
-        let Some(()) = device.try_make(|| table.make(device, &plan.specs)).await? else {
+        while device.try_make(|| table.make(device, &plan.specs)).await?.is_none() {
+            if model.prefixes.give_way() {
+                continue;
+            }
             let bytes: u64 = plan.specs.iter().map(|spec| spec.bytes).sum();
             let message =
                 format!("the GPU has no room for {bytes} bytes, another session of {} tokens", room.allocated);
             return Err(Error::new(ErrorCode::OutOfMemory, message));
-        };
+        }
         Self::assemble(model, plan, table).await
     }
 
@@ -251,7 +254,11 @@ impl GpuSession {
             return Ok(());
         }
         let (model, mut wanted) = (self.model.clone(), 0);
-        for length in grown_lengths(known, needed, room.context) {
+        let lengths = grown_lengths(known, needed, room.context);
+        for (attempt, &length) in lengths.iter().chain(&lengths).enumerate() {
+            if attempt == lengths.len() && !model.prefixes.give_way() {
+                break;
+            }
             let growth = match of {
                 Grown::Caches { written } => self.buffers.grown(length, written),
                 Grown::Source => self.buffers.with_source_of(&model.program, length),

@@ -77,8 +77,7 @@ impl<'a> GpuModelBuilder<'a> {
         tensors: &'a [TensorInfo],
         matched: Vec<(usize, WeightSpec)>,
     ) -> Result<Self> {
-        let room = room.into();
-        let mut plan = Plan::default();
+        let (room, mut plan) = (room.into(), Plan::default());
         let program = crate::model::program(&config);
         let placement = place(&program, &caps, tensors, matched.clone(), &mut plan)?;
         let mut table = BufferTable::default();
@@ -96,6 +95,7 @@ impl<'a> GpuModelBuilder<'a> {
             rows: None,
             input_rows: Default::default(),
             adapters: Default::default(),
+            prefixes: Default::default(),
             pace: Pace::default(),
             self_check: SelfCheck::default(),
         };

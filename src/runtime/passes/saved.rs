@@ -1,9 +1,11 @@
 //! The part of a saved session that is on the GPU: which bytes of caches and recurrent states belong to a text.
 
+use std::ops::Range;
+
 use super::layout::Layout;
 use super::states;
 use crate::digest::{digest, extend};
-use crate::forward::Buffers;
+use crate::forward::{Buffers, LayerCache};
 use crate::gpu::Buffer;
 use crate::kernels::spec::Slice;
 use crate::runtime::plan::{Place, Plan};
@@ -36,21 +38,58 @@ pub(in crate::runtime) fn regions(
 ) -> Vec<Region> {
     let mut regions = Vec::new();
     for layer in &layout.buffers.cache {
-        let (row, capacity) = (u64::from(layer.heads.row_bytes()), u64::from(layer.heads.capacity));
-        let rows = capacity.min(if layer.heads.ring { positions.written() } else { tokens } as u64);
-        let heads = u64::from(layer.heads.kv_heads);
-        for slice in [layer.cache.k, layer.cache.v] {
-            for head in number as u64 * heads..(number as u64 + 1) * heads {
-                regions.push(Region { buffer: slice.buffer, offset: head * capacity * row, bytes: rows * row });
-            }
+        let rows = if layer.heads.ring { positions.written() } else { tokens };
+        push_rows(&mut regions, layer, number, 0..rows);
+    }
+    for (slot, copy) in positions.copies().iter().enumerate() {
+        if copy.is_some() {
+            push_states(&mut regions, layout, number, slot);
         }
     }
-    let kept = positions.copies().into_iter().zip(&layout.buffers.checkpoints).filter(|(copy, _)| copy.is_some());
-    for (slice, (offset, bytes)) in
-        kept.flat_map(|(_, slices)| slices.iter().zip(states::parts(layout.program, number)))
-    {
+    regions
+}
+
+/// Adds keys and values of these positions of a sequence in a layer, of a ring those that it has room for.
+fn push_rows(regions: &mut Vec<Region>, layer: &LayerCache, number: usize, positions: Range<usize>) {
+    let (row, capacity) = (u64::from(layer.heads.row_bytes()), u64::from(layer.heads.capacity));
+    let (first, heads) = (positions.start as u64, u64::from(layer.heads.kv_heads));
+    let bytes = capacity.min(positions.end as u64).saturating_sub(first) * row;
+    for slice in [layer.cache.k, layer.cache.v] {
+        for head in number as u64 * heads..(number as u64 + 1) * heads {
+            regions.push(Region { buffer: slice.buffer, offset: (head * capacity + first) * row, bytes });
+        }
+    }
+}
+
+/// Adds the copy of a sequence's states in a slot.
+fn push_states(regions: &mut Vec<Region>, layout: Layout<'_>, number: usize, slot: usize) {
+    for (slice, (offset, bytes)) in layout.buffers.checkpoints[slot].iter().zip(states::parts(layout.program, number)) {
         regions.push(Region { buffer: slice.buffer, offset, bytes });
     }
+}
+
+/// Keys and values of these positions of a sequence, without those in rings.
+pub(in crate::runtime) fn rows_of_tokens(layout: Layout<'_>, number: usize, positions: Range<usize>) -> Vec<Region> {
+    let mut regions = Vec::new();
+    for layer in layout.buffers.cache.iter().filter(|layer| !layer.heads.ring) {
+        push_rows(&mut regions, layer, number, positions.clone());
+    }
+    regions
+}
+
+/// What of a sequence is of use at the end of its text alone: rings, of whose positions `written` were written, and
+/// the copies of states in these slots.
+pub(in crate::runtime) fn end_of_text(
+    layout: Layout<'_>,
+    number: usize,
+    written: usize,
+    slots: &[usize],
+) -> Vec<Region> {
+    let mut regions = Vec::new();
+    for layer in layout.buffers.cache.iter().filter(|layer| layer.heads.ring) {
+        push_rows(&mut regions, layer, number, 0..written);
+    }
+    slots.iter().for_each(|&slot| push_states(&mut regions, layout, number, slot));
     regions
 }
 

@@ -20,6 +20,10 @@ pub struct Engine<S = AnySession> {
     pub stop: Rc<Cell<bool>>,
     /// Tokens that the KV cache holds.
     pub(in crate::runtime) cached: Vec<u32>,
+    /// Number of tokens of the last prompt.
+    pub(in crate::runtime) asked: usize,
+    /// The first position of what may not be kept for later requests.
+    pub(in crate::runtime) private_from: usize,
     /// The adapters with which these tokens were read.
     pub(in crate::runtime) cached_with: Vec<AdapterUse>,
     /// The tokens of the source that a decoder attends to.

@@ -25,6 +25,8 @@ impl<S: Session> Engine<S> {
             tokenizer: Rc::new(tokenizer),
             stop: Rc::default(),
             cached: Vec::new(),
+            asked: 0,
+            private_from: usize::MAX,
             cached_with: Vec::new(),
             source: Vec::new(),
             rows: Vec::new(),
@@ -53,6 +55,8 @@ impl<S: Session> Engine<S> {
         // The last token of the prompt is run again, since its logits choose the first token of the answer.
         let cached_tokens = self.session.rewind(same.min(prompt.len() - 1));
         self.cached.truncate(cached_tokens);
+        self.asked = prompt.len();
+        self.private_from = if options.is_private { self.private_from.min(cached_tokens) } else { usize::MAX };
         self.read_with(adapters);
         self.stop.set(false);
         let run = Run::new(prompt, options, &self.tokenizer, [cached_tokens, limit], now);

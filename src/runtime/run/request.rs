@@ -26,6 +26,8 @@ pub struct GenerateOptions {
     pub show_special: Vec<String>,
     /// Pairs of number and scale of the adapters that the text is read and written with.
     pub adapters: Vec<(u32, f32)>,
+    /// Whether nothing of this run may be kept for later ones, beside what the cache of its session has.
+    pub is_private: bool,
     /// Whether and when drafts of the next tokens are taken from the text.
     pub drafting: Drafting,
     /// A text that much of the answer may be like, from which drafts may come, too.
