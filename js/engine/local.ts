@@ -139,7 +139,7 @@ export class LocalEngine implements Engine {
     this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
     const read = typeof source === 'string' ? await this.tokenize(source, true, true) : source;
     const more = { ...(adapters.length > 0 && { adapters }), ...(read && { source: [...read] }) };
-    const all = { ...options, ...more, isPrivate: !prefixCache };
+    const all = { ...options, ...more, ...(!prefixCache && { isPrivate: true }) };
     const tell = this.#report.prefill(ids.length);
     const { cachedTokens } = guarded(() => this.#handle.start(ids, all, tell));
     tell?.(cachedTokens);

@@ -35,7 +35,7 @@ test('load hands over bytes and options, and reports progress', async () => {
   const reports = [];
   const model = await load({ onProgress: (p) => reports.push(p), contextLength: 32, kvType: 'q8_0', backend: 'cpu' });
   assert.deepEqual([...seen.loads[0].parts[0]], [1, 2, 3]);
-  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32, kvType: 'q8_0' });
+  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32, kvType: 'q8_0', prefixBytes: 2 ** 27 });
   assert.deepEqual(reports[0], { stage: 'download', loaded: 3, total: 3, fraction: 1 });
   assert.deepEqual(reports.at(-1), { stage: 'ready', loaded: 1, total: 1, fraction: 1 });
   assert.equal(reports.filter(({ stage }) => stage === 'ready').length, 1);
@@ -72,12 +72,12 @@ test('a model is loaded on the device of a Gpu, and leaves its hidden states the
   const gpu = await api.Gpu.create();
   const model = await load({ gpu, selfCheck: false, tune: false });
   assert.equal(seen.loads[0].device.of, gpu.engine);
-  assert.deepEqual(seen.loads[0].options, { backend: 'auto' });
+  assert.deepEqual(seen.loads[0].options, { backend: 'auto', prefixBytes: 2 ** 27 });
   await load({ gpu, selfCheck: false });
   const { tune, tuneUnmeasured, ...others } = seen.loads[1].options;
   assert.deepEqual(
     [typeof tune, tuneUnmeasured, others],
-    ['function', true, { backend: 'auto' }],
+    ['function', true, { backend: 'auto', prefixBytes: 2 ** 27 }],
     'on GPUs not measured',
   );
   const states = await model.hiddenStates([1, 2, 3], gpu);

@@ -55,7 +55,10 @@ for (const worker of [false, true]) {
     plan.loseAt = 2;
     assert.equal(await textOf(model.generate('a')), 'abcde');
     assert.deepEqual(warnings, [{ code: 'device_lost', message: 'gone; the model is loaded again' }]);
-    assert.deepEqual(seen.loads[1], { ...seen.loads[0], options: { backend: 'webgpu', contextLength: 32 } });
+    assert.deepEqual(seen.loads[1], {
+      ...seen.loads[0],
+      options: { backend: 'webgpu', contextLength: 32, prefixBytes: 2 ** 27 },
+    });
     let saved;
     const works = [
       async () => assert.equal((await model.evaluate([1, 2, 3])).top1.length, 3),

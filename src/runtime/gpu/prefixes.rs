@@ -98,8 +98,8 @@ impl Prefixes {
         bytes > 0
     }
 
-    /// The blocks that are kept of a text, and where further ones begin, as far as there is room beside what is `wanted`.
-    /// `bytes`: of a token, and of the text's end.
+    /// The blocks that are kept of a text, and where further ones begin, as far as there is room beside what is
+    /// `wanted`. `bytes`: of a token, and of the text's end.
     fn new_blocks(
         &self,
         text: TextRead<'_>,
