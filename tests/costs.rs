@@ -43,7 +43,7 @@ fn every_kernel_that_models_run_has_a_cost() {
 #[test]
 fn the_cost_of_every_case_is_known() {
     let [_, nvidia] = devices();
-    let caps = Caps { f16: true, subgroup_matrix: Some(MatrixShape::ALL[0]), ..nvidia };
+    let caps = Caps { f16: true, subgroup_matrix: Some(MatrixShape::ALL[0]), workgroup_memory: 48 << 10, ..nvidia };
     let mut seen = BTreeSet::new();
     for case in all_cases_without_weights(&caps) {
         let spec = |(id, bytes): &(_, Vec<u8>)| BufferSpec::new(*id, String::new(), bytes.len() as u64);

@@ -300,7 +300,8 @@ fn kernels(architecture: &str, caps: &Caps) -> Vec<String> {
 #[test]
 fn every_row_that_a_device_can_run_runs_where_a_verdict_says_so() {
     let nvidia = Caps { subgroups: true, subgroup_size: (32, 32), dot4: true, ..Caps::baseline() };
-    let matrices = Caps { f16: true, subgroup_matrix: Some(MatrixShape::ALL[0]), ..nvidia.clone() };
+    let matrices =
+        Caps { f16: true, subgroup_matrix: Some(MatrixShape::ALL[0]), workgroup_memory: 48 << 10, ..nvidia.clone() };
     let halves = Caps { f16: true, ..Caps::baseline() }.with_precision(Precision::Fast);
     let [baseline, nvidia, matrices] =
         [Caps::baseline(), nvidia, matrices].map(|caps| caps.with_precision(Precision::Auto));

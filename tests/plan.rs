@@ -183,7 +183,8 @@ fn every_device_gets_the_variants_of_the_snapshot() {
     };
     let with_matrices = |vendor, shape: usize| {
         let subgroup_matrix = Some(MatrixShape::ALL[shape]);
-        Caps { subgroup_matrix, ..device(vendor, true, true, (32, 32)) }.with_precision(Precision::Auto)
+        Caps { subgroup_matrix, workgroup_memory: 48 << 10, ..device(vendor, true, true, (32, 32)) }
+            .with_precision(Precision::Auto)
     };
     let devices = [
         ("Apple", device("apple", true, true, (32, 32))),

@@ -1,15 +1,5 @@
 // Reading blocks of 32 plain numbers. A type's file gives load_quad(b, k): weights 4k … 4k+3 of block b.
 
-// The weights of block b.
-fn load_block(b: u32) -> array<vec4<f32>, 8> {
-    var quads: array<vec4<f32>, 8>;
-    for (var k = 0u; k < 8u; k += 1u) {
-        // mutant (mat_mul_subgroup_matrix): quads[k] = load_quad(b, k); => quads[k] = load_quad(b, 0u);
-        quads[k] = load_quad(b, k);
-    }
-    return quads;
-}
-
 // Block b times x; the sums of x over its halves are unused here: they serve types with minima.
 fn block_dot(b: u32, x: ptr<function, array<vec4<f32>, 8>>, x_sums: vec2<f32>) -> f32 {
     return dot(load_quad(b, 0u), (*x)[0]) + dot(load_quad(b, 1u), (*x)[1])

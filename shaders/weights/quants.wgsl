@@ -41,19 +41,6 @@ fn load_quad(b: u32, k: u32) -> vec4<f32> {
     return weights_of(block_word(b, k), part.x, part.y);
 }
 
-// The weights of block b.
-fn load_block(b: u32) -> array<vec4<f32>, 8> {
-    let words = block_words(b);
-    let s = block_scales(b);
-    var quads: array<vec4<f32>, 8>;
-    for (var k = 0u; k < 4u; k += 1u) {
-        quads[k] = weights_of(words[k], s.x, s.z);
-        // mutant (mat_mul_subgroup_matrix): weights_of(words[k + 4u], s.y, s.w) => weights_of(words[k + 4u], s.x, s.w)
-        quads[k + 4u] = weights_of(words[k + 4u], s.y, s.w);
-    }
-    return quads;
-}
-
 // Sums of products with quad_of's numbers over two halves, for weights with these scales, given the sums of x.
 fn scaled(low: vec4<f32>, high: vec4<f32>, x_sums: vec2<f32>, s: vec4<f32>) -> f32 {
     if !HALVES {

@@ -45,6 +45,8 @@ pub struct Caps {
     pub max_binding: u64,
     /// `maxBufferSize` in bytes.
     pub max_buffer: u64,
+    /// `maxComputeWorkgroupStorageSize` in bytes.
+    pub workgroup_memory: u32,
     /// Where a model's embeddings per layer are to lie; set by the option of `load`.
     pub per_layer_embeddings: PerLayerEmbeddings,
     /// Verdicts of tuning, which override the tables' choices.
@@ -220,6 +222,7 @@ impl Caps {
             precision: Precision::Auto,
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
+            workgroup_memory: 16 << 10,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
             tuned: Tuned::default(),
         }

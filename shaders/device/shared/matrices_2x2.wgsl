@@ -1,26 +1,18 @@
-// Two by two subgroup matrices of sums for each subgroup, with two blocks of 32 columns at a time.
+// Two by two subgroup matrices of sums for each subgroup.
 const DOWN = 2u;   // along the tokens
 const ACROSS = 2u; // along the rows of W
-const STEP = 2u;   // blocks
 
 // Adds the products of K columns, from `x_at` and `w_at` on.
 fn multiply(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
     let x0 = load_x_matrix(x_at);
-    let x1 = load_x_matrix(x_at + M * QUADS);
+    let x1 = load_x_matrix(x_at + M * PITCH);
     let w0 = load_w_matrix(w_at);
     (*sums)[0] = multiply_add(x0, w0, (*sums)[0]);
     (*sums)[1] = multiply_add(x1, w0, (*sums)[1]);
-    let w1 = load_w_matrix(w_at + N * QUADS);
+    let w1 = load_w_matrix(w_at + N * PITCH);
     (*sums)[2] = multiply_add(x0, w1, (*sums)[2]);
     // mutant (mat_mul_subgroup_matrix): multiply_add(x1, w1, => multiply_add(x0, w1,
     (*sums)[3] = multiply_add(x1, w1, (*sums)[3]);
-}
-
-// Adds the products of STEP blocks.
-fn multiply_step(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
-    multiply_block(sums, x_at, w_at);
-    // mutant (mat_mul_subgroup_matrix): multiply_block(sums, x_at + 8u, w_at + 8u); =>
-    multiply_block(sums, x_at + 8u, w_at + 8u);
 }
 
 fn write_sums(sums: ptr<function, Sums>, place: Place) {

@@ -1,40 +1,34 @@
-// Four by four subgroup matrices of sums for each subgroup, with a block of 32 columns at a time.
+// Four by four subgroup matrices of sums for each subgroup.
 const DOWN = 4u;   // along the tokens
 const ACROSS = 4u; // along the rows of W
-const STEP = 1u;   // blocks
 
 // Adds the products of K columns, from `x_at` and `w_at` on.
 fn multiply(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
     let x0 = load_x_matrix(x_at);
-    let x1 = load_x_matrix(x_at + M * QUADS);
-    let x2 = load_x_matrix(x_at + 2u * M * QUADS);
-    let x3 = load_x_matrix(x_at + 3u * M * QUADS);
+    let x1 = load_x_matrix(x_at + M * PITCH);
+    let x2 = load_x_matrix(x_at + 2u * M * PITCH);
+    let x3 = load_x_matrix(x_at + 3u * M * PITCH);
     let w0 = load_w_matrix(w_at);
     (*sums)[0] = multiply_add(x0, w0, (*sums)[0]);
     (*sums)[1] = multiply_add(x1, w0, (*sums)[1]);
     (*sums)[2] = multiply_add(x2, w0, (*sums)[2]);
     (*sums)[3] = multiply_add(x3, w0, (*sums)[3]);
-    let w1 = load_w_matrix(w_at + N * QUADS);
+    let w1 = load_w_matrix(w_at + N * PITCH);
     (*sums)[4] = multiply_add(x0, w1, (*sums)[4]);
     (*sums)[5] = multiply_add(x1, w1, (*sums)[5]);
     (*sums)[6] = multiply_add(x2, w1, (*sums)[6]);
     (*sums)[7] = multiply_add(x3, w1, (*sums)[7]);
-    let w2 = load_w_matrix(w_at + 2u * N * QUADS);
+    let w2 = load_w_matrix(w_at + 2u * N * PITCH);
     (*sums)[8] = multiply_add(x0, w2, (*sums)[8]);
     // mutant (mat_mul_subgroup_matrix): multiply_add(x1, w2, => multiply_add(x2, w1,
     (*sums)[9] = multiply_add(x1, w2, (*sums)[9]);
     (*sums)[10] = multiply_add(x2, w2, (*sums)[10]);
     (*sums)[11] = multiply_add(x3, w2, (*sums)[11]);
-    let w3 = load_w_matrix(w_at + 3u * N * QUADS);
+    let w3 = load_w_matrix(w_at + 3u * N * PITCH);
     (*sums)[12] = multiply_add(x0, w3, (*sums)[12]);
     (*sums)[13] = multiply_add(x1, w3, (*sums)[13]);
     (*sums)[14] = multiply_add(x2, w3, (*sums)[14]);
     (*sums)[15] = multiply_add(x3, w3, (*sums)[15]);
-}
-
-// Adds the products of STEP blocks.
-fn multiply_step(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
-    multiply_block(sums, x_at, w_at);
 }
 
 fn write_sums(sums: ptr<function, Sums>, place: Place) {

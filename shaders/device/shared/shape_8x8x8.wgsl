@@ -6,8 +6,8 @@ const K = 8u;
 // Adds the products of a block of 32 columns, eight of them at a time.
 fn multiply_block(sums: ptr<function, Sums>, x_at: u32, w_at: u32) {
     multiply(sums, x_at, w_at);
+    multiply(sums, x_at + 1u, w_at + 1u);
     multiply(sums, x_at + 2u, w_at + 2u);
-    multiply(sums, x_at + 4u, w_at + 4u);
-    // mutant (mat_mul_subgroup_matrix): multiply(sums, x_at + 6u, w_at + 6u); => multiply(sums, x_at + 6u, w_at + 4u);
-    multiply(sums, x_at + 6u, w_at + 6u);
+    // mutant (mat_mul_subgroup_matrix): multiply(sums, x_at + 3u, w_at + 3u); => multiply(sums, x_at + 3u, w_at + 2u);
+    multiply(sums, x_at + 3u, w_at + 3u);
 }

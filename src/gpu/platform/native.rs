@@ -67,6 +67,7 @@ impl Request {
             precision: Precision::Auto,
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
+            workgroup_memory: limits.max_compute_workgroup_storage_size,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
             tuned: Tuned::default(),
         }

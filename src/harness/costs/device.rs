@@ -118,6 +118,7 @@ impl Device {
             subgroup_matrix: matrices.then_some(MatrixShape::ALL[0]),
             max_binding: 2 << 30,
             max_buffer: 4 << 30,
+            workgroup_memory: 48 << 10,
             ..Caps::baseline()
         };
         caps.with_precision(precision)

@@ -189,7 +189,7 @@ fn mat_mul_f16(view: &View) -> Work {
 }
 
 fn mat_mul_subgroup_matrix(view: &View) -> Work {
-    let [rows, tokens] = [view.constant("ROWS").div_ceil(view.grid(0)), x_rows(view).div_ceil(view.grid(1))];
+    let [rows, tokens] = [view.constant("ROWS").div_ceil(view.grid(1)), x_rows(view).div_ceil(view.grid(0))];
     let work = tiles(view, [rows, tokens], 0);
     Work { flops: 0, matrix: work.flops, ..work }
 }

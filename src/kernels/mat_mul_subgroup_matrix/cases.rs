@@ -6,7 +6,7 @@ use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::caps::MatrixShape;
 use crate::kernels::layout::Matrix;
 use crate::kernels::mat_mul::MatMul;
-use crate::kernels::mat_mul_subgroup_matrix::{Halves, Matrices, RULES, Subgroups, dispatch, round_f16, supports};
+use crate::kernels::mat_mul_subgroup_matrix::{Halves, RULES, Subgroups, Tiling, dispatch, round_f16, supports};
 use crate::kernels::mat_vec::Epilogue;
 use crate::kernels::reference;
 use crate::kernels::spec::BufferId;
@@ -31,8 +31,10 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     for (i, ty) in types.enumerate() {
         let widths: &[u32] = if ty.block_len() <= 32 { &[32, 96, 1056, 64] } else { &[256, 768] };
         let wanted = (ty, widths[i % widths.len()], KINDS[i % KINDS.len()]);
-        let case = multiply(random, subgroups, RULES[i % RULES.len()].matrices, wanted);
-        cases.push(Case { needs: missing, ..case });
+        let rule = RULES[i % RULES.len()];
+        let case = multiply(random, subgroups, rule.tiling, wanted);
+        let no_room = (!rule.can_run(caps, subgroups)).then_some("more threads or more memory in a workgroup");
+        cases.push(Case { needs: missing.or(no_room), ..case });
     }
     let missing = (!caps.f16).then_some("shader-f16");
     let sizes = [(1, 32, 1.0), (3, 96, 1e9), (2, 2080, 1e-9), (2, 1028, 0.0)];
@@ -43,7 +45,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
 fn multiply(
     random: &mut Random,
     subgroups: Subgroups,
-    matrices: Matrices,
+    tiling: Tiling,
     (ty, cols, kind): (GgmlType, u32, Kind),
 ) -> Case {
     let mut bench = Bench::new(kind.tokens);
@@ -61,7 +63,7 @@ fn multiply(
         Tolerance::HALF_WEIGHTS,
         |fixed, problem: &MatMul| {
             let shards = problem.weights.shards.iter();
-            shards.map(|shard| dispatch(subgroups, matrices, fixed, problem, &halves, shard)).collect()
+            shards.map(|shard| dispatch(subgroups, tiling, fixed, problem, &halves, shard)).collect()
         },
     )
 }

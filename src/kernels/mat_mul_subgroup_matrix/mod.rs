@@ -38,14 +38,19 @@ pub struct Halves {
     pub scales: Slice,
 }
 
-/// How many matrices of sums each subgroup accumulates.
+/// How a workgroup's subgroups share its tile of sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Matrices {
-    /// File of `shaders/shared/` and part of the variant's id.
+pub struct Tiling {
+    /// File of `shaders/device/shared/`.
     file: &'static str,
+    /// Part of the variant's id.
     name: &'static str,
-    /// Along the tokens, and along the rows of W.
-    sides: u32,
+    /// Subgroups of a workgroup.
+    subgroups: u32,
+    /// Matrices of sums of a workgroup along the rows of W, and along the tokens.
+    sides: [u32; 2],
+    /// Blocks of columns in workgroup memory at once.
+    step: u32,
 }
 
 /// A row of the table: the first whose conditions hold is taken.
@@ -54,14 +59,43 @@ pub struct Rule {
     /// For matrices of at least this many rows.
     pub min_rows: u32,
     /// The choice.
-    pub matrices: Matrices,
+    pub tiling: Tiling,
 }
 
-const SMALL: Matrices = Matrices { file: "matrices_2x2", name: "2x2", sides: 2 };
-const LARGE: Matrices = Matrices { file: "matrices_4x4", name: "4x4", sides: 4 };
+impl Rule {
+    /// Whether a device can run it. The other condition is about speed.
+    fn can_run(&self, caps: &Caps, Subgroups { size, shape }: Subgroups) -> bool {
+        let Tiling { subgroups, step, .. } = self.tiling;
+        let [rows, tokens] = self.tiling.tile(shape);
+        // Eights of f16, and one that keeps rows in different banks.
+        let bytes = (rows + tokens) * (4 * step + 1) * 16;
+        subgroups * size <= MOST_THREADS && bytes <= caps.workgroup_memory
+    }
+}
 
-/// Small tiles give small matrices enough workgroups. The last row holds for every device and matrix.
-pub static RULES: &[Rule] = &[Rule { min_rows: 3072, matrices: LARGE }, Rule { min_rows: 0, matrices: SMALL }];
+impl Tiling {
+    /// Rows of W, and tokens, of a workgroup.
+    fn tile(self, shape: MatrixShape) -> [u32; 2] {
+        [self.sides[0] * shape.n, self.sides[1] * shape.m]
+    }
+}
+
+/// Threads that a workgroup may have on every device.
+const MOST_THREADS: u32 = 256;
+
+const LARGE: Tiling = Tiling { file: "tiling_large", name: "large", subgroups: 4, sides: [8, 8], step: 1 };
+const EIGHT: Tiling = Tiling { file: "tiling_eight", name: "eight", subgroups: 8, sides: [8, 8], step: 2 };
+const NARROW: Tiling = Tiling { file: "tiling_narrow", name: "narrow", subgroups: 8, sides: [4, 8], step: 2 };
+const SMALL: Tiling = Tiling { file: "tiling_small", name: "small", subgroups: 4, sides: [4, 4], step: 1 };
+
+/// Enough workgroups first: a matrix of few rows has few. The last row holds for every device and matrix.
+pub static RULES: &[Rule] = &[
+    Rule { min_rows: 6144, tiling: LARGE },
+    Rule { min_rows: 2560, tiling: EIGHT },
+    Rule { min_rows: 2560, tiling: LARGE },
+    Rule { min_rows: 0, tiling: NARROW },
+    Rule { min_rows: 0, tiling: SMALL },
+];
 
 /// The properties of the device's subgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +106,12 @@ pub struct Subgroups {
     pub shape: MatrixShape,
 }
 
-/// The matrices for W and up to `tokens` rows of x: the table's, or those of a verdict.
-pub fn choose(caps: &Caps, weights: &Matrix, tokens: u32) -> Matrices {
+/// The tiling for W and up to `tokens` rows of x: the table's, or a verdict's.
+pub fn choose(caps: &Caps, subgroups: Subgroups, weights: &Matrix, tokens: u32) -> Tiling {
     let Matrix { ty, rows, cols, .. } = weights;
     let problem = format_args!("mat_mul_subgroup_matrix {} {rows}x{cols} x {}", ty.key(), class_of(tokens));
-    caps.tuned.choose(problem, RULES, |rule| rule.matrices, &|_| true, &|rule| *rows >= rule.min_rows)
+    let can_run = |rule: &Rule| rule.can_run(caps, subgroups);
+    caps.tuned.choose(problem, RULES, |rule| rule.tiling, &can_run, &|rule| *rows >= rule.min_rows)
 }
 
 /// Whether this kernel can take a matrix: f16 has the range of its weights, and its rows are whole blocks.
@@ -100,14 +135,24 @@ pub fn mat_mul_subgroup_matrix(
     problem: &MatMul,
     halves: &Halves,
 ) -> Vec<Dispatch> {
-    let matrices = choose(caps, problem.weights, problem.x_rows);
-    problem.weights.shards.iter().map(|shard| dispatch(subgroups, matrices, fixed, problem, halves, shard)).collect()
+    let tiling = choose(caps, subgroups, problem.weights, problem.x_rows);
+    problem.weights.shards.iter().map(|shard| dispatch(subgroups, tiling, fixed, problem, halves, shard)).collect()
 }
 
-/// The dispatch of one shard with this number of matrices per subgroup.
+/// How blocks of a type are held until they are unpacked: a file of `shaders/device/shared/`.
+fn packed(ty: GgmlType) -> &'static str {
+    match ty {
+        GgmlType::F16 => "packed_halves",
+        // Their quants are nothing but nibbles.
+        GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q4_K => "packed_nibbles",
+        _ => "packed_words",
+    }
+}
+
+/// The dispatch of one shard in a given tiling.
 pub fn dispatch(
     Subgroups { size, shape }: Subgroups,
-    matrices: Matrices,
+    tiling: Tiling,
     fixed: (Slice, Slice),
     problem: &MatMul,
     halves: &Halves,
@@ -115,11 +160,39 @@ pub fn dispatch(
 ) -> Dispatch {
     let kernel = product_kernel(&SPEC, problem, shard, &[("SUBGROUP_SIZE", size.into())])
         .named(shape.name())
-        .named(matrices.name)
+        .named(tiling.name)
         .enable("f16")
         .enable(SUBGROUP_MATRIX)
         .import("shape", shape.file())
-        .import("matrices", matrices.file);
-    let tile = [shape.n, shape.m].map(|side| 2 * matrices.sides * side);
-    product(kernel, fixed, problem, shard, &[halves.x, halves.scales], tile)
+        .import("tiling", tiling.file)
+        .import("packed", packed(problem.weights.ty));
+    let mut dispatch = product(kernel, fixed, problem, shard, &[halves.x, halves.scales], tiling.tile(shape));
+    // Workgroups that share rows of W are neighbours.
+    dispatch.grid.swap(0, 1);
+    dispatch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::spec::BufferId;
+
+    #[test]
+    fn tilings_fit_into_the_workgroups_of_the_device() {
+        for shape in MatrixShape::ALL {
+            for (size, workgroup_memory) in [(8, 16), (16, 32), (32, 32), (32, 48), (64, 64)] {
+                let caps = Caps { workgroup_memory: workgroup_memory << 10, ..Caps::baseline() };
+                for rows in [1, 2048, 2560, 4096, 6144, 128_256] {
+                    let weights = Matrix::whole(GgmlType::Q4_K, rows, 2048, BufferId(0));
+                    let subgroups = Subgroups { size, shape };
+                    let tiling = choose(&caps, subgroups, &weights, 512);
+                    let rule = RULES.iter().find(|rule| rule.tiling == tiling).expect("a row of the table");
+                    assert!(
+                        rule.can_run(&caps, subgroups),
+                        "{rows} rows, {subgroups:?}, {workgroup_memory} KiB: {tiling:?}"
+                    );
+                }
+            }
+        }
+    }
 }
