@@ -41,10 +41,8 @@ pub struct Halves {
 /// How a workgroup's subgroups share its tile of sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tiling {
-    /// File of `shaders/device/shared/`.
+    /// File of `shaders/device/shared/`, and part of the variant's id behind its `_`.
     file: &'static str,
-    /// Part of the variant's id.
-    name: &'static str,
     /// Subgroups of a workgroup.
     subgroups: u32,
     /// Matrices of sums of a workgroup along the rows of W, and along the tokens.
@@ -83,16 +81,15 @@ impl Tiling {
 /// Threads that a workgroup may have on every device.
 const MOST_THREADS: u32 = 256;
 
-const LARGE: Tiling = Tiling { file: "tiling_large", name: "large", subgroups: 4, sides: [8, 8], step: 1 };
-const EIGHT: Tiling = Tiling { file: "tiling_eight", name: "eight", subgroups: 8, sides: [8, 8], step: 2 };
-const NARROW: Tiling = Tiling { file: "tiling_narrow", name: "narrow", subgroups: 8, sides: [4, 8], step: 2 };
-const SMALL: Tiling = Tiling { file: "tiling_small", name: "small", subgroups: 4, sides: [4, 4], step: 1 };
+const LARGE: Tiling = Tiling { file: "tiling_large", subgroups: 4, sides: [8, 8], step: 1 };
+const EIGHT: Tiling = Tiling { file: "tiling_eight", subgroups: 8, sides: [8, 8], step: 2 };
+const NARROW: Tiling = Tiling { file: "tiling_narrow", subgroups: 8, sides: [4, 8], step: 2 };
+const SMALL: Tiling = Tiling { file: "tiling_small", subgroups: 4, sides: [4, 4], step: 1 };
 
 /// Enough workgroups first: a matrix of few rows has few. The last row holds for every device and matrix.
 pub static RULES: &[Rule] = &[
     Rule { min_rows: 6144, tiling: LARGE },
     Rule { min_rows: 2560, tiling: EIGHT },
-    Rule { min_rows: 2560, tiling: LARGE },
     Rule { min_rows: 0, tiling: NARROW },
     Rule { min_rows: 0, tiling: SMALL },
 ];
@@ -160,7 +157,7 @@ pub fn dispatch(
 ) -> Dispatch {
     let kernel = product_kernel(&SPEC, problem, shard, &[("SUBGROUP_SIZE", size.into())])
         .named(shape.name())
-        .named(tiling.name)
+        .named(&tiling.file["tiling_".len()..])
         .enable("f16")
         .enable(SUBGROUP_MATRIX)
         .import("shape", shape.file())
