@@ -40,7 +40,7 @@ test('the same class does the same there', async () => {
   const model = await load(undefined, { contextLength: 32, backend: 'cpu', onProgress: (p) => reports.push(p) });
   assert.ok(model instanceof WasmModel);
   assert.deepEqual([workers.length, workers[0].options], [1, { type: 'module' }]);
-  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32 });
+  assert.deepEqual(seen.loads[0].options, { backend: 'cpu', contextLength: 32, prefixBytes: 2 ** 27 });
   assert.deepEqual(reports[0], { stage: 'download', loaded: 3, total: 3, fraction: 1 });
   assert.deepEqual(reports.at(-1), { stage: 'ready', loaded: 1, total: 1, fraction: 1 });
   assert.deepEqual([model.hasGpu(), model.info.vocabularySize], [false, 128]);
