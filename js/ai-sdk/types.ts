@@ -297,7 +297,7 @@ export interface WebggufRerankingModel<V extends SpecificationVersion = 'v4'> ex
 
 /** How a text is to be spoken. `providerOptions.webgguf` may have further options of `WasmModel.speak`. */
 interface SpeechSettings extends CallSettings {
-  /** The name of one of {@link WasmModel.voices}; a warning where the model has none, as Soprano has one voice. */
+  /** The name of one of `model.voices`; a warning where the model has none, as Soprano has one voice. */
   voice?: string | undefined;
   /** A warning: they follow none. */
   instructions?: string | undefined;

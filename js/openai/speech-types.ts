@@ -9,7 +9,7 @@ export interface SpeechRequest {
   input: string;
   /** Taken and without effect here: there is one model. */
   model?: string | undefined;
-  /** The name of one of {@link WasmModel.voices}; without effect where the model has none, as Soprano has one voice. */
+  /** The name of one of `model.voices`; without effect where the model has none, as Soprano has one voice. */
   voice?: string | { id: string } | null | undefined;
   /** `wav` (default): a file; `pcm`: samples of 16 bits at 24 kHz. Both come as they are made. */
   response_format?: 'wav' | 'pcm' | null | undefined;

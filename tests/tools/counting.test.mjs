@@ -70,6 +70,7 @@ test('every program with tests in a browser is built for it', () => {
     forward_drafts: 'forward',
     forward_lanes: 'forward',
     forward_models: 'forward',
+    forward_prefixes: 'forward',
     forward_rows: 'forward',
   };
   const expected = new Set(withTests.map((file) => modules[programOf(file)] ?? programOf(file)));
