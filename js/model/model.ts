@@ -69,7 +69,7 @@ const UNKNOWN_CALLS =
 export class WasmModel {
   /** What the model is and where it runs. */
   readonly info: ModelInfo;
-  /** The voices that a model like Pocket TTS speaks with, by name: see `voice` of {@link SpeakOptions}. */
+  /** The voices that a model like Pocket TTS speaks with, by name: the option `voice` of `speak`. */
   readonly voices: Map<string, VoiceSound> = new Map<string, VoiceSound>();
   readonly #engine: Engine;
   readonly #queue: Queue;
