@@ -42,10 +42,11 @@ function stripped(name) {
   return lines.filter(Boolean);
 }
 
-/** A file with what it imports. */
-function expand(name) {
+/** A file with what it imports; `imports` names the files of imports that are not called like one. */
+export function expand(name, imports = {}) {
+  const imported = (from) => expand(`shared/${imports[from] ?? from}`, imports);
   return stripped(name)
-    .map((line) => (line.startsWith('#import ') ? expand(`shared/${line.slice(8).trim()}`) : line))
+    .map((line) => (line.startsWith('#import ') ? imported(line.slice(8).trim()) : line))
     .join('\n');
 }
 

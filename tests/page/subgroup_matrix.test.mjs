@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
-import { shaderText } from '../../tools/shaders.mjs';
+import { expand } from '../../tools/shaders.mjs';
 import { openSite } from './site.mjs';
 
 const STAND_IN = fs.readFileSync(new URL('subgroup_matrix_stand_in.wgsl', import.meta.url), 'utf8');
@@ -20,28 +20,24 @@ const site = await openSite({
 });
 const page = await site.open('/product.html');
 
-/** A shader with its imports, of which some are named otherwise. */
-function expanded(name, imports) {
-  const lines = shaderText(name).split('\n');
-  return lines.map((line) => (line.startsWith('#import ') ? imported(line.slice(8).trim(), imports) : line)).join('\n');
-}
-
-function imported(name, imports) {
-  return name === 'subgroup_matrix' ? STAND_IN : expanded(`shared/${imports[name] ?? name}`, imports);
+/** A text with one of its parts, which stands there once, replaced. */
+function replaced(text, part, by) {
+  assert.equal(text.split(part).length, 2);
+  return text.replace(part, () => by);
 }
 
 /** The kernel's text. */
 function textOf({ type, packed, shape, tiling }) {
   const files = { weights: `weights_${type}`, packed: `packed_${packed}`, shape: `shape_${shape}` };
-  const text = expanded('mat_mul_subgroup_matrix', { ...files, tiling: `tiling_${tiling}` });
-  const start = '    var sums: Sums;\n';
-  assert.equal(text.split(start).length, 2);
-  return text.replace(start, `    lane = thread % 32u;\n${start}`);
+  const text = expand('mat_mul_subgroup_matrix', { ...files, tiling: `tiling_${tiling}` });
+  const start = 'var sums: Sums;\n';
+  const withLane = replaced(text, start, `lane = thread % 32u;\n${start}`);
+  return replaced(withLane, expand('shared/subgroup_matrix'), STAND_IN);
 }
 
 /** Rows of W, and tokens, of a workgroup: the constants of a tiling by the sides of a matrix. */
 function tileOf({ tiling, shape }) {
-  const text = expanded(`shared/tiling_${tiling}`, {});
+  const text = expand(`shared/tiling_${tiling}`);
   const constant = (name) => Number(new RegExp(`const ${name} = (\\d+)u;`).exec(text)[1]);
   const [m, n] = shape.split('x').map(Number);
   return {
