@@ -6,6 +6,7 @@ import { WebggufError } from '../errors.js';
 import { Encoder, type EncoderOptions, type EncoderScope } from '../media/encoder.js';
 import { pause } from '../media/steps.js';
 import type { SourceOptions, Source } from '../types/source.js';
+import type { EncoderPart } from '../wasm/webgguf.js';
 import { joined } from './resample.js';
 
 /** Samples per second. @internal */
@@ -38,7 +39,7 @@ export interface Step {
   readonly row: Float32Array;
 }
 
-type Part = 'flow' | 'frames' | 'wave' | 'listen' | 'voice';
+type Part = Exclude<EncoderPart, 'sounds'>;
 
 /** @internal */
 export class Mimi {
