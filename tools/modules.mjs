@@ -36,6 +36,16 @@ export const SOURCES = {
 export const PARTS = {
   // For pages with a `Gpu` or with training. What frees a tensor stays, since it also runs where there is none.
   tensors: /^<?webgguf::(tensor|web::tensor|web::training|gpu::tensors)::|^tensorengine_/,
+  // For pages that load a vocoder, beside the part of encoders: the states of its model, and what no other program
+  // computes.
+  speech: new RegExp(
+    [
+      '^webgguf::model::families::encoders::(pocket|vocos)::',
+      '^webgguf::(runtime::run::speaking|model::config::parts::.*::of_part|model::config::convolutions::transposed)',
+      '^webgguf::kernels::spread::reference::divide_by_deviation',
+      String.raw`^compiler_builtins(\[\w+\])?::math::libm_math::(sinf|cosf)::`,
+    ].join('|'),
+  ),
   // For pages that load an encoder or a vocoder. What reads the header of such a file stays, since it also runs for a
   // file that is only inspected, and so do kernels that models have, too.
   encoders: new RegExp(
@@ -43,17 +53,16 @@ export const PARTS = {
       '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::|kernels::(attention_(near|far)|mix|turn)::)',
       '^webgguf::model::.*::EncoderInput(>?)::',
       '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance|of_queries)::',
+      '^webgguf::forward::encoder::Tables::alloc::',
       '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_rows|project|conv_around)::',
       '^webgguf::runtime::gpu::embedder::GpuEmbedder::(begin_image|write_repeats)::',
-      // Speech: the states of its model, and what no other program computes.
-      '^webgguf::(runtime::run::speaking|model::config::parts::.*::of_part|cpu::embed::carry)',
-      '^webgguf::kernels::spread::reference::divide_by_deviation',
-      '^webgguf::model::config::convolutions::transposed',
-      String.raw`^compiler_builtins(\[\w+\])?::math::libm_math::(sinf|cosf)::`,
+      '^webgguf::cpu::embed::carry',
       '^wasmencoder_',
     ].join('|'),
   ),
 };
+/** Parts that are linked with another one: functions that both use, and nothing else, lie in the other one. */
+const BESIDE = { speech: 'encoders' };
 /** The WebAssembly of a part. */
 export const partFile = (name) => `pkg/webgguf_${name}.wasm`;
 const PART_FILES = Object.keys(PARTS).map(partFile);
@@ -146,8 +155,10 @@ async function splitParts(module) {
     fs.writeFileSync(text, content);
     await binaryen('wasm-as', text, '-o', file);
   };
+  const lent = {};
   for (const [name, paths] of Object.entries(PARTS)) {
-    const made = split(rest, (of) => paths.test(of));
+    const made = split(rest, (of) => paths.test(of), lent[name]);
+    if (name in BESIDE) lent[BESIDE[name]] = made.added;
     await assemble(made.part, path.join(ROOT, partFile(name)));
     rest = made.rest;
   }

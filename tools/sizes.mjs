@@ -17,9 +17,11 @@ export const SIZE_BUDGET = 760_000;
 export const GRAMMAR_BUDGET = 466_600;
 /**
  * The same of what a page with images loads more: WebAssembly, JavaScript, and the part of the engine that encoders
- * need (43,000): it grows with the number of encoders, and the programs of Pocket TTS are 8,000 of it.
+ * need (37,000), which grows with the number of encoders.
  */
-export const MEDIA_BUDGET = 116_000;
+export const MEDIA_BUDGET = 110_000;
+/** The same of what a page with a vocoder loads more: the part of the engine, and the scripts of `webgguf/voice`. */
+export const SPEECH_BUDGET = 60_000;
 /**
  * The same of what the entries `webgguf/compute` and `webgguf/training` add, without the training of models: scripts,
  * shaders, and the part of the WebAssembly that works on tensors (65,000).
@@ -86,6 +88,12 @@ export const isForArithmetic = (item) =>
 
 /** Whether only `webgguf/voice`, or a transcription with times, loads a file. */
 export const isForVoice = ({ file }) => file.startsWith('dist/voice/');
+
+/** Whether only a page with a vocoder loads a file: `webgguf/voice` has microphones, players and conversations, too. */
+export function isForSpeech({ file }) {
+  const isOwn = file.startsWith('dist/voice/') || file === 'dist/wasm/speech.js';
+  return isOwn && ['speak', 'vocoder'].some((name) => filesOf(`dist/voice/${name}.js`).has(file));
+}
 
 /** One line: what a page loads, of what it may, and where the list is. */
 export function describeSizes(list = sizes()) {

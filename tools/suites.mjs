@@ -20,12 +20,14 @@ import {
   isForGrammars,
   isForLearning,
   isForMedia,
+  isForSpeech,
   isForVoice,
   LEARNING_BUDGET,
   MEDIA_BUDGET,
   SIZE_BUDGET,
   sizes,
   sum,
+  SPEECH_BUDGET,
   VOICE_BUDGET,
 } from './sizes.mjs';
 import { style } from './style.mjs';
@@ -273,6 +275,7 @@ function size() {
     ['grammars', sum(sizes().filter(isForGrammars), 'gzip'), GRAMMAR_BUDGET],
     ['images', sum(sizes().filter(isForMedia), 'gzip'), MEDIA_BUDGET],
     ['compute and training', sum(others.filter(isForArithmetic), 'gzip'), ARITHMETIC_BUDGET],
+    ['speech', sum(sizes().filter(isForSpeech), 'gzip'), SPEECH_BUDGET],
     ['voice', sum(sizes().filter(isForVoice), 'gzip'), VOICE_BUDGET],
     ['training of models', sum(others.filter(isForLearning), 'gzip'), LEARNING_BUDGET],
   ];

@@ -18,21 +18,27 @@ const SLOT = /\(table (\S+) (\d+) (\d+) funcref\)/;
  * @param text the module as text, with the names of its functions
  * @param isOfPart whether a function, by its name without `$` and quotes, belongs to the part. What only such functions
  *   call goes with them
+ * @param lent names of exports for parts that are linked with this one: they keep no function in the module
  * @returns `rest`, the module without them, and `part`, which is instantiated with the exports of `rest` as `module`;
- *   `count` functions are in it
+ *   `count` functions are in it, and it uses the exports `added` that the module had not before
  * @throws where no function belongs to the part, or one of it does what a part cannot
  */
-export function split(text, isOfPart) {
+export function split(text, isOfPart, lent = []) {
   const forms = formsOf(text);
   const functions = new Map(forms.filter(({ kind }) => kind === 'func').map((form) => [form.name, form]));
-  const moved = movedOf(forms, functions, (name) => isOfPart(plain(name)));
+  const roots = forms.filter((form) => !(form.kind === 'export' && lent.includes(EXPORT.exec(form.text)[1])));
+  const moved = movedOf(roots, functions, (name) => isOfPart(plain(name)));
   if (moved.size === 0) throw new Error('wasm_split: no function belongs to the part');
   const called = [...functions.values()].filter(({ name }) => !moved.has(name)).flatMap(({ calls }) => [...calls]);
   const entries = [...new Set([...called, ...exported(forms), ...inTable(forms)])].filter((name) => moved.has(name));
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const own = [...moved].map((name) => functions.get(name));
-  const plan = { forms, moved, entries, links: linksOf(forms, own, hash), table: tableOf(forms, entries.length) };
-  return { count: moved.size, rest: restOf(plan), part: partOf(plan) };
+  const links = linksOf(forms, own, hash);
+  const known = new Set(exportsOf(forms).values());
+  const added = [...links].filter(([, name]) => !known.has(name));
+  const plan = { forms, moved, entries, links, added, table: tableOf(forms, entries.length) };
+  const names = added.map(([, name]) => name);
+  return { count: moved.size, rest: restOf(plan), part: partOf(plan), added: names };
 }
 
 /** The forms of a module's text: kind, name, text, and which functions a function calls. */
@@ -125,20 +131,18 @@ function tableOf(forms, more) {
 const module = (lines) => `(module\n${lines.join('\n')}\n)\n`;
 
 /** The module without the functions of the part: in place of the entries stand calls through the table. */
-function restOf({ forms, moved, entries, links, table }) {
+function restOf({ forms, moved, entries, added, table }) {
   const stub = (form) => {
     const { text: type, count } = typeOf(form);
     const values = Array.from({ length: count }, (_, index) => `(local.get ${index})`).join(' ');
     const slot = `(i32.const ${table.slots + entries.indexOf(form.name)})`;
-    return ` (func ${form.name} ${type} (call_indirect ${table.name} ${type} ${values} ${slot}))`;
+    return ` (func ${form.name} ${type}\n  (call_indirect ${table.name} ${type} ${values} ${slot}))`;
   };
   const kept = forms.flatMap((form) => {
     if (SLOT.test(form.text)) return [table.text];
     if (form.kind !== 'func' || !moved.has(form.name)) return [form.text];
     return entries.includes(form.name) ? [stub(form)] : [];
   });
-  const known = new Set(exportsOf(forms).values());
-  const added = [...links].filter(([, name]) => !known.has(name));
   const shared = added.map(([form, name]) => ` (export "${name}" (${shown(form)}))`);
   return module([...kept, ...shared]);
 }

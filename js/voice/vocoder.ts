@@ -4,6 +4,9 @@
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { SourceOptions, Source } from '../types/source.js';
 import { Encoder, type EncoderOptions, type EncoderScope } from '../media/encoder.js';
+import { wasmClasses } from '../wasm/instance.js';
+import { linkPart } from '../wasm/link-part.js';
+import { speech } from '../wasm/speech.js';
 import { InverseStft } from './inverse-stft.js';
 import { pause } from '../media/steps.js';
 import { Mimi } from './mimi.js';
@@ -75,6 +78,8 @@ export class Vocoder {
     from: SourceOptions,
     { width: expected = 0, ...scope }: EncoderScope,
   ): Promise<Vocoder | Pocket> {
+    const { exports } = await wasmClasses();
+    await linkPart(exports, 'wasm/speech.js', speech);
     // A file of one program has no parts.
     const encoder = await Encoder.load(source, { ...options, part: 'flow' }, from, scope);
     if (encoder.about.projector === POCKET) return pocketOf(encoder, source, options, [from, scope], expected);

@@ -1,5 +1,5 @@
 /**
- * The part of the WebAssembly that encoders of images and sounds and vocoders need, as `tools/wasm_part.mjs` writes it.
+ * The part of the WebAssembly that encoders of images and sounds, and vocoders, need: `tools/wasm_part.mjs` writes it.
  */
 
 /** A WebAssembly module, compressed (`deflate-raw`), as base64. */

@@ -242,7 +242,7 @@ impl Buffers {
                 spans: plan.words("inputs", inputs * 2),
                 pass: plan.alloc("pass of inputs", Pass::bytes_of(inputs)).into(),
             },
-            tables: (program.output == Output::Rows).then(|| Tables::alloc(program, chunk, plan)),
+            tables: (program.output == Output::Rows).then(|| Tables::of(program, chunk, plan)),
             frequencies: program
                 .rope_tables
                 .iter()

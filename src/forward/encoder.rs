@@ -36,8 +36,19 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Room for the tables of a program over `rows` rows.
-    pub fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
+    /// Room for the tables of a program over `rows` rows: none, where it reads tokens.
+    pub fn of(program: &Program, rows: usize, plan: &mut Plan) -> Self {
+        if let Some(Op::Input { .. }) = program.embed.first() {
+            return Self::alloc(program, rows, plan);
+        }
+        let turns = plan.words("no tables", 0);
+        let pair = [turns; 2];
+        Self { places: pair, groups: pair, turns, breaks: vec![], parts: pair, repeats: vec![], folds: vec![] }
+    }
+
+    /// Pages that load no encoder have no code for it.
+    #[inline(never)]
+    fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
         let TableWidths { places: [places, _], groups, turns, breaks, .. } = TableWidths::of(program);
         // Positions and windows may belong to the first rows.
         let first = program.stage_rows.first().copied().unwrap_or(rows);

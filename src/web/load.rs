@@ -199,6 +199,9 @@ impl Opened {
             Wanted::Encoder { part } => (true, None, part),
         };
         crate::model::check_kind(&gguf.metadata, wants_encoder).map_err(to_js)?;
+        if wants_encoder {
+            crate::model::check_input(&gguf.metadata, part.as_deref()).map_err(to_js)?;
+        }
         let matched = Matched::of(&mut gguf, pooling, part.as_deref()).map_err(to_js)?;
         Ok(Self { gguf, matched, readers, progress })
     }

@@ -53,3 +53,27 @@ test('a part that cannot be fetched fails the load, and the next load fetches it
   assert.equal(model.info.encoders[0].projector, 'lfm2');
   await model.free();
 });
+
+test('encoders do without the part of speech, and a vocoder is one only where it is asked for', async (t) => {
+  const { instantiate } = WebAssembly;
+  t.after(() => {
+    WebAssembly.instantiate = instantiate;
+  });
+  let linked = 0;
+  WebAssembly.instantiate = (...args) => {
+    linked++;
+    return instantiate(...args);
+  };
+  const lfm2 = await open(expected);
+  await lfm2.free();
+  const vocoder = () => blob(path.join(ENCODERS, 'soprano.gguf'));
+  const text = () => blob(path.join(ENCODERS, 'soprano-text.gguf'));
+  const refused = { code: 'invalid_argument', message: /the file is a vocoder: give it to the option 'vocoder'/ };
+  await assert.rejects(WasmModel.load(text(), { backend: 'cpu', mmproj: vocoder() }), refused);
+  const { supported } = await WasmModel.inspect(vocoder());
+  assert.equal(supported, false);
+  const before = linked;
+  const model = await WasmModel.load(text(), { backend: 'cpu', vocoder: vocoder() });
+  assert.equal(linked, before + 1);
+  await model.free();
+});

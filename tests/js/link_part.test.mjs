@@ -1,4 +1,4 @@
-// The parts of the WebAssembly that tensors and encoders need: they fit the module of the package, and no other.
+// Parts of the WebAssembly, which tensors, encoders and speech need: they fit the module of the package, and no other.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -9,6 +9,7 @@ const dist = new URL('../../dist/', import.meta.url);
 const { linkPart } = await import(`${dist}wasm/link-part.js`);
 const { tensors } = await import(`${dist}wasm/tensors.js`);
 const { encoders } = await import(`${dist}wasm/encoders.js`);
+const { speech } = await import(`${dist}wasm/speech.js`);
 const { partScript } = await import('../../tools/wasm_part.mjs');
 const module = new WebAssembly.Module(fs.readFileSync(fileURLToPath(`${dist}wasm/webgguf_bg.wasm`)));
 
@@ -35,11 +36,13 @@ test('each part fills the slots that the module has for it, and is linked once',
   await Promise.all(links);
   const between = empty(exports);
   await linkPart(exports, 'wasm/encoders.js', encoders);
+  const after = empty(exports);
+  await linkPart(exports, 'wasm/speech.js', speech);
   assert.equal(empty(exports), 1, 'the first slot stands for no function');
   const others = exportsOf();
   await linkPart(others, 'wasm/encoders.js', encoders);
-  assert.ok(before > between + 5 && between > 5, `${before} slots, ${between} of them of encoders`);
-  assert.equal(empty(others), before - between + 1, 'without that of tensors');
+  assert.ok(before > between + 5 && between > after + 5 && after > 5, `${before}, ${between}, ${after} empty slots`);
+  assert.equal(empty(others), before - between + after, 'without tensors and speech');
 });
 
 test('a part of another version is refused with a reason, and the right one can be linked after', async () => {

@@ -128,6 +128,33 @@ test('a part of nothing is refused, and so is one that needs its own module', ()
   assert.throws(() => split(passive, isTensor), /has \(memory\.init\), which needs its own module/);
 });
 
+test('what a part and one that is linked after it alone use lies in the former', async () => {
+  const first = split(MODULE, (name) => name === 'tensor::sum');
+  const isOfSecond = (name) => name.startsWith('<tensor');
+  assert.equal(split(first.rest, isOfSecond).count, 1, 'the export for the first part keeps it');
+  const second = split(first.rest, isOfSecond, first.added);
+  assert.equal(second.count, 2, 'with only_here');
+  const [rest, ...parts] = await Promise.all(
+    [second.rest, second.part, first.part].map(async (text, index) => assembled(text, `lent-${index}`)),
+  );
+  const { instance } = await WebAssembly.instantiate(rest, { host: { note: () => {} } });
+  await WebAssembly.instantiate(parts[0], { module: instance.exports });
+  assert.equal(instance.exports.by_table(3), 8);
+  await WebAssembly.instantiate(parts[1], { module: instance.exports });
+  assert.deepEqual([instance.exports.run(3), instance.exports.direct(3, 1.5)], [24, 12]);
+});
+
+test('a stub of one part that another one alone calls moves with its whole signature', async () => {
+  const first = split(MODULE, (name) => name === 'twice');
+  const second = split(first.rest, (name) => name === 'tensor::sum' || name === 'run', first.added);
+  const bytes = await assembled(second.rest, 'stub');
+  const { instance } = await WebAssembly.instantiate(bytes, { host: { note: () => {} } });
+  for (const [name, { part }] of Object.entries({ second, first })) {
+    await WebAssembly.instantiate(await assembled(part, name), { module: instance.exports });
+  }
+  assert.equal(instance.exports.run(3), 24);
+});
+
 test('a second part is taken out of what the first one leaves, and either may be linked alone', async () => {
   const first = split(MODULE, isTensor);
   const second = split(first.rest, (name) => name === 'twice' || name === 'count_of');

@@ -40,7 +40,7 @@ mod stablelm;
 mod t5;
 mod ungated;
 
-pub use encoders::PART;
+pub use encoders::{PART, SOUNDS, check_input};
 pub(super) use hadamard::check as check_rotations;
 
 use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig, WholeImages};

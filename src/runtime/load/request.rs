@@ -4,7 +4,7 @@
 use crate::forward::Room;
 use crate::gguf::{Gguf, Value};
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, PART, Pooling, WeightSpec, WholeImages, match_tensors, whole_images};
+use crate::model::{ModelConfig, PART, Pooling, SOUNDS, WeightSpec, WholeImages, match_tensors, whole_images};
 use crate::runtime::{EmbedEngine, Engine};
 use crate::{Error, Result};
 
@@ -66,11 +66,12 @@ impl Matched {
     /// `invalid_argument` for a kind of pooling that the model does not have.
     pub fn of(gguf: &mut Gguf, pooling: Option<Pooling>, part: Option<&str>) -> Result<Self> {
         // A file must not ask for a part by itself: its code may not be linked.
-        match part {
-            Some("sounds") => drop(gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false))),
-            Some(part) => drop(gguf.metadata.insert(PART, Value::String(part.to_owned()))),
-            None if gguf.metadata.get(PART).is_some() => drop(gguf.metadata.insert(PART, Value::String(String::new()))),
-            None => {}
+        let own = part.filter(|&part| part != SOUNDS).unwrap_or_default();
+        if !own.is_empty() || gguf.metadata.get(PART).is_some() {
+            gguf.metadata.insert(PART, Value::String(own.to_owned()));
+        }
+        if part == Some(SOUNDS) {
+            gguf.metadata.insert("clip.has_vision_encoder", Value::Bool(false));
         }
         let mut config = crate::model::config(gguf)?;
         if let Some(pooling) = pooling {

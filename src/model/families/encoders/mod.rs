@@ -66,6 +66,9 @@ const NONE: Projector = Projector {
 /// The key by which a loader asks for a part of a file.
 pub const PART: &str = "webgguf.part";
 
+/// The part of a file that reads sounds, where another one reads images.
+pub const SOUNDS: &str = "sounds";
+
 /// 2,048 rows of 2 × 2 patches: a page of text.
 const PAGE: MostRows = MostRows::Fixed(8192);
 
@@ -160,6 +163,20 @@ static ENCODERS: &[Encoder] = &[
     pocket((pocket::LISTENS, AUDIO), pocket::LISTEN, pocket::listen, pocket::SAMPLES / pocket::HOP),
     pocket((pocket::LISTENS, AUDIO), pocket::VOICE, pocket::voice, pocket::ROWS).rotated(),
 ];
+
+/// Checks that a file reads images or sounds where no program of a vocoder is asked for: the code of those may not be
+/// linked then (`tools/modules.mjs`).
+///
+/// # Errors
+/// `invalid_argument` for a vocoder.
+#[inline(never)]
+pub fn check_input(metadata: &Metadata, part: Option<&str>) -> Result<()> {
+    let has = |name: &str| matches!(metadata.bool(&format!("{CLIP}.has_{name}_encoder")), Ok(Some(true)));
+    if part.is_some_and(|part| part != SOUNDS) || !has("gen_audio") || has("vision") || has("audio") {
+        return Ok(());
+    }
+    Err(Error::invalid_argument("the file is a vocoder: give it to the option 'vocoder', beside its model"))
+}
 
 /// The encoder of a file: that of images, where it has both.
 pub(super) fn known(metadata: &Metadata) -> Result<Architecture> {
