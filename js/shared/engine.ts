@@ -95,8 +95,18 @@ export class SharedEngine implements Engine {
   }
 
   #start(): Promise<void> {
-    const call = this.#asked as [Prompt, StartOptions];
-    return this.#call((engine) => engine.start(...call), this.#ending.signal);
+    const [prompt, options] = this.#asked as [Prompt, StartOptions];
+    const begin = async (engine: Engine, link: Link): Promise<void> => {
+      const named = this.#tab.adapters.numbered(link, options.adapters);
+      named.catch(() => this.#giveLane(engine));
+      await engine.start(prompt, { ...options, ...(await named) });
+    };
+    return this.#call(begin, this.#ending.signal);
+  }
+
+  /** A lane is taken until its text ends, also a text that was not begun. */
+  #giveLane(engine: Engine): void {
+    if ((this.info.parallel ?? 1) > 1) engine.finish().catch(() => {});
   }
 
   async next(): Promise<Piece | undefined> {
@@ -130,7 +140,11 @@ export class SharedEngine implements Engine {
   }
 
   evaluate(ids: Uint32Array, options: EvaluateCall, signal?: AbortSignal): Promise<Evaluation> {
-    return this.#call((engine) => engine.evaluate(ids, options, signal), signal);
+    const read = async (engine: Engine, link: Link): Promise<Evaluation> => {
+      const named = await this.#tab.adapters.numbered(link, options.adapters);
+      return engine.evaluate(ids, { ...options, ...named }, signal);
+    };
+    return this.#call(read, signal);
   }
 
   embed(inputs: readonly Input[], options: EmbedCall, signal?: AbortSignal): Promise<Float32Array[]> {
@@ -141,12 +155,17 @@ export class SharedEngine implements Engine {
     return this.#call((engine) => engine.rank(...call), call[3]);
   }
 
-  addAdapter(): Promise<number> {
-    return refused('addAdapter');
+  async addAdapter(file: Uint8Array, scale: number): Promise<number> {
+    const { adapters } = this.#tab;
+    const adapter = await adapters.of(file, scale);
+    await this.#call((_, link) => adapters.add(link, adapter));
+    return adapter.id;
   }
 
-  removeAdapter(): Promise<boolean> {
-    return refused('removeAdapter');
+  async removeAdapter(id: number): Promise<boolean> {
+    const found = this.#tab.adapters.forget(id);
+    if (found) await this.#call((_, link) => link.removeAdapter(found.key));
+    return found !== undefined;
   }
 
   hiddenStates(): Promise<TensorHandle> {
@@ -230,7 +249,11 @@ export class SharedEngine implements Engine {
 
   #on(link: Link): Promise<Engine> {
     if (this.#made?.link === link) return this.#made.engine;
-    const made = { link, engine: this.#make(link.root) };
+    const make = async (): Promise<Engine> => {
+      await this.#tab.adapters.on(link);
+      return this.#make(link.root);
+    };
+    const made = { link, engine: make() };
     this.#made = made;
     made.engine.catch(() => {
       if (this.#made === made) this.#made = undefined;

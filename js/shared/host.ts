@@ -7,13 +7,12 @@ import { Channel, type Handler } from '../engine/channel.js';
 import type { Engine } from '../engine/engine.js';
 import { WebggufError } from '../errors.js';
 import { Queue } from '../model/queue.js';
+import { HostAdapters } from './host-adapters.js';
 import { Everyone, held, names, onceFree, portOf, type Said } from './messages.js';
 import { Text } from './text.js';
 
 /** Calls during which no other request may run. */
 const ALONE = ['evaluate', 'embed', 'rank', 'voice', 'another', 'save', 'restore', 'reset'] as const;
-/** Calls that would change the engine of all tabs. */
-const REFUSED = ['addAdapter', 'removeAdapter', 'train'] as const;
 
 /** The root's number in each connection. */
 const ROOT = 1;
@@ -25,6 +24,7 @@ const ROOT = 1;
 export async function hostModel(root: Engine, name: string, host: string): Promise<() => void> {
   const release = await held(names.host(name, host));
   const queue = new Queue(root.info.parallel);
+  const adapters = new HostAdapters(root);
   const clients = new Map<string, Client>();
   const ending = new AbortController();
   const gone = (client: string): void => {
@@ -34,7 +34,7 @@ export async function hostModel(root: Engine, name: string, host: string): Promi
   };
   const connect = (client: string): void => {
     if (!clients.has(client)) {
-      clients.set(client, new Client(root, queue, names.connection(name, host, client)));
+      clients.set(client, new Client({ root, queue, adapters }, names.connection(name, host, client)));
       onceFree(names.client(name, client), ending.signal, () => gone(client));
     }
     everyone.say({ kind: 'answer', client, host, info: root.info });
@@ -53,18 +53,28 @@ export async function hostModel(root: Engine, name: string, host: string): Promi
   };
 }
 
+/** What all connections use. */
+interface Hosted {
+  readonly root: Engine;
+  readonly queue: Queue;
+  readonly adapters: HostAdapters;
+}
+
 /** What one connection uses of the engine. */
 class Client {
   readonly #queue: Queue;
+  readonly #adapters: HostAdapters;
   readonly #port: BroadcastChannel;
   readonly #channel: Channel;
   readonly #engines = new Map<number, Served>();
   readonly #texts = new Map<number, Text>();
   /** Engines of sessions, which are freed with the connection. */
   readonly #own = new Set<number>();
+  #isEnded = false;
 
-  constructor(root: Engine, queue: Queue, connection: string) {
+  constructor({ root, queue, adapters }: Hosted, connection: string) {
     this.#queue = queue;
+    this.#adapters = adapters;
     this.#port = new BroadcastChannel(connection);
     const add = adder(this.#engines);
     add(root);
@@ -72,11 +82,13 @@ class Client {
     this.#channel = new Channel(portOf(this.#port), this.#shared(handlers));
   }
 
-  /** Ends the texts and frees the sessions of the connection. */
+  /** Ends the texts of the connection, and frees its sessions and adapters. */
   async end(): Promise<void> {
+    this.#isEnded = true;
     this.#port.close();
     await Promise.all([...this.#texts.values()].map((text) => text.abandon()));
     for (const number of this.#own) await this.#free(number).catch(() => {});
+    if (this.#adapters.isUsedBy(this)) await this.#alone(() => this.#adapters.leave(this)).catch(() => {});
   }
 
   /** The same calls, each of which waits for its turn. */
@@ -85,7 +97,6 @@ class Client {
       method,
       (args, signal) => this.#alone(() => handlers[method]?.(args, signal), signal),
     ]);
-    const refused = REFUSED.map((method): [string, Handler] => [method, () => refuse(method)]);
     const note = async (method: 'another' | 'restore', ...call: Parameters<Handler>): Promise<unknown> => {
       const made = await this.#alone(() => handlers[method]?.(...call), call[1]);
       const number = typeof made === 'number' ? made : (made as { engine: number }).engine;
@@ -94,12 +105,23 @@ class Client {
     };
     return {
       ...handlers,
-      ...Object.fromEntries([...alone, ...refused]),
+      ...Object.fromEntries(alone),
+      ...this.#adapterHandlers(),
+      train: () => refuse('train'),
       another: (...call) => note('another', ...call),
       restore: (...call) => note('restore', ...call),
       lane: (...call) => this.#lane(handlers, ...call),
       ...this.#textHandlers(),
       free: ([number]) => (number === ROOT ? undefined : this.#free(number)),
+    };
+  }
+
+  /** By the names that all tabs call adapters. */
+  #adapterHandlers(): Record<string, Handler> {
+    return {
+      addAdapter: ([, file, key], signal) =>
+        this.#alone(() => !this.#isEnded && this.#adapters.add(this, file, key), signal),
+      removeAdapter: ([, key], signal) => this.#alone(() => this.#adapters.remove(this, key), signal),
     };
   }
 

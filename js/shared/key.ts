@@ -23,9 +23,8 @@ const OPTIONS = [
  * @internal
  */
 export async function sharedName(source: Source, options: LoadOptions): Promise<string> {
-  const { adapters, gpu, mmproj, vocoder, draft } = options;
+  const { gpu, mmproj, vocoder, draft } = options;
   if (gpu) throw invalidArgument("load: option 'gpu' does not go with 'shared': a device belongs to one thread");
-  if (adapters) throw missing("load: option 'adapters'", 'they would change the model of all tabs');
   const files = { model: source, ...(mmproj && { mmproj }), ...(vocoder && { vocoder }), ...(draft && { draft }) };
   const named = Object.entries(files).map(async ([role, file]) => [role, await placeOf(file as Source | true)]);
   const chosen = OPTIONS.map((name) => [name, (options as Record<string, unknown>)[name]]);
@@ -43,9 +42,6 @@ function placeOfPart(part: SourcePart): string {
   if (typeof part === 'string' || part instanceof URL) return requestFor(part).url;
   if (part instanceof Request && part.method === 'GET') return part.url;
   if (part instanceof File) return `${part.name} ${part.size} ${part.lastModified}`;
-  throw missing('load: this source', 'each tab must be able to read it again: give an address, a hub name or a File');
-}
-
-function missing(what: string, why: string): WebggufError {
-  return new WebggufError('feature_missing', `${what} does not go with 'shared': ${why}`);
+  const hint = 'each tab must be able to read it again: give an address, a hub name or a File';
+  throw new WebggufError('feature_missing', `load: this source does not go with 'shared': ${hint}`);
 }

@@ -38,6 +38,15 @@ export class Link {
     return link;
   }
 
+  /** Adds an adapter that all tabs call `key`, and gives its number in the engine. */
+  addAdapter(file: Blob, key: string): Promise<number> {
+    return this.#channel.call('addAdapter', [1, file, key]);
+  }
+
+  removeAdapter(key: string): Promise<void> {
+    return this.#channel.call('removeAdapter', [1, key]);
+  }
+
   /** Ends the connection: calls that wait for an answer reject with `error`. */
   end(error: unknown): void {
     if (this.#alive.signal.aborted) return;

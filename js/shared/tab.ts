@@ -6,6 +6,7 @@
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { LoadWarning } from '../load/cache/warning.js';
 import type { Progress } from '../types/load.js';
+import { TabAdapters } from './adapters.js';
 import { asking, Link, type Opening } from './link.js';
 import { Everyone, names, type Said } from './messages.js';
 import { Seat, type Wanted } from './seat.js';
@@ -37,6 +38,7 @@ interface Listeners {
 
 /** @internal */
 export class Tab {
+  readonly adapters = new TabAdapters();
   readonly #wanted: Omit<Wanted, 'host'>;
   readonly #everyone: Everyone;
   readonly #listeners: Listeners;
@@ -59,7 +61,15 @@ export class Tab {
   readonly #closing = new AbortController();
 
   constructor({ source, options, name }: Omit<Wanted, 'host'>) {
-    const { onProgress, onWarning, shared: _, worker: _worker, signal: _signal, ...others } = options;
+    const {
+      onProgress,
+      onWarning,
+      shared: _,
+      worker: _worker,
+      signal: _signal,
+      adapters: _adapters,
+      ...others
+    } = options;
     this.#listeners = { onProgress, onWarning };
     this.#everyone = new Everyone(name, (said) => this.#heard(said));
     const tellProgress = (progress: Progress): void => {

@@ -82,7 +82,7 @@ export interface LoadOptions extends SourceOptions {
    * All tabs of the origin that load this model with the same options use one engine: the weights are on the GPU once.
    * It runs in a worker of one of the tabs; when that tab is closed, crashes or stands still, another one loads the
    * model, and an answer under way ends with `engine_moved`. The source is an address, a name on the hub or a `File`.
-   * Does not go with `gpu`, `hiddenStates`, adapters and training. Default false.
+   * Adapters are of the tab that gives them. Does not go with `gpu`, `hiddenStates` and training. Default false.
    */
   shared?: boolean | undefined;
   /**

@@ -29,7 +29,6 @@ test('the same model with the same options has one name, of this release', async
 test('what a tab cannot read again, or would change the model of all, is refused', async () => {
   const once = [new Uint8Array(4), new Response('x'), new Blob(['x']), new ReadableStream()];
   for (const source of once) await assert.rejects(sharedName(source, {}), withCode('feature_missing', /each tab/));
-  await assert.rejects(sharedName(url, { adapters: [{ source: url }] }), withCode('feature_missing', /all tabs/));
   await assert.rejects(sharedName(url, { gpu: {} }), withCode('invalid_argument', /one thread/));
   // Node.js 20 has no locks.
   if (!globalThis.navigator?.locks) {
