@@ -65,6 +65,7 @@ import * as voice from './voice/speak.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
 import * as encoderCode from './wasm/encoders.js';
+import * as familyCode from './wasm/families.js';
 import * as rare from './wasm/rare.js';
 import * as worker from './worker-start.js';
 
@@ -81,7 +82,7 @@ export async function preload(): Promise<void> {
 
 const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
   ...{ device, encoderCode, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent },
-  ...{ verified, video },
+  ...{ families: familyCode, verified, video },
 });
 const ofEngine: typeof later = having({
   chatText,

@@ -26,6 +26,7 @@ import * as rareTemplates from './templates/rare.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
 import * as encoderCode from './wasm/encoders.js';
+import * as families from './wasm/families.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
 
@@ -34,6 +35,7 @@ Object.assign(files, {
   startWorker: startOwnScript,
   device: async () => device,
   encoderCode: async () => encoderCode,
+  families: async () => families,
   grammar: async () => grammar,
   rare: async () => rare,
   mediaFile: async () => mediaFile,

@@ -36,6 +36,17 @@ export const SOURCES = {
 export const PARTS = {
   // For pages with a `Gpu` or with training. What frees a tensor stays, since it also runs where there is none.
   tensors: /^<?webgguf::(tensor|web::tensor|web::training|gpu::tensors)::|^tensorengine_/,
+  // For pages that load a model of a rare family, an encoder of sounds or one of few of images: the programs of
+  // `families/rare/`, and what runs the operations that `has_rare_code` in src/model/rare.rs names.
+  families: new RegExp(
+    [
+      '^<?webgguf::model::families::rare::',
+      '^webgguf::forward::recurrent::<impl webgguf::forward::Lowering>::',
+      '^webgguf::cpu::recurrent::',
+      '^webgguf::(cpu|forward)::streams::.*>::streams(::|$)',
+      '^<?webgguf::kernels::(wkv|wkv_output|ssm_scan|lerp|streams|conv_causal|delta_net::(delta_net|reference))::',
+    ].join('|'),
+  ),
   // For pages that load a vocoder, beside the part of encoders: the states of its model, and what no other program
   // computes.
   speech: new RegExp(

@@ -21,7 +21,8 @@ const SLOT = /\(table (\S+) (\d+) (\d+) funcref\)/;
  * @param lent names of exports for parts that are linked with this one: they keep no function in the module
  * @returns `rest`, the module without them, and `part`, which is instantiated with the exports of `rest` as `module`;
  *   `count` functions are in it, and it uses the exports `added` that the module had not before
- * @throws where no function belongs to the part, or one of it does what a part cannot
+ * @throws where no function belongs to the part, one of it does what a part cannot, or is called by another part that
+ *   is linked without this one
  */
 export function split(text, isOfPart, lent = []) {
   const forms = formsOf(text);
@@ -29,6 +30,7 @@ export function split(text, isOfPart, lent = []) {
   const roots = forms.filter((form) => !(form.kind === 'export' && lent.includes(EXPORT.exec(form.text)[1])));
   const moved = movedOf(roots, functions, (name) => isOfPart(plain(name)));
   if (moved.size === 0) throw new Error('wasm_split: no function belongs to the part');
+  checkOthers(roots, moved);
   const called = [...functions.values()].filter(({ name }) => !moved.has(name)).flatMap(({ calls }) => [...calls]);
   const entries = [...new Set([...called, ...exported(forms), ...inTable(forms)])].filter((name) => moved.has(name));
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
@@ -76,6 +78,14 @@ function movedOf(forms, functions, isOfPart) {
     left.push(...(functions.get(name)?.calls ?? [])); // imported ones call nothing
   }
   return new Set([...functions.keys()].filter((name) => !kept.has(name)));
+}
+
+/** A part that was split off before must not call this one, which may not be linked. */
+function checkOthers(forms, moved) {
+  for (const [form, name] of exportsOf(forms)) {
+    const of = form.slice('func '.length);
+    if (/^\d+$/.test(name) && moved.has(of)) throw new Error(`wasm_split: another part calls ${plain(of)} of the part`);
+  }
 }
 
 /** What the functions of the part use of the module: forms of memory, tables, globals, functions; a short name each. */

@@ -14,7 +14,7 @@ import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
-import { giveShaders, type ShaderFiles } from '../wasm/give-shaders.js';
+import { giveNeeded, type NeededFiles } from '../wasm/give-needed.js';
 import { wasmClasses } from '../wasm/instance.js';
 import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoadOptions } from '../wasm/webgguf.js';
 import { files } from './files.js';
@@ -212,7 +212,7 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
     };
     const team = LazyThreads.of(threads, scope);
     const given = { ...options, ...hooks, ...(team && { threads: team.start }) };
-    const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
+    const fetch = (name: keyof NeededFiles): Promise<void> => giveNeeded(name, files);
     const handle = await WasmModel.load(sources, { backend, fetch, ...given }, told, device?.());
     const info = handle.info();
     const found = tuning()?.found(info);

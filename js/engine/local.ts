@@ -15,7 +15,7 @@ import type { ModelInfo, ModelState } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
-import { giveShaders } from '../wasm/give-shaders.js';
+import { giveNeeded } from '../wasm/give-needed.js';
 import type { TensorEngine, TensorHandle, WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import {
   type EmbedCall,
@@ -234,7 +234,7 @@ export class LocalEngine implements Engine {
   async addAdapter(file: Uint8Array, scale: number): Promise<number> {
     const { recovery } = this.#loaded;
     const id = recovery.nextAdapter();
-    await giveShaders('rare', files);
+    await giveNeeded('rare', files);
     await this.#kept(() => this.#handle.addAdapter(id, file));
     recovery.adapters.set(id, { file: new Blob([file as Uint8Array<ArrayBuffer>]), scale });
     return id;

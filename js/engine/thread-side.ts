@@ -2,7 +2,7 @@
  * A thread's side of `threads.ts`: it is given rows of matrices by calls; then it waits for products in memory that all
  * threads see, and hears no call any more.
  */
-import { giveShaders } from '../wasm/give-shaders.js';
+import { giveNeeded } from '../wasm/give-needed.js';
 import { init, wasmClasses } from '../wasm/instance.js';
 import type { CpuThread } from '../wasm/webgguf.js';
 import { running, trusted } from '../worker-running.js';
@@ -76,7 +76,7 @@ export function startOwnScript(signal: AbortSignal): Promise<Worker> {
 
 async function begin(module: WebAssembly.Module, withRare: boolean): Promise<CpuThread> {
   await init({ wasm: module });
-  if (withRare) await giveShaders('rare', files);
+  if (withRare) await giveNeeded('rare', files);
   const { CpuThread } = await wasmClasses();
   return new CpuThread();
 }

@@ -4,7 +4,7 @@
  * that are cross-origin isolated.
  */
 import { WebggufError } from '../errors.js';
-import { hasRare } from '../wasm/give-shaders.js';
+import { hasRare } from '../wasm/give-needed.js';
 import { compiledModule } from '../wasm/instance.js';
 import type { CpuThreads } from '../wasm/webgguf.js';
 import { whenGone } from './alive.js';

@@ -2,11 +2,13 @@
  * What a file is, whether it runs here and how much memory it takes, by its header alone.
  */
 import { abortable, cancellable } from '../cancel.js';
+import { files } from '../engine/files.js';
 import { pageFiles } from './page-files.js';
 import { inspectOptions, splitSourceOptions } from '../options.js';
 import type { Inspection } from '../types/info.js';
 import type { InspectOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
+import { giveNeeded, type NeededFiles } from '../wasm/give-needed.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { openSources } from './sources.js';
 
@@ -19,11 +21,12 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
   const { signal, mmproj, draft, memoryBytes, ...rest } = others;
   return cancellable(signal, async (scope) => {
     const { inspect: ofHeader } = await wasmClasses();
+    const fetch = (name: keyof NeededFiles): Promise<void> => giveNeeded(name, files);
     type Asked = Parameters<typeof ofHeader>[1];
     const look = async (file: Source, of: SourceOptions, asked: Asked, ask = ofHeader): Promise<Inspection> => {
       const sources = await openSources(file, scope, { ...of, cache: 'read' });
       try {
-        return await abortable(ask(sources, asked), scope);
+        return await abortable(ask(sources, { ...asked, fetch }), scope);
       } finally {
         for (const part of sources) part.cancel();
       }

@@ -10,7 +10,7 @@ import { withSources } from '../load/sources.js';
 import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { Source, SourceOptions } from '../types/source.js';
-import { giveShaders, type ShaderFiles } from '../wasm/give-shaders.js';
+import { giveNeeded, type NeededFiles } from '../wasm/give-needed.js';
 import type {
   ByteSource,
   DeviceHandle,
@@ -136,7 +136,7 @@ export class Encoder {
     const [{ WasmEncoder: Handle, exports }, code] = await Promise.all([wasmClasses(), files.encoderCode()]);
     await linkPart(exports, 'wasm/encoders.js', code.encoders);
     const { backend, precision, part, selfCheck } = options;
-    const fetch = (name: keyof ShaderFiles): Promise<void> => giveShaders(name, files);
+    const fetch = (name: keyof NeededFiles): Promise<void> => giveNeeded(name, files);
     const given = { backend, fetch, ...(precision && { precision }), ...(part && { part }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {

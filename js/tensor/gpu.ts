@@ -12,7 +12,7 @@ import { throughProxies } from '../proxies.js';
 import { Tensor } from './tensor.js';
 import type { TuneOptions, TunedProduct } from '../tuning/gpu.js';
 import type { Tuning } from '../types/info.js';
-import { giveShaders } from '../wasm/give-shaders.js';
+import { giveNeeded } from '../wasm/give-needed.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { linkPart } from '../wasm/link-part.js';
 import type { DeviceFacts, TensorEngine } from '../wasm/webgguf.js';
@@ -165,7 +165,7 @@ throughProxies(Gpu);
  * tensor may have any format, so the shaders of rare formats come with them.
  */
 async function fetchShaders(): Promise<string> {
-  await giveShaders('rare', { rare: () => fetched(() => import('../wasm/rare.js')) });
+  await giveNeeded('rare', { rare: () => fetched(() => import('../wasm/rare.js')) });
   try {
     return (await import('./shaders.js')).tensorShaders;
   } catch (cause) {

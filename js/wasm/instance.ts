@@ -45,7 +45,7 @@ export interface InitOptions {
   mediaWasm?: WasmInput | Promise<WasmInput> | undefined;
   /**
    * Loads at once what else is loaded when it is first needed: scripts and WebAssembly of chats, grammars, images and
-   * sounds, about 670 KB. For pages that go on without a network. Default: false
+   * sounds, about 800 KB. For pages that go on without a network. Default: false
    */
   preload?: boolean | undefined;
 }

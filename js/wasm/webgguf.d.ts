@@ -55,8 +55,8 @@ export interface WasmLoadOptions {
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
   /** Whether `tune` is only called on a GPU of a vendor on whose GPUs the tables were not measured. */
   tuneUnmeasured?: boolean;
-  /** Calls {@link giveRare} or {@link giveDevice}, for a model or a device that needs such shaders. */
-  fetch?: (name: 'rare' | 'device') => Promise<void>;
+  /** Calls {@link giveRare} or {@link giveDevice}, or links `families.js`, before that is needed. */
+  fetch?: (name: 'rare' | 'device' | 'families') => Promise<void>;
   /** Starts threads. It is called for a model that runs on the CPU. */
   threads?: () => Promise<CpuThreads | undefined>;
 }
@@ -133,10 +133,11 @@ export function giveRare(shaders: string, grids: Uint8Array): void;
 /** Takes `device.js`. */
 export function giveDevice(shaders: string): void;
 
+type OfInspection = 'contextLength' | 'draftContext' | 'fetch' | 'kvType' | 'parallel' | 'perLayerEmbeddings';
 /** Reads the headers of these parts, and finds out whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
-  options: Pick<WasmLoadOptions, 'contextLength' | 'draftContext' | 'kvType' | 'parallel' | 'perLayerEmbeddings'> & {
+  options: Pick<WasmLoadOptions, OfInspection> & {
     backend?: WasmLoadOptions['backend'] | undefined;
   },
 ): Promise<Inspection>;

@@ -30,10 +30,10 @@ pub use config::{
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
-pub use families::{PART, SOUNDS, architectures, check_input, check_kind, program, whole_images};
+pub use families::{PART, SOUNDS, architectures, check_input, check_kind, is_rare, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, RowIds, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
-pub use rare::needs_rare;
+pub use rare::{has_rare_code, needs_rare};
 pub use roles::{Role, WeightKey};
 pub use rotation::{Rotation, unrotated};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};

@@ -15,6 +15,12 @@ pub fn needs_rare(program: &Program, types: impl IntoIterator<Item = GgmlType>) 
     !writes_text || !program.all_ops().all(is_usual) || types.into_iter().any(is_rare)
 }
 
+/// Whether `program` has operations whose code is in the part of the WebAssembly for rare families. An encoder may.
+pub fn has_rare_code(program: &Program) -> bool {
+    let is_rare = |op: &Op| matches!(op, Op::Lerp { .. } | Op::WkvOutput { .. } | Op::Streams { .. });
+    program.all_ops().any(|op| program.state(op).is_some() || is_rare(op))
+}
+
 fn is_usual(op: &Op) -> bool {
     matches!(
         op,

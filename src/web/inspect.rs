@@ -6,13 +6,14 @@ use wasm_bindgen::prelude::*;
 use super::errors::{from_value, to_js, to_value};
 use super::load::{Choice, Opening, one, open, per_layer_embeddings, read_header, read_tokenizer};
 use super::promise::promise;
+use super::shaders::{Needed, fetch};
 use super::source::{ByteSource, PartReader};
 use crate::forward::{Buffers, Plan, Room, place, takes_drafts};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, match_tensors};
+use crate::model::{ModelConfig, is_rare, match_tensors};
 use crate::runtime::context_length;
 use crate::{Error, ErrorCode, Result};
 
@@ -30,6 +31,9 @@ struct Options {
     kv_type: KvType,
     #[serde(default = "one")]
     parallel: usize,
+    /// A function that fetches code: see [`fetch`].
+    #[serde(default, with = "serde_wasm_bindgen::preserve")]
+    fetch: JsValue,
 }
 
 /// Mirrors `Inspection` in `js/types.ts`.
@@ -99,6 +103,7 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     }
     let gguf = Gguf::join(parts).map_err(to_js)?;
     let mut found = summary(&gguf);
+    fetch(&options.fetch, Needed { families: is_rare(&gguf.metadata), ..Needed::default() }).await?;
     match configure(&gguf, &mut found).await {
         Ok(config) => {
             found.supported = true;

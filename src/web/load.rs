@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 use super::device_handle::DeviceHandle;
 use super::errors::to_js;
 use super::progress::Progress;
-use super::shaders::{fetch_shaders, needs_rare_of};
+use super::shaders::{Needed, fetch};
 use super::source::{ByteSource, PartReader};
 use super::threads;
 use super::tuning::tune;
@@ -25,7 +25,7 @@ use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{Pooling, WeightSpec, rounded_kernel};
+use crate::model::{Pooling, WeightSpec, is_rare, rounded_kernel};
 use crate::runtime::{
     AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun, LoadRequest,
     Loaded, Matched,
@@ -80,7 +80,7 @@ pub struct LoadOptions {
     /// Whether they are only to be tuned on a GPU of a vendor on whose GPUs the tables were not measured.
     #[serde(default)]
     tune_unmeasured: bool,
-    /// A function that fetches shaders: see [`fetch_shaders`].
+    /// A function that fetches shaders and code: see [`fetch`].
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     fetch: JsValue,
     /// A function that starts the threads of the CPU path, where it is to have several: see [`threads::open`].
@@ -177,11 +177,12 @@ struct Opened {
 
 impl Opened {
     /// Reads the headers and matches the tensors.
-    fn read(sources: Vec<ByteSource>, wanted: Wanted, report: Function) -> Loading<'static, Self> {
-        Box::pin(Self::read_parts(sources, wanted, report))
-    }
-
-    async fn read_parts(sources: Vec<ByteSource>, wanted: Wanted, report: Function) -> Result<Self, JsValue> {
+    async fn read(
+        sources: Vec<ByteSource>,
+        wanted: Wanted,
+        fetched: &JsValue,
+        report: Function,
+    ) -> Result<Self, JsValue> {
         let mut readers: Vec<PartReader> = sources.into_iter().map(PartReader::new).collect();
         let progress = Progress { report, total: readers.iter().filter_map(PartReader::size).sum(), loaded: 0 };
         let mut parts = Vec::with_capacity(readers.len());
@@ -202,6 +203,7 @@ impl Opened {
         if wants_encoder {
             crate::model::check_input(&gguf.metadata, part.as_deref()).map_err(to_js)?;
         }
+        fetch(fetched, Needed { families: is_rare(&gguf.metadata), ..Needed::default() }).await?;
         let matched = Matched::of(&mut gguf, pooling, part.as_deref()).map_err(to_js)?;
         Ok(Self { gguf, matched, readers, progress })
     }
@@ -214,7 +216,8 @@ pub async fn load_encoder(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<AnyEmbedder, JsValue> {
-    let opened = Opened::read(sources, Wanted::Encoder { part: options.part }, report).await?;
+    let wanted = Wanted::Encoder { part: options.part };
+    let opened = Box::pin(Opened::read(sources, wanted, &options.fetch, report)).await?;
     let Opened { gguf, matched, readers, mut progress } = opened;
     let config = &matched.config;
     if config.encoder.is_none() {
@@ -224,7 +227,7 @@ pub async fn load_encoder(
     let room = Room::one(config.context_length);
     let device = open(options.backend, device).await?.device;
     let caps = device.as_ref().map(|device| device.caps.clone().with_precision(options.precision));
-    fetch_shaders(&options.fetch, needs_rare_of(&gguf.tensors, &matched), caps.as_ref()).await?;
+    fetch(&options.fetch, Needed::of(&gguf.tensors, &matched, caps.as_ref())).await?;
     let (precision, known_verdict) = (options.precision, options.self_check.dyn_into::<Function>().ok());
     let threads = options.threads.dyn_into::<Function>().ok();
     let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune: None, threads };
@@ -242,7 +245,7 @@ pub async fn load(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<(Loaded, Option<String>), JsValue> {
-    let opened = Opened::read(sources, Wanted::Model(options.pooling), report).await?;
+    let opened = Box::pin(Opened::read(sources, Wanted::Model(options.pooling), &options.fetch, report)).await?;
     let Opened { gguf, mut matched, readers, mut progress } = opened;
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
     let request = options.request();
@@ -259,9 +262,10 @@ pub async fn load(
     });
     let is_measured = caps.as_ref().is_none_or(|caps| caps.software || caps.is_measured());
     let tune = options.tune.dyn_into::<Function>().ok().filter(|_| !(options.tune_unmeasured && is_measured));
-    let is_rare = needs_rare_of(&gguf.tensors, &matched) || room.kv_type != KvType::F16;
     let most = caps.as_ref().map(|caps| if tune.is_some() { caps.as_measured() } else { caps.clone() });
-    fetch_shaders(&options.fetch, is_rare, most.as_ref()).await?;
+    let mut needed = Needed::of(&gguf.tensors, &matched, most.as_ref());
+    needed.rare |= room.kv_type != KvType::F16;
+    fetch(&options.fetch, needed).await?;
     let job = Job { tensors: &gguf.tensors, matched, room, precision, known_verdict, tune, threads };
     // The first report above 0: the header is accepted and a device is there, but no weight takes memory yet.
     progress.received(readers.iter().map(PartReader::position).sum())?;

@@ -1,4 +1,4 @@
-//! Shaders that pages fetch after the WebAssembly, for the models and the devices that need them.
+//! Shaders and code that pages fetch after the WebAssembly, for the models and the devices that need them.
 
 use js_sys::{Function, Promise};
 use wasm_bindgen::prelude::*;
@@ -8,21 +8,38 @@ use crate::formats::give_grids;
 use crate::gguf::TensorInfo;
 use crate::kernels::caps::Caps;
 use crate::kernels::shaders::{self, Given};
-use crate::model::needs_rare;
+use crate::model::{has_rare_code, needs_rare};
 use crate::runtime::Matched;
 
-/// Whether a model needs the rare shaders and grids.
-pub fn needs_rare_of(tensors: &[TensorInfo], matched: &Matched) -> bool {
-    let types = matched.tensors.iter().map(|(index, _)| tensors[*index].ty);
-    needs_rare(&crate::model::program(&matched.config), types)
+/// What a model needs that pages fetch after the WebAssembly.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Needed {
+    /// Shaders and grids that few models need.
+    pub rare: bool,
+    /// Shaders that few devices need.
+    pub device: bool,
+    /// The part of the WebAssembly for rare families.
+    pub families: bool,
 }
 
-/// Lets the page give the shaders and grids that few models and few devices need, where this is one.
-pub async fn fetch_shaders(fetch: &JsValue, is_rare: bool, caps: Option<&Caps>) -> Result<(), JsValue> {
-    let Some(fetch) = fetch.dyn_ref::<Function>() else { return Ok(()) };
-    let of_device = caps.is_some_and(Caps::rounds_activations);
-    for (_, name) in [(is_rare, "rare"), (of_device, "device")].into_iter().filter(|(needs, _)| *needs) {
-        JsFuture::from(Promise::resolve(&fetch.call1(&JsValue::NULL, &name.into())?)).await?;
+impl Needed {
+    /// What a model needs on a device, or on the CPU.
+    pub fn of(tensors: &[TensorInfo], matched: &Matched, caps: Option<&Caps>) -> Self {
+        let types = matched.tensors.iter().map(|(index, _)| tensors[*index].ty);
+        let program = crate::model::program(&matched.config);
+        let device = caps.is_some_and(Caps::rounds_activations);
+        Self { rare: needs_rare(&program, types), device, families: has_rare_code(&program) }
+    }
+}
+
+/// Lets the page give shaders and grids, and link code, before a model runs that needs them. `with` is a function that
+/// takes the name of what is needed, and returns a promise.
+pub async fn fetch(with: &JsValue, Needed { rare, device, families }: Needed) -> Result<(), JsValue> {
+    let Some(with) = with.dyn_ref::<Function>() else { return Ok(()) };
+    for (_, name) in
+        [(rare, "rare"), (device, "device"), (families, "families")].into_iter().filter(|(needs, _)| *needs)
+    {
+        JsFuture::from(Promise::resolve(&with.call1(&JsValue::NULL, &name.into())?)).await?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-// Parts of the WebAssembly, which tensors, encoders and speech need: they fit the module of the package, and no other.
+// Parts of the WebAssembly, for tensors, rare families, encoders and speech: they fit the module of the package, and
+// no other.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 const dist = new URL('../../dist/', import.meta.url);
 const { linkPart } = await import(`${dist}wasm/link-part.js`);
 const { tensors } = await import(`${dist}wasm/tensors.js`);
+const { families } = await import(`${dist}wasm/families.js`);
 const { encoders } = await import(`${dist}wasm/encoders.js`);
 const { speech } = await import(`${dist}wasm/speech.js`);
 const { partScript } = await import('../../tools/wasm_part.mjs');
@@ -35,14 +37,17 @@ test('each part fills the slots that the module has for it, and is linked once',
   assert.equal(links[0], links[1]);
   await Promise.all(links);
   const between = empty(exports);
+  await linkPart(exports, 'wasm/families.js', families);
+  const last = empty(exports);
   await linkPart(exports, 'wasm/encoders.js', encoders);
   const after = empty(exports);
   await linkPart(exports, 'wasm/speech.js', speech);
   assert.equal(empty(exports), 1, 'the first slot stands for no function');
   const others = exportsOf();
   await linkPart(others, 'wasm/encoders.js', encoders);
-  assert.ok(before > between + 5 && between > after + 5 && after > 5, `${before}, ${between}, ${after} empty slots`);
-  assert.equal(empty(others), before - between + after, 'without tensors and speech');
+  const slots = [before, between, last, after];
+  assert.ok(slots.every((count, at) => at === 0 || slots[at - 1] > count + 5) && after > 5, `${slots} empty slots`);
+  assert.equal(empty(others), before - last + after, 'without what fills the slots of the others');
 });
 
 test('a part of another version is refused with a reason, and the right one can be linked after', async () => {

@@ -68,7 +68,7 @@ async function pull(sources, onBytes) {
   return parts;
 }
 
-export async function inspect(sources, options) {
+export async function inspect(sources, { fetch: _, ...options }) {
   if (seen.inspect) return seen.inspect(sources, options);
   seen.inspected = { count: sources.length, options };
   await sources[0].next();

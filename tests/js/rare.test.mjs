@@ -6,7 +6,7 @@ import { api, dist, plan, resetMock, seen, withCode } from './api.mjs';
 
 const { WasmModel, init } = api;
 const { files } = await import(`${dist}engine/files.js`);
-const { hasRare } = await import(`${dist}wasm/give-shaders.js`);
+const { hasRare } = await import(`${dist}wasm/give-needed.js`);
 await init({ wasm: new Uint8Array(8) });
 
 beforeEach(resetMock);

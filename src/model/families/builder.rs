@@ -1,8 +1,8 @@
 //! Writes programs from pieces that families share, each of a few operations.
 
 use super::super::program::{
-    Activation, AttentionSpec, DeltaSpec, Factor, Keys, LOGITS, Norm, NormKind, Op, Program, Sight, TensorPart, Weight,
-    of_layer, of_model,
+    Activation, AttentionSpec, Factor, Keys, LOGITS, Norm, NormKind, Op, Program, Sight, TensorPart, Weight, of_layer,
+    of_model,
 };
 use super::super::{ActivationKind, GateKind, Loops, ModelConfig};
 pub use super::blocks::{AttentionBlock, Bias, ExpertBlock, KeysAndValues, Norms, named};
@@ -311,13 +311,6 @@ impl<'a> Builder<'a> {
             Bias::Optional => weight(true),
             Bias::Required => weight(false),
         }
-    }
-
-    /// The gated delta rule over q, k and v side by side, with beta and alpha.
-    pub fn delta_net(&mut self, [qkv, beta, alpha]: [Activation; 3], delta: DeltaSpec) -> Activation {
-        let (y, state) = (self.program.activation("delta rule", delta.value_width()), self.new_state());
-        self.ops.push(Op::DeltaNet { qkv, beta, alpha, delta, state, y });
-        y
     }
 
     /// `x · σ(gate)`, or with the weight of a norm `norm(x) · silu(gate)`, for each head of `width` values.

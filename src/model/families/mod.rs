@@ -1,43 +1,28 @@
 //! The families of models: each is a function from a model's numbers to its program.
 //!
-//! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`].
+//! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`]; in `rare/`, and a
+//! row of [`rare::FAMILIES`], where pages should only fetch its code for models of the family.
 
-mod alibi;
-mod bailing;
-mod bert;
-mod bitnet;
 mod blocks;
 mod builder;
 mod cohere;
 mod embedder;
 mod encoders;
-mod ernie;
 mod exaone4;
 mod gemma;
-mod gemma3n;
 mod gemma4;
 mod glm4;
 mod gpt2;
 mod gpt_oss;
 mod hadamard;
-mod hrm;
-mod latent;
-mod lfm2;
 mod llama;
-mod mamba;
-mod mamba2;
 mod mixture;
 mod neox;
 mod olmo;
 mod phi;
-mod plamo2;
-mod qwen35;
-mod recurrent;
-mod rwkv;
+mod rare;
 mod scales;
-mod smallthinker;
 mod stablelm;
-mod t5;
 mod ungated;
 
 pub use encoders::{PART, SOUNDS, check_input};
@@ -78,7 +63,7 @@ impl Family {
     }
 }
 
-/// Every architecture that webgguf runs.
+/// Architectures that every page has the code of; the others are in [`rare::FAMILIES`].
 static FAMILIES: &[Family] = &[
     family("llama", llama::llama).embeds(Embeds::IfPooled),
     family("qwen2", llama::qwen2).embeds(Embeds::IfPooled),
@@ -102,25 +87,12 @@ static FAMILIES: &[Family] = &[
     family("olmo2", olmo::olmo2),
     family("qwen2moe", llama::qwen2_moe),
     family("qwen3moe", llama::qwen3),
-    family("qwen35", qwen35::qwen35).axes(Axes::ByTurns),
-    family("qwen35moe", qwen35::qwen35).axes(Axes::ByTurns),
-    family("qwen3next", qwen35::qwen3next),
     family("gemma", gemma::gemma).embeds(Embeds::IfPooled),
     family("gemma2", gemma::gemma2).embeds(Embeds::IfPooled),
     family("gemma3", gemma::gemma3).embeds(Embeds::IfPooled).whole_images(|_| WholeImages::Always),
-    family("bert", bert::bert).embeds(Embeds::Always),
-    family("nomic-bert", bert::nomic_bert).embeds(Embeds::Always),
-    family("modern-bert", bert::modern_bert).embeds(Embeds::Always),
     family("gemma-embedding", gemma::gemma_embedding).embeds(Embeds::Always),
     family("gemma-embedding2", gemma4::gemma4).embeds(Embeds::Always),
-    family("lfm2", lfm2::lfm2),
-    family("lfm2moe", lfm2::lfm2),
-    family("lfm3", lfm2::lfm3),
-    family("mamba2", mamba2::mamba2),
-    family("granitehybrid", mamba2::granite_hybrid),
-    family("falcon-h1", mamba2::falcon_h1),
     family("gemma4", gemma4::gemma4).whole_images(gemma4::whole_images),
-    family("gemma3n", gemma3n::gemma3n),
     family("gpt-oss", gpt_oss::gpt_oss),
     family("glm4", glm4::glm4).axes(Axes::InSections),
     family("exaone4", exaone4::exaone4),
@@ -129,9 +101,7 @@ static FAMILIES: &[Family] = &[
     family("command-r", cohere::command_r),
     family("arcee", ungated::arcee),
     family("apertus", ungated::apertus),
-    family("smallthinker", smallthinker::smallthinker),
     family("nemotron", ungated::nemotron),
-    family("ernie4_5-moe", ernie::ernie4_5_moe),
     family("olmo", olmo::olmo),
     family("maincoder", llama::maincoder),
     family("nanbeige", llama::nanbeige),
@@ -143,17 +113,6 @@ static FAMILIES: &[Family] = &[
     family("hunyuan_vl", llama::hunyuan_dense).axes(Axes::InSections),
     family("granite_swa", llama::granite_swa),
     family("phimoe", phi::phimoe),
-    family("bitnet", bitnet::bitnet),
-    family("bailingmoe", bailing::bailingmoe),
-    family("bailingmoe2", bailing::bailingmoe2),
-    family("nemotron_h", mamba2::nemotron_h),
-    family("nemotron_h_moe", mamba2::nemotron_h),
-    family("bloom", alibi::bloom),
-    family("mpt", alibi::mpt),
-    family("baichuan", alibi::baichuan),
-    family("jina-bert-v2", bert::jina_bert_v2).embeds(Embeds::Always),
-    family("refact", alibi::refact),
-    family("jais", alibi::jais),
     family("chatglm", phi::chatglm),
     family("openelm", llama::qwen3),
     family("qwen", llama::qwen),
@@ -161,37 +120,29 @@ static FAMILIES: &[Family] = &[
     family("orion", stablelm::stablelm),
     family("codeshell", gpt2::starcoder2),
     family("pangu-embedded", llama::exaone),
-    family("deepseek", bailing::deepseek),
-    family("deepseek2", latent::deepseek2),
-    family("mamba", mamba::mamba),
-    family("jamba", mamba::jamba),
-    family("plamo2", plamo2::plamo2),
-    family("plamo3", plamo2::plamo2),
-    family("minicpm3", latent::minicpm3),
-    family("plm", latent::plm),
     family("mellum", llama::mellum),
-    family("afmoe", bailing::afmoe),
-    family("maion-coder", bailing::afmoe),
-    family("hrm_text", hrm::hrm_text),
-    family("rwkv7", rwkv::rwkv7),
-    family("arwkv7", rwkv::arwkv7),
-    family("rwkv6", rwkv::rwkv6),
-    family("rwkv6qwen2", rwkv::rwkv6qwen2),
     family("jais2", ungated::nemotron),
     family("spark2_5", llama::spark),
     family("llama-embed", llama::llama).embeds(Embeds::Always),
     family("eurobert", llama::exaone).embeds(Embeds::Always),
-    family("neo-bert", bert::neo_bert).embeds(Embeds::Always),
-    family("nomic-bert-moe", bert::nomic_bert_moe).embeds(Embeds::Always),
-    family("jina-bert-v3", bert::jina_bert_v3).embeds(Embeds::Always),
-    family("t5encoder", t5::t5encoder).embeds(Embeds::Always),
-    family("t5", t5::t5),
     family("pockettts", gpt2::pockettts),
 ];
 
 /// The names of all architectures that webgguf runs.
 pub fn architectures() -> impl Iterator<Item = &'static str> {
-    FAMILIES.iter().map(|family| family.architecture.name)
+    all().map(|family| family.architecture.name)
+}
+
+/// Every architecture that webgguf runs.
+fn all() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(rare::FAMILIES)
+}
+
+/// Whether a file's model is of a family whose program is made by the part of the WebAssembly for rare families, which
+/// pages link before.
+pub fn is_rare(metadata: &Metadata) -> bool {
+    let name = metadata.str("general.architecture").ok().flatten();
+    name.is_some_and(|name| rare::FAMILIES.iter().any(|family| family.architecture.name == name))
 }
 
 /// Files that are not models, by the values of two keys, with their names.
@@ -258,7 +209,7 @@ fn edits(a: &str, b: &str) -> usize {
 
 /// The row of an architecture, by its name.
 fn of(name: &str) -> Option<&'static Family> {
-    FAMILIES.iter().find(|family| family.architecture.name == name)
+    all().find(|family| family.architecture.name == name)
 }
 
 /// In which layers the rows of an image see all others of it, and not only those before them.

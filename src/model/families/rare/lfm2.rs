@@ -1,9 +1,9 @@
 //! LFM2 and LFM3 (<https://arxiv.org/abs/2511.23404>): layers of gated short convolutions, and some of attention.
 
-use super::super::program::{Activation, ConvSpec, Program};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder, ExpertBlock};
-use super::llama::{in_window, with_factors};
+use super::super::super::program::{Activation, ConvSpec, Program};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Builder, ExpertBlock};
+use super::super::llama::{in_window, with_factors};
 
 /// LFM2, dense or with experts behind the first layers.
 pub fn lfm2(config: &ModelConfig) -> Program {

@@ -2,13 +2,13 @@
 //! <https://arxiv.org/abs/1810.04805>): MiniLM, BGE, E5, and XLM-R models. Nomic BERT
 //! (<https://arxiv.org/abs/2402.01613>), ModernBERT (Warner et al. 2024, <https://arxiv.org/abs/2412.13663>).
 
-use super::super::config::SlidingPattern;
-use super::super::program::{
+use super::super::super::config::SlidingPattern;
+use super::super::super::program::{
     Activation, Gating, Norm, NormKind, Op, Program, RopeTable, Routing, TableRow, Weight, of_model,
 };
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
+use super::super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle, WeightKey};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 use super::alibi;
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// BERT: learned positions, norms after the sums, GELU.
 pub fn bert(config: &ModelConfig) -> Program {

@@ -1,11 +1,11 @@
 //! Ling and Ring (<https://arxiv.org/abs/2503.05139>, <https://arxiv.org/abs/2510.22115>): experts beside one that all
 //! tokens share, which is as wide as several; DeepSeek 1, Trinity, Maion Coder.
 
-use super::super::config::SlidingPattern;
-use super::super::program::{Gating, Program, Routing};
-use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
-use super::llama::{in_window, with_factors};
+use super::super::super::config::SlidingPattern;
+use super::super::super::program::{Gating, Program, Routing};
+use super::super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::llama::{in_window, with_factors};
 
 /// Ling of 2025's first half: experts in all layers.
 pub fn bailingmoe(config: &ModelConfig) -> Program {

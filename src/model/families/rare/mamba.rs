@@ -1,9 +1,9 @@
 //! Mamba (Gu and Dao 2023, <https://arxiv.org/abs/2312.00752>), Falcon Mamba (<https://arxiv.org/abs/2410.05355>), and
 //! Jamba (<https://arxiv.org/abs/2403.19887>), which has layers of attention and of experts among those of Mamba.
 
-use super::super::program::{Activation, ChannelSpec, Norm, Op, Program, Routing, Weight};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::super::program::{Activation, ChannelSpec, Norm, Op, Program, Routing, Weight};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// Mamba: one layer after the other, without feed-forward.
 pub fn mamba(config: &ModelConfig) -> Program {

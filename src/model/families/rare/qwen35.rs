@@ -3,10 +3,10 @@
 //! al. 2025, <https://arxiv.org/abs/2505.06708>). The block behind the layers predicts the token after the next; where
 //! there are experts it is left out.
 
-use super::super::config::{SlidingPattern, Ssm};
-use super::super::program::{Activation, DeltaSpec, Program};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::super::config::{SlidingPattern, Ssm};
+use super::super::super::program::{Activation, DeltaSpec, Program};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// How a file holds beta and alpha, and which head of k goes with a head of v.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Decoders whose positions are slopes of attention (ALiBi, <https://arxiv.org/abs/2108.12409>): BLOOM, MPT, Baichuan,
 //! Refact, Jais.
 
-use super::super::program::{Program, TableRow};
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
+use super::super::super::program::{Program, TableRow};
+use super::super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, Norms};
+use super::super::llama::decoder;
 use super::bert::embedding_norm;
-use super::builder::{AttentionBlock, Bias, Builder, Norms};
-use super::llama::decoder;
 
 /// The bias that files do not say.
 pub const BIAS: f32 = 8.0;

@@ -1,8 +1,8 @@
 //! ERNIE 4.5 with experts (<https://ernie.baidu.com/blog/publication/ERNIE_Technical_Report.pdf>).
 
-use super::super::program::{Gating, Program, Routing};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::super::program::{Gating, Program, Routing};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// Llama's layers, the first ones dense; experts whose choice alone has a bias, beside one that all tokens share.
 pub fn ernie4_5_moe(config: &ModelConfig) -> Program {

@@ -1,10 +1,10 @@
 //! Mamba-2 (Dao and Gu 2024, <https://arxiv.org/abs/2405.21060>) and families that have its layers: Granite 4
 //! between layers of attention, Falcon-H1 (<https://arxiv.org/abs/2507.22448>) beside attention, Nemotron-H.
 
-use super::super::program::{Activation, Gating, Program, Routing, ScanSpec};
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
-use super::llama::{divide_logits, feed_forward, granite_attention};
+use super::super::super::program::{Activation, Gating, Program, Routing, ScanSpec};
+use super::super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::llama::{divide_logits, feed_forward, granite_attention};
 
 /// Mamba-2: one layer after the other, without feed-forward.
 pub fn mamba2(config: &ModelConfig) -> Program {

@@ -2,11 +2,11 @@
 //! layers (AltUp, Baykal et al. 2023, <https://arxiv.org/abs/2301.13310>), a low-rank path beside attention (LAuReL,
 //! Menghani et al. 2024, <https://arxiv.org/abs/2411.07501>), embeddings per layer, and gates of which few stay.
 
-use super::super::config::SlidingPattern;
-use super::super::program::{Activation, Combining, Factor, Op, Operand, Program, Spreading, StreamSpec};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder, KeysAndValues};
-use super::gemma4::per_layer_embeddings;
+use super::super::super::config::SlidingPattern;
+use super::super::super::program::{Activation, Combining, Factor, Op, Operand, Program, Spreading, StreamSpec};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Builder, KeysAndValues};
+use super::super::gemma4::per_layer_embeddings;
 use crate::model::WeightKey;
 
 // Constants that no file has as metadata.

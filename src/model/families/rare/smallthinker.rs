@@ -1,9 +1,9 @@
 //! SmallThinker (<https://arxiv.org/abs/2507.20984>): experts of ReGLU, chosen before attention by the layer's input.
 
-use super::super::config::SlidingPattern;
-use super::super::program::{ExpertActivation, Program, RopeTable, Routing};
-use super::super::{ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::super::config::SlidingPattern;
+use super::super::super::program::{ExpertActivation, Program, RopeTable, Routing};
+use super::super::super::{ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
 
 /// Tokens that a layer with a window sees, whatever the file says.
 const WINDOW: usize = 4096;

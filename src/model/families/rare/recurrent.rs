@@ -1,7 +1,7 @@
 //! The pieces of programs that have a recurrent state.
 
-use super::super::program::{Activation, ChannelSpec, ConvSpec, Norm, Op, ScanSpec};
-use super::builder::{Bias, Builder};
+use super::super::super::program::{Activation, ChannelSpec, ConvSpec, DeltaSpec, Norm, Op, ScanSpec};
+use super::super::builder::{Bias, Builder};
 use crate::model::Role;
 
 impl Builder<'_> {
@@ -29,6 +29,13 @@ impl Builder<'_> {
         let (weight, bias) = (Some(self.weight(Role::SsmConv)), self.bias(bias, Role::SsmConvBias));
         let kernel = self.config.ssm.unwrap_or_default().kernel;
         self.conv(x, None, ConvSpec { weight, bias, kernel, ahead: 0, silu: true }, y)
+    }
+
+    /// The gated delta rule over q, k and v side by side, with beta and alpha.
+    pub fn delta_net(&mut self, [qkv, beta, alpha]: [Activation; 3], delta: DeltaSpec) -> Activation {
+        let (y, state) = (self.program.activation("delta rule", delta.value_width()), self.new_state());
+        self.ops.push(Op::DeltaNet { qkv, beta, alpha, delta, state, y });
+        y
     }
 
     /// Mamba-2's scan.

@@ -1,10 +1,10 @@
 //! PLaMo 2 (<https://arxiv.org/abs/2509.04897>): layers of Mamba and of attention, norms before and after each part;
 //! PLaMo 3 (<https://huggingface.co/pfnet>), whose layers all have attention, most of them with a window.
 
-use super::super::config::SlidingPattern;
-use super::super::program::{Activation, NormKind, Op, Program};
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, named};
+use super::super::super::config::SlidingPattern;
+use super::super::super::program::{Activation, NormKind, Op, Program};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, named};
 use super::mamba2::scan_spec;
 
 /// The least rank of time steps, which otherwise is a sixteenth of the residual stream.

@@ -1,9 +1,9 @@
 //! BitNet b1.58 (<https://arxiv.org/abs/2402.17764>): Llama's layers of ternary weights, with norms before the products
 //! back to the residual stream.
 
-use super::super::program::Program;
-use super::super::{GateKind, ModelConfig, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder};
+use super::super::super::program::Program;
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Builder};
 
 /// The head is always the embedding table.
 pub fn bitnet(config: &ModelConfig) -> Program {

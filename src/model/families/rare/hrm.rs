@@ -1,11 +1,11 @@
 //! HRM-Text (after the hierarchical reasoning model, Wang et al. 2025, <https://arxiv.org/abs/2506.21734>): two stacks
 //! of layers with a residual stream each, which run in turns. Each run has its own KV cache.
 
-use super::super::config::Stacks;
-use super::super::program::{Activation, Combining, Factor, Norm, Op, Operand, Program, of_model};
-use super::super::{ModelConfig, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, Norms, named};
-use super::llama::Decoder;
+use super::super::super::config::Stacks;
+use super::super::super::program::{Activation, Combining, Factor, Norm, Op, Operand, Program, of_model};
+use super::super::super::{ModelConfig, RopeStyle};
+use super::super::builder::{AttentionBlock, Bias, Builder, Norms, named};
+use super::super::llama::Decoder;
 
 /// Norms have no weights, and a gate has a value for each value of a head.
 pub fn hrm_text(config: &ModelConfig) -> Program {

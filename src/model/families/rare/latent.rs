@@ -6,11 +6,11 @@
 //! through the matrices of keys turned around, results through those of values. So there is one kv head, whose key is
 //! the latent vector and the rotated values, and whose value is the latent vector.
 
-use super::super::config::Latent;
-use super::super::program::{Activation, AttentionSpec, Gating, HeadRows, Keys, Op, Program, RopeTable};
-use super::super::{ActivationKind, GateKind, ModelConfig, PerLayer, Role, RopeStyle};
-use super::builder::{AttentionBlock, Builder, ExpertBlock};
-use super::llama::{divide_logits, with_factors};
+use super::super::super::config::Latent;
+use super::super::super::program::{Activation, AttentionSpec, Gating, HeadRows, Keys, Op, Program, RopeTable};
+use super::super::super::{ActivationKind, GateKind, ModelConfig, PerLayer, Role, RopeStyle};
+use super::super::builder::{AttentionBlock, Builder, ExpertBlock};
+use super::super::llama::{divide_logits, with_factors};
 
 /// Vocabulary and layers of GLM 4.7 Flash, whose first files do not say how experts are chosen.
 const GLM_FLASH: (usize, [usize; 2]) = (154_880, [47, 48]);

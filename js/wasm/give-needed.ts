@@ -1,21 +1,25 @@
 /**
  * What the WebAssembly lacks for models of few families, for formats of few files, for adapters and for few devices:
- * shaders and tables, which a page fetches when it first needs them.
+ * shaders, tables and code, which a page fetches when it first needs them.
  */
 import { WebggufError } from '../errors.js';
 import { wasmClasses } from './instance.js';
+import { linkPart } from './link-part.js';
 
 /** What `rare.js` exports. @internal */
 export type RareFiles = Pick<typeof import('./rare.js'), 'rareShaders' | 'grids'>;
 /** What `device.js` exports. @internal */
 export type DeviceFiles = Pick<typeof import('./device.js'), 'deviceShaders'>;
+/** What `families.js` exports. @internal */
+export type FamilyFiles = Pick<typeof import('./families.js'), 'families'>;
 /** The files that WebAssembly may ask for, by name, and what imports them. @internal */
-export interface ShaderFiles {
+export interface NeededFiles {
   readonly rare: () => Promise<RareFiles>;
   readonly device: () => Promise<DeviceFiles>;
+  readonly families: () => Promise<FamilyFiles>;
 }
 
-const given: Partial<Record<keyof ShaderFiles, Promise<void>>> = {};
+const given: Partial<Record<keyof NeededFiles, Promise<void>>> = {};
 
 /** Whether the WebAssembly has `rare.js`. @internal */
 export const hasRare = (): boolean => given.rare !== undefined;
@@ -26,19 +30,20 @@ export const hasRare = (): boolean => given.rare !== undefined;
  * @throws {WebggufError} `download_failed`
  * @internal
  */
-export function giveShaders<N extends keyof ShaderFiles>(name: N, files: Pick<ShaderFiles, N>): Promise<void> {
+export function giveNeeded<N extends keyof NeededFiles>(name: N, files: Pick<NeededFiles, N>): Promise<void> {
   given[name] ??= give(files[name]).catch((cause: unknown) => {
     delete given[name]; // the next load may reach the file
     if (cause instanceof WebggufError) throw cause;
-    const why = `which has shaders that this model needs, could not be imported (${String(cause)})`;
+    const why = `which this model needs, could not be imported (${String(cause)})`;
     const message = `wasm/${name}.js, ${why}`;
     throw new WebggufError('download_failed', message, { cause });
   });
   return given[name];
 }
 
-async function give(fetch: () => Promise<RareFiles | DeviceFiles>): Promise<void> {
-  const [{ giveRare, giveDevice }, found] = await Promise.all([wasmClasses(), fetch()]);
+async function give(fetch: () => Promise<RareFiles | DeviceFiles | FamilyFiles>): Promise<void> {
+  const [{ giveRare, giveDevice, exports }, found] = await Promise.all([wasmClasses(), fetch()]);
+  if ('families' in found) return linkPart(exports, 'wasm/families.js', found.families);
   if ('deviceShaders' in found) return giveDevice(found.deviceShaders);
   giveRare(
     found.rareShaders,

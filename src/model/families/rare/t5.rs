@@ -2,11 +2,11 @@
 //! MADLAD-400 (<https://arxiv.org/abs/2309.04662>): scores are not divided by √head_dim and have a learned bias by the
 //! distance of a key, RMS norms come before the blocks, and nothing has a bias of its own.
 
-use super::super::program::{
+use super::super::super::program::{
     Activation, AttentionSpec, Distances, Keys, Op, Output, Program, Sight, of_layer, of_model,
 };
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, WeightKey};
-use super::builder::Builder;
+use super::super::super::{ActivationKind, GateKind, ModelConfig, Role, WeightKey};
+use super::super::builder::Builder;
 
 /// The tensor of this name in a layer of the encoder or the decoder.
 type OfLayer = fn(&'static str) -> Role;

@@ -2,12 +2,12 @@
 //! <https://arxiv.org/abs/2404.05892>), and Qwen 2.5 with their time mixing in the place of attention: ARWKV
 //! (<https://arxiv.org/abs/2501.15570>) and QRWKV6.
 
-use super::super::program::{
+use super::super::super::program::{
     Activation, Combining, ConvSpec, Factor, Op, Operand, OwnToken, Program, Weight, WkvForm, WkvSpec,
 };
-use super::super::{ActivationKind, GateKind, ModelConfig, Role, WeightKey};
+use super::super::super::{ActivationKind, GateKind, ModelConfig, Role, WeightKey};
+use super::super::builder::{Builder, Norms, named};
 use super::bert::embedding_norm;
-use super::builder::{Builder, Norms, named};
 
 /// Added to the variance of a head.
 const HEAD_EPS: f32 = 64e-5;
