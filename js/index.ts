@@ -49,6 +49,7 @@ export type {
   ModelInfo,
   SelfCheck,
   Piece,
+  PrefixCacheUse,
   Progress,
   PromptProgress,
   RangedSource,

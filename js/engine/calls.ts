@@ -93,5 +93,6 @@ export function engineHandlers(
     say: on((engine, [asked], signal) => engine.say(asked, signal)),
     reset: on((engine) => engine.reset()),
     wasmMemoryBytes: on((engine) => engine.wasmMemoryBytes()),
+    prefixCache: on((engine) => engine.prefixCache()),
   };
 }

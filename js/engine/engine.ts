@@ -7,7 +7,7 @@ import type { Said, Utterance } from '../voice/pocket.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import type { GrammarText } from './grammar.js';
 import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
-import type { ModelInfo, ModelState } from '../types/info.js';
+import type { ModelInfo, ModelState, PrefixCacheUse } from '../types/info.js';
 import type { Evaluation } from '../types/read.js';
 import type { Conversation, Medium } from '../templates/types.js';
 import type { TensorEngine, TensorHandle, WasmGenerateOptions } from '../wasm/webgguf.js';
@@ -142,6 +142,8 @@ export interface Engine extends TextEngine {
   train?<T>(script: string, method: string, args: unknown[]): Promise<T>;
   reset(): Promise<void>;
   wasmMemoryBytes(): Promise<number>;
+  /** What the prefix cache in memory holds; zeros without one. */
+  prefixCache(): Promise<PrefixCacheUse>;
   /** Nothing else may be running. The weights go with the last session. */
   free(): Promise<void>;
 }

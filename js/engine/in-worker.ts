@@ -24,7 +24,7 @@ import type { Said, Utterance } from '../voice/pocket.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo, ModelState } from '../types/info.js';
+import type { ModelInfo, ModelState, PrefixCacheUse } from '../types/info.js';
 import type { LoadOptions, Progress } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
@@ -263,6 +263,10 @@ export class WorkerEngine implements Engine {
 
   wasmMemoryBytes(): Promise<number> {
     return this.#call('wasmMemoryBytes');
+  }
+
+  prefixCache(): Promise<PrefixCacheUse> {
+    return this.#call('prefixCache');
   }
 
   /** Frees a session; the model's engine ends the worker, which returns its memory. */

@@ -20,6 +20,7 @@ import type { ByteSource, CpuThreads, DeviceHandle, WasmModel as Handle, WasmLoa
 import { files } from './files.js';
 import { Idle } from './idle.js';
 import { later } from './later.js';
+import { KeptUse } from './kept-use.js';
 import type { Prefixes } from './prefixes.js';
 import { Recovery, type Reload, readOnce } from './recovery.js';
 
@@ -32,6 +33,7 @@ export interface Loaded {
   readonly idle: Idle | undefined;
   /** What was read of prompts and is kept on disk, if the page asks for that. */
   readonly prefixes: Prefixes | undefined;
+  readonly keptUse: KeptUse;
   /** A handle for each request that may run beside others. */
   readonly handles: readonly Handle[];
 }
@@ -99,7 +101,8 @@ export function loadModel(source: Source, options: LoadOptions): Promise<Loaded>
       const handles = await handlesOf(opened.handle, info.parallel);
       const idle = idleOf(options.idleTimeout, { info, handle: opened.handle, recovery, encoders });
       const prefixes = await prefixesOf(options.prefixCache, info, warn);
-      return { info, recovery, encoders, handles, idle, prefixes };
+      const keptUse = new KeptUse(handles, recovery);
+      return { info, recovery, encoders, handles, idle, prefixes, keptUse };
     } catch (error) {
       encoders?.free();
       opened.free();

@@ -11,7 +11,7 @@ import { type Group, type Input, type InputRun, runInputs } from '../model/embed
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo, ModelState } from '../types/info.js';
+import type { ModelInfo, ModelState, PrefixCacheUse } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
@@ -134,6 +134,7 @@ export class LocalEngine implements Engine {
     const ids = await this.#ids(prompt, { signal: this.#run.signal, onProgress, rows: this.#rows, fits: true });
     const adapters = options.adapters ?? this.#loaded.recovery.scales();
     await this.#kept(() => this.#handle.adopt(ids, adapters, prefixCache));
+    this.#loaded.keptUse.now(); // later the text may keep the handle busy
     await this.#recall(prefixCache && adapters.length === 0 && source === undefined ? ids : undefined);
     const rows = this.#loaded.encoders?.rowsIn(ids) ?? { imageTokens: 0, audioTokens: 0 };
     this.#prepared = { ...rows, ms: Math.max(0, now() - begun) };
@@ -189,9 +190,8 @@ export class LocalEngine implements Engine {
 
   async insert(inserted: Inserted, kept: number, settled?: () => Promise<unknown>): Promise<Piece | undefined> {
     const { insert } = await later.insert();
-    const { contextLength } = this.info;
-    const asked = this.#asked as Asked;
-    const found = await translated(insert(this.#handle, asked, inserted, { kept, contextLength, settled }));
+    const room = { kept, contextLength: this.info.contextLength, settled };
+    const found = await translated(insert(this.#handle, this.#asked as Asked, inserted, room));
     if (!found) return undefined;
     this.#asked = found.asked;
     this.#run = new AbortController();
@@ -330,8 +330,7 @@ export class LocalEngine implements Engine {
   async save(notes: string, text?: Prompt): Promise<Blob> {
     return this.#kept(async () => {
       const ids = text === undefined || text instanceof Uint32Array ? text : await this.#ids(text);
-      const { savedSession } = await later.saved();
-      return savedSession(ids ? this.#laneWith(ids) : this.#handle, notes, ids);
+      return (await later.saved()).savedSession(ids ? this.#laneWith(ids) : this.#handle, notes, ids);
     });
   }
 
@@ -369,13 +368,14 @@ export class LocalEngine implements Engine {
     return this.#handle.wasmMemoryBytes();
   }
 
+  async prefixCache(): Promise<PrefixCacheUse> {
+    return this.#loaded.keptUse.now();
+  }
+
   async free(): Promise<void> {
     this.#isFreed = true;
     for (const lane of this.#lanes) {
-      void lane.#grammars?.then(
-        (grammars) => grammars.free(),
-        () => {},
-      );
+      lane.#grammars?.then((grammars) => grammars.free()).catch(() => {});
       lane.#handle.free();
     }
     if (!this.#isFirst) return;

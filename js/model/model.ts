@@ -37,7 +37,7 @@ import { steered } from './steering.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
 import type { GenerateOptions, SourcePrompt } from '../types/generate.js';
-import type { Inspection, ModelInfo, ModelState } from '../types/info.js';
+import type { Inspection, ModelInfo, ModelState, PrefixCacheUse } from '../types/info.js';
 import type { InspectOptions, AdapterOptions, LoadOptions } from '../types/load.js';
 import type {
   DetokenizeOptions,
@@ -174,10 +174,8 @@ export class WasmModel {
    */
   get chat(): { readonly completions: Completions } {
     // OpenAI's shapes come with the first request.
-    const create = async (request: ChatRequest, options?: RequestOptions) => {
-      const { LocalCompletions } = await onDemand.completions();
-      return new LocalCompletions(this).create(request, options);
-    };
+    const create = async (request: ChatRequest, options?: RequestOptions) =>
+      new (await onDemand.completions()).LocalCompletions(this).create(request, options);
     return { completions: { create: create as Completions['create'] } };
   }
 
@@ -200,10 +198,8 @@ export class WasmModel {
 
   /** OpenAI's embeddings: `await model.embeddings.create({ input })`. See {@link Embeddings}. */
   get embeddings(): Embeddings {
-    const create = async (request: EmbeddingRequest, options?: RequestOptions) => {
-      const { LocalEmbeddings } = await onDemand.embeddings();
-      return new LocalEmbeddings(this).create(request, options);
-    };
+    const create = async (request: EmbeddingRequest, options?: RequestOptions) =>
+      new (await onDemand.embeddings()).LocalEmbeddings(this).create(request, options);
     return { create: create as Embeddings['create'] };
   }
 
@@ -482,6 +478,11 @@ export class WasmModel {
     return this.#use('wasmMemoryBytes').wasmMemoryBytes();
   }
 
+  /** What the prefix cache in memory holds now, see {@link LoadOptions.prefixCache}; zeros where there is none. */
+  async prefixCache(): Promise<PrefixCacheUse> {
+    return this.#use('prefixCache').prefixCache();
+  }
+
   /**
    * Frees all memory on the GPU and in WebAssembly: ends a running generation, refuses all requests that wait, and
    * resolves when that is done. Later calls of any other method throw `invalid_argument`; freeing twice does nothing.
@@ -541,6 +542,4 @@ export class WasmModel {
 }
 throughProxies(WasmModel);
 
-function freed(call: string): Error {
-  return invalidArgument(`${call}: the model was freed`);
-}
+const freed = (call: string): Error => invalidArgument(`${call}: the model was freed`);

@@ -18,7 +18,7 @@ import type {
 import { WebggufError } from '../errors.js';
 import type { Conversation } from '../templates/types.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo } from '../types/info.js';
+import type { ModelInfo, PrefixCacheUse } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
@@ -220,6 +220,10 @@ export class SharedEngine implements Engine {
 
   wasmMemoryBytes(): Promise<number> {
     return this.#call((engine) => engine.wasmMemoryBytes());
+  }
+
+  prefixCache(): Promise<PrefixCacheUse> {
+    return this.#call((engine) => engine.prefixCache());
   }
 
   async free(): Promise<void> {

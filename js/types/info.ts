@@ -151,6 +151,18 @@ export interface InspectedEncoder {
  */
 export type ModelState = 'ready' | 'idle' | 'loading';
 
+/** What the prefix cache in memory holds, see {@link WasmModel.prefixCache}. */
+export interface PrefixCacheUse {
+  /** Number of blocks, each of up to 256 tokens; texts that begin alike share blocks. */
+  readonly blocks: number;
+  /** Number of tokens in these blocks. */
+  readonly tokens: number;
+  /** Bytes of GPU buffers, at most {@link ModelInfo.prefixCacheBytes}. */
+  readonly bytes: number;
+  /** How often a request went on from a text in it, since the model was loaded onto this device. */
+  readonly hits: number;
+}
+
 /** What a loaded model is and where it runs. */
 export interface ModelInfo {
   /** `general.architecture` of the file: `llama`, `qwen2`, `qwen3`. */

@@ -226,10 +226,7 @@ export class WasmModel {
   another(withCache: boolean, tokens: number): Promise<WasmModel>;
   /** Before `start`: keeps what `ids` would make this session lose, and copies what is kept or others have of `ids`. */
   adopt(ids: Uint32Array, adapters: readonly (readonly [number, number])[], takes: boolean): Promise<void>;
-  /**
-   * Recovers from a lost device: this model and all its sessions go on with `fresh`, the same model loaded again, which
-   * is used up. A running generation goes on with the next call of `next`.
-   */
+  /** After a lost device this model, its sessions and what they write go on with `fresh`, which is used up by that. */
   recover(fresh: WasmModel): Promise<void>;
   /**
    * The head of the saved session: its state without its caches, and `notes`. No generation may be running. `text`:
@@ -249,6 +246,8 @@ export class WasmModel {
   writePart(number: number, part: Uint8Array): Promise<void>;
   /** Number of these ids that are cached, from the first on. Nothing may be running. */
   commonPrefix(ids: Uint32Array): number;
+  /** Blocks, tokens, hits, and lower and upper half of the bytes of the prefix cache; `undefined` during a call. */
+  prefixes(): Uint32Array | undefined;
   reset(): void;
   free(): void;
   wasmMemoryBytes(): number;

@@ -294,6 +294,16 @@ impl WasmModel {
         self.borrow().map_or(0, |engine| engine.common_prefix(ids))
     }
 
+    /// Blocks, tokens, hits and bytes (the lower and the upper half) of the prefix cache; `undefined` while a call is
+    /// under way, and for models without such a cache.
+    pub fn prefixes(&self) -> Option<Vec<u32>> {
+        let engine = self.borrow().ok()?;
+        let AnySession::Gpu(lane) = &engine.session else { return None };
+        let held = lane.model().prefixes();
+        let ([blocks, tokens, hits], bytes) = (held.counts(), held.bytes());
+        Some(vec![blocks, tokens, hits, bytes as u32, (bytes >> 32) as u32])
+    }
+
     /// Size of the WebAssembly memory in bytes.
     #[wasm_bindgen(js_name = wasmMemoryBytes)]
     pub fn wasm_memory_bytes(&self) -> f64 {

@@ -31,6 +31,12 @@ fn bytes(engine: &Engine) -> u64 {
     lane.model().prefixes().bytes()
 }
 
+/// Numbers of blocks, of their tokens and of hits.
+fn counts(engine: &Engine) -> [u32; 3] {
+    let AnySession::Gpu(lane) = &engine.session else { panic!("not on the GPU") };
+    lane.model().prefixes().counts()
+}
+
 /// Conversations of these lengths in tokens, each with another text.
 fn conversations(lengths: &[usize], vocab: usize) -> Vec<Vec<u32>> {
     let text = |(of, &length): (usize, &usize)| {
@@ -61,12 +67,17 @@ async fn in_turn(name: &str, file: &[u8], room: Room, lengths: &[usize]) {
             text.extend(expected.iter().chain(&[5, 6, 7]));
         }
     }
+    let [blocks, tokens, hits] = counts(&engine);
+    assert_eq!(hits as usize, 2 * lengths.len(), "{name}: each text is taken in the second and the third round");
+    let kept: usize = lengths[1..].iter().sum();
+    assert!(blocks > 0 && tokens as usize >= kept, "{name}: {tokens} tokens in {blocks} blocks");
     let (held, most) = (bytes(&engine), 2 * bytes(&engine) / 3);
     assert!(held > 0, "{name}: nothing was kept");
     set_budget(&engine, most);
     assert!(bytes(&engine) <= most, "{name}: {} bytes of {most}", bytes(&engine));
     set_budget(&engine, 0);
     assert_eq!(bytes(&engine), 0, "{name}");
+    assert_eq!(counts(&engine), [0, 0, hits], "{name}");
     plain.reset();
     let expected = generate(&mut plain, &texts[0], &few).await.0;
     assert_eq!(write(&mut engine, &texts[0], &few).await, (expected, 0), "{name}: without a budget");

@@ -363,6 +363,10 @@ export class WasmModel {
 
   async adopt() {}
 
+  prefixes() {
+    return plan.prefixes && Uint32Array.from(plan.prefixes);
+  }
+
   commonPrefix(ids) {
     if (this.#running) throw new Error('its caches are in use');
     const other = ids.findIndex((id, i) => id !== this.#known[i]);

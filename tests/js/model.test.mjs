@@ -608,6 +608,7 @@ test('after free everything is refused, and freeing again does nothing', async (
     () => model.reset(),
     () => model.applyChatTemplate([{ role: 'a', content: 'b' }]),
     () => model.wasmMemoryBytes(),
+    () => model.prefixCache(),
     () => model.evaluate([1]),
     () => model.stop(),
   ]) {

@@ -54,6 +54,8 @@ test('the same class does the same there', async () => {
   assert.deepEqual([...(await model.embed('ab'))], [3, 196]);
   assert.deepEqual(await model.rank('q', ['ab', [9, 9, 9]]), [5, 3]);
   assert.equal(await model.wasmMemoryBytes(), 65536);
+  plan.prefixes = [2, 300, 1, 5, 3];
+  assert.deepEqual(await model.prefixCache(), { blocks: 2, tokens: 300, hits: 1, bytes: 3 * 2 ** 32 + 5 });
   await model.reset();
   await model.free();
   assert.deepEqual([seen.freed, workers[0].dead], [1, true]);

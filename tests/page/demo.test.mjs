@@ -1257,6 +1257,25 @@ test('where the browser has WebGPU but no GPU for it the page says so', async ()
   });
 });
 
+test('the card says how much of prompts is kept, as it is after each answer', async () => {
+  await withScripted(async (page) => {
+    const words = (kept) => (kept.tokens ? `${kept.tokens} tokens, ${kept.bytes / 1e6} MB` : undefined);
+    const ask = async (kept) => {
+      await page.evaluate((given) => {
+        globalThis.scriptedKept = given;
+      }, kept);
+      await page.fill('#prompt', 'Hello');
+      await page.press('#prompt', 'Enter');
+      await waitForState(page, ['ready']);
+      await page.waitForFunction((text) => document.querySelector('#kept')?.textContent === text, words(kept));
+    };
+    for (const kept of [{}, { blocks: 2, tokens: 300, bytes: 12e6 }, { blocks: 4, tokens: 900, bytes: 36e6 }, {}]) {
+      await ask(kept);
+      assert.equal(await page.locator('#kept').count(), kept.tokens ? 1 : 0);
+    }
+  });
+});
+
 test('a browser that is too old is told so', async () => {
   const page = await site.browser.newPage({ serviceWorkers: 'block' });
   await page.addInitScript(() => {

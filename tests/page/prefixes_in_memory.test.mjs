@@ -25,6 +25,7 @@ async function inPage({ url, prompts, load, generate, together, ways, rests }) {
   const sessions = new Map();
   const bytes = [globalThis.live.bytes];
   const found = [];
+  const held = [];
   const fetch = webggufFetch({ model });
   const write = {
     generate: (prompt) => model.generate(prompt, options),
@@ -49,13 +50,14 @@ async function inPage({ url, prompts, load, generate, together, ways, rests }) {
     const { text, usage } = await write[ways ?? 'generate'](prompt);
     found[at] = { text, tokens: usage.promptTokens, cached: usage.cachedTokens };
     bytes.push(globalThis.live.bytes);
+    held.push(await model.prefixCache());
     while (rests && model.state !== 'idle') await new Promise((done) => setTimeout(done, 20));
   };
   if (together) await Promise.all(prompts.map(run));
   else for (const [at, prompt] of prompts.entries()) await run(prompt, at);
   const last = model.info.gpuBytes;
   await model.free();
-  return { found, bytes, prefixCacheBytes, last, left: globalThis.live.bytes };
+  return { found, bytes, held, prefixCacheBytes, last, left: globalThis.live.bytes };
 }
 
 const CHAT = '/fixtures/models/llama-q4_0.gguf';
@@ -100,6 +102,26 @@ test('a conversation alone takes no more memory, and a budget is kept', async ()
   assert.ok(first > 0 && second > 0 && third > 0, `${all.bytes}`);
   // Room for one text, and not for two.
   const memoryBytes = Math.round(1.5 * first);
+  const grown = all.bytes.slice(1).map((bytes) => bytes - all.bytes[1]);
+  assert.deepEqual(
+    all.held.map((held) => held.bytes),
+    grown,
+  );
+  assert.deepEqual(
+    all.held.map(({ hits }) => hits),
+    [0, 0, 0, 1],
+  );
+  const tokens = all.found.map((text) => text.tokens);
+  for (const [at, { blocks, tokens: kept }] of all.held.slice(0, 3).entries()) {
+    const texts = tokens.slice(0, at);
+    const most = texts.reduce((sum, count) => sum + count + 4, 0);
+    assert.ok(kept <= most && kept >= most - 5 * at, `${kept} tokens after ${at + 1} texts of ${tokens}`);
+    assert.equal(
+      blocks,
+      texts.reduce((sum, count) => sum + Math.ceil((count + 3) / 256), 0),
+    );
+  }
+  assert.deepEqual(alone.held.at(-1), { blocks: 0, tokens: 0, bytes: 0, hits: 0 });
   const few = await write([HARES, FOXES, BEARS, FOXES], { load: { prefixCache: { memoryBytes } } });
   assert.ok(Math.max(...few.bytes) - few.bytes[1] <= memoryBytes, `${few.bytes} with ${memoryBytes}`);
   assert.deepEqual(few.found.map(isRead), [true, true, true, false]);

@@ -127,5 +127,9 @@ export class WasmModel {
     return new Generation({ ...script, text: script.texts?.shift() ?? script.text ?? 'Yes.' });
   }
 
+  async prefixCache() {
+    return { blocks: 0, tokens: 0, bytes: 0, hits: 0, ...globalThis.scriptedKept };
+  }
+
   async free() {}
 }

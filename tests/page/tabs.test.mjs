@@ -75,6 +75,8 @@ test('tabs have one engine, which writes for all of them', async (t) => {
   }, STORYTELLER);
   assert.deepEqual(texts, [alone, alone, alone]);
   assert.deepEqual(await tabs[2].evaluate(() => globalThis.stages), ['ready']);
+  const kept = await tabs[2].evaluate(() => globalThis.model.prefixCache());
+  assert.deepEqual(kept, { blocks: 0, tokens: 0, bytes: 0, hits: 0 }, 'nothing on the CPU');
 });
 
 test('a text that its tab does not read holds up nobody, and is there later', async (t) => {

@@ -15,7 +15,7 @@ import { jsonOptions, refuseSchema } from './json.js';
 import { showError } from './load.js';
 import { together } from './markdown-limits.js';
 import { forgetChat, isChatStored, onForeignRemoval, recallChat, remember, rememberChat } from './memory.js';
-import { kindOf } from './model-card.js';
+import { kindOf, showKept } from './model-card.js';
 import { isSame, originFrom, whereFrom } from './origins.js';
 import { isPutAway, untilShown } from './phone.js';
 import { describe, showBlob } from './pictures.js';
@@ -349,6 +349,7 @@ async function stream(generation, turn, keep) {
   }
   const result = await generation.result;
   chart.end(result.timings);
+  void showKept(current.model);
   return result;
 }
 
@@ -367,10 +368,9 @@ function drawAtEnd(draw) {
 
 /** Shows all of a picture. */
 function view(picture) {
-  const words = describe(picture);
   showBlob($('viewer-image'), picture.file);
   $('viewer-image').alt = picture.name;
-  $('viewer-name').textContent = words;
+  $('viewer-name').textContent = describe(picture);
   $('viewer').showModal();
 }
 

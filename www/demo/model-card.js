@@ -3,7 +3,7 @@
 import { showTaken } from './attachments.js';
 import { $, button, make } from './dom.js';
 import { oneLine } from './one-line.js';
-import { cpuReason, factsOf } from './words.js';
+import { amount, bytes, cpuReason, factsOf } from './words.js';
 
 const root = document.documentElement;
 
@@ -125,6 +125,15 @@ function showFacts(info) {
   fillTags('variants', info?.variants ?? []);
   $('features-card').hidden = !info?.variants.length;
 }
+
+/** Notes on the card how much of prompts the model keeps in memory; nothing where it keeps none. */
+export async function showKept(model) {
+  const kept = await model.prefixCache().catch(() => undefined); // the model may be gone
+  $('kept')?.parentElement.remove();
+  if (kept?.tokens > 0) $('facts').append(fact(['Prompts kept', keptWords(kept), 'kept']));
+}
+
+const keptWords = (kept) => `${amount(kept.tokens)} tokens, ${bytes(kept.bytes)}`;
 
 function fact([words, value, id]) {
   const definition = make('dd', { textContent: oneLine(String(value)) });

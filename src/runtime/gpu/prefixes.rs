@@ -78,6 +78,13 @@ impl Prefixes {
         self.tree.borrow().bytes()
     }
 
+    /// Number of blocks, of their tokens, and how often a text was taken.
+    pub fn counts(&self) -> [u32; 3] {
+        let tree = self.tree.borrow();
+        let (blocks, tokens) = tree.size();
+        [blocks as u32, tokens as u32, tree.hits]
+    }
+
     /// Drops all texts.
     pub fn clear(&self) {
         self.tree.borrow_mut().clear();
@@ -271,7 +278,11 @@ impl GpuLane {
             Err(error) if error.code() == ErrorCode::OutOfMemory => return Ok(None),
             grown => grown?,
         }
-        self.model().prefixes.tree.borrow_mut().touch(&found.path);
+        {
+            let mut tree = self.model().prefixes.tree.borrow_mut();
+            tree.touch(&found.path);
+            tree.hits += 1;
+        }
         let (layout, mut plan) = (session.layout(), Plan::default());
         for (data, start, count) in &blocks {
             let taken = (*count).min(end.tokens.saturating_sub(*start));

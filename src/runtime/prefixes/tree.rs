@@ -74,11 +74,13 @@ pub struct Tree<R, E> {
     bytes: u64,
     /// Most bytes that it may take.
     pub budget: u64,
+    /// How often a text was taken.
+    pub hits: u32,
 }
 
 impl<R, E> Default for Tree<R, E> {
     fn default() -> Self {
-        Self { blocks: Vec::new(), now: 0, bytes: 0, budget: 0 }
+        Self { blocks: Vec::new(), now: 0, bytes: 0, budget: 0, hits: 0 }
     }
 }
 
@@ -86,6 +88,11 @@ impl<R, E> Tree<R, E> {
     /// Bytes of all blocks.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Number of blocks, and of their tokens.
+    pub fn size(&self) -> (usize, usize) {
+        self.all().fold((0, 0), |(blocks, tokens), (_, block)| (blocks + 1, tokens + block.ids.len()))
     }
 
     /// Whether these blocks are still kept, one behind the other: a number is given again once its block has gone.
@@ -313,6 +320,7 @@ mod tests {
         assert_eq!(tree.bytes(), 900);
         keep(&mut tree, text(&other));
         assert_eq!(tree.bytes(), 900 + 900 - 512, "two blocks are in both");
+        assert_eq!(tree.size(), (4 + 2, 900 + 900 - 512));
         assert_eq!([found(&tree, text(&one)), found(&tree, text(&other))], [900, 900]);
         assert_eq!(found(&tree, text(&[begin, ids(9, 4)].concat())), 600, "a part of a block");
         assert_eq!(found(&tree, text(&ids(600, 5))), 0);
