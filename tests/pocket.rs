@@ -11,35 +11,25 @@ mod yielding;
 mod device;
 
 use webgguf::ErrorCode::{BadFile, UnsupportedArchitecture};
-use webgguf::cpu::{CacheFormat, CpuModel, Input};
-use webgguf::gguf::{Gguf, HeaderReader, Value};
-use webgguf::model::{EncoderInput, Fold, ModelConfig, PART, flatten, match_tensors, program, rounded_kernel};
+#[path = "common/parts.rs"]
+mod parts;
+
+use parts::{Parts, config, floats, fold, near};
+use webgguf::gguf::Gguf;
+use webgguf::model::{EncoderInput, Fold, flatten, match_tensors, program};
 use webgguf::runtime::Matched;
+
+const POCKET: Parts = Parts("pocket");
 
 /// Each part, the width of its rows, and how many folds of rows it has.
 const PARTS: [(&str, usize, usize); 5] =
     [("flow", 8 + 1 + 32, 0), ("frames", 24, 0), ("wave", 1, 11), ("listen", 24, 7), ("voice", 32, 0)];
 
-fn bytes() -> Vec<u8> {
-    std::fs::read(format!("{}/tests/fixtures/encoders/pocket.gguf", env!("CARGO_MANIFEST_DIR"))).expect("a fixture")
-}
-
-fn open(part: Option<&str>) -> Gguf {
-    let bytes = bytes();
-    let mut gguf = HeaderReader::new(Some(bytes.len() as u64)).push(&bytes).expect("a header").expect("a whole one");
-    part.into_iter().for_each(|part| drop(gguf.metadata.insert(PART, Value::String(part.into()))));
-    gguf
-}
-
-fn config(gguf: &Gguf) -> webgguf::Result<ModelConfig> {
-    webgguf::model::config(gguf)
-}
-
 #[test]
 fn every_tensor_belongs_to_one_part() {
     let mut used = std::collections::BTreeMap::new();
     for (part, width, folds) in PARTS {
-        let mut gguf = open(Some(part));
+        let mut gguf = POCKET.open(Some(part));
         let config = config(&gguf).expect(part);
         flatten(&mut gguf);
         for (index, _) in match_tensors(&config, &gguf.tensors).expect(part) {
@@ -49,71 +39,10 @@ fn every_tensor_belongs_to_one_part() {
         assert_eq!([program.width(program.output_activation()), program.folds().count()], [width, folds], "{part}");
         assert_eq!(program.stage_rows.len(), folds, "{part}");
     }
-    let gguf = open(None);
+    let gguf = POCKET.open(None);
     let unused = (0..gguf.tensors.len()).filter(|index| !used.contains_key(index));
     let unused: Vec<&str> = unused.map(|index| gguf.tensors[index].name.as_str()).collect();
     assert!(unused.is_empty(), "{unused:?}");
-}
-
-/// A part with room for `rows` rows.
-fn load(part: &str, rows: usize) -> CpuModel {
-    let (bytes, mut gguf) = (bytes(), open(Some(part)));
-    let config = config(&gguf).expect(part);
-    flatten(&mut gguf);
-    let matched = match_tensors(&config, &gguf.tensors).expect(part);
-    let mut builder = CpuModel::builder(config);
-    for (index, spec) in matched {
-        let tensor = &gguf.tensors[index];
-        let own = &bytes[tensor.offset as usize..][..tensor.bytes as usize];
-        builder.put(&spec, tensor.ty, rounded_kernel(false, tensor, own).into_owned()).expect(part);
-    }
-    builder.build(rows, CacheFormat::F32).expect(part)
-}
-
-fn run(part: &str, input: &EncoderInput) -> Vec<f32> {
-    let mut model = load(part, input.rows);
-    let (found, _) = yielding::count_yields(model.embed(Input::Image(input), async || (), &|| false));
-    let found = found.expect(part).expect("nobody stops it");
-    #[cfg(feature = "gpu-tests")]
-    near(&on_gpu(part, input), &found);
-    found
-}
-
-/// The same on a native GPU.
-#[cfg(feature = "gpu-tests")]
-fn on_gpu(part: &str, input: &EncoderInput) -> Vec<f32> {
-    use webgguf::runtime::{GpuModelBuilder, GpuRun};
-    let (bytes, mut gguf) = (bytes(), open(Some(part)));
-    let config = config(&gguf).expect(part);
-    flatten(&mut gguf);
-    let matched = match_tensors(&config, &gguf.tensors).expect(part);
-    let context = config.context_length;
-    pollster::block_on(async {
-        let device = device::device().await;
-        let caps = device.caps.clone();
-        let mut builder = GpuModelBuilder::new(device, caps, config, context, &gguf.tensors, matched).expect("room");
-        for (index, tensor) in gguf.tensors.iter().enumerate() {
-            for slice in builder.slices(index) {
-                let at = (tensor.offset + slice.offset) as usize;
-                builder.put(index, &slice, &bytes[at..at + slice.bytes as usize]).expect("a good slice");
-            }
-        }
-        let GpuRun::Embedder(mut embedder) = builder.finish_any().await.expect("command lists") else {
-            panic!("{part} writes no text");
-        };
-        let mut found = Vec::new();
-        let take = &mut |bytes: &[u8]| found.extend_from_slice(bytes);
-        assert!(embedder.encode(input, &Default::default(), take).await.expect(part));
-        bytemuck::pod_collect_to_vec(&found)
-    })
-}
-
-/// A fold of `before` rows to `behind`, by a function that says which row a tap is.
-fn fold(before: usize, [behind, taps]: [usize; 2], row: impl Fn(i64, i64) -> i64) -> Fold {
-    let all = (0..behind as i64).flat_map(|at| (0..taps as i64).map(move |tap| (at, tap)));
-    let rows: Vec<i64> = all.map(|(at, tap)| row(at, tap)).collect();
-    let weights = rows.iter().map(|&row| f32::from(row >= 0).to_bits()).collect();
-    Fold { rows: before, taps: [rows.iter().map(|&row| row.max(0) as u32).collect(), weights] }
 }
 
 /// A causal convolution.
@@ -127,32 +56,15 @@ fn turns(rows: usize) -> Vec<f32> {
     (0..rows * 6).flat_map(|at| [angle(at).cos() as f32, angle(at).sin() as f32]).collect()
 }
 
-fn expected() -> serde_json::Value {
-    let file = format!("{}/tests/fixtures/encoders/pocket.json", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_slice(&std::fs::read(file).expect("expectations")).expect("JSON")
-}
-
-fn floats(values: &serde_json::Value) -> Vec<f32> {
-    let values = values.as_array().expect("an array");
-    values.iter().flat_map(|value| value.as_f64().map_or_else(|| floats(value), |value| vec![value as f32])).collect()
-}
-
-#[track_caller]
-fn near(found: &[f32], wanted: &[f32]) {
-    let peak = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-    let apart = found.iter().zip(wanted).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-    assert!(found.len() >= wanted.len() && apart < 1e-3 * peak, "{} of {peak}", apart);
-}
-
 #[test]
 fn the_flow_makes_the_latents_of_states_that_llama_cpp_makes() {
-    let expected = expected();
+    let expected = POCKET.expected();
     for case in expected["cases"].as_array().expect("cases") {
         for step in 0..2 {
             let [patches, turns] = ["states", "noise"].map(|name| floats(&case[name][step]));
             let input =
                 EncoderInput { rows: 1, outputs: 1, patches, turns, breaks: vec![1.0; 2], ..Default::default() };
-            let found = run("flow", &input);
+            let found = POCKET.run("flow", &input);
             near(&found[..8], &floats(&case["latents"][step]));
             let ends = case["ends"].as_array().expect("steps").contains(&step.into());
             assert_eq!(found[8] > -4.0, ends, "{case}");
@@ -163,7 +75,7 @@ fn the_flow_makes_the_latents_of_states_that_llama_cpp_makes() {
 /// The first 16 latents, since nothing depends on what follows.
 #[test]
 fn the_codec_makes_the_samples_of_latents_that_llama_cpp_makes() {
-    let expected = expected();
+    let expected = POCKET.expected();
     let case = &expected["cases"][0];
     let rows = 16 * 16;
     let latents = floats(&case["latents"])[..16 * 8].to_vec();
@@ -178,7 +90,7 @@ fn the_codec_makes_the_samples_of_latents_that_llama_cpp_makes() {
         }
     }
     let input = EncoderInput { rows, outputs: rows, patches, places, turns: turns(rows), ..Default::default() };
-    let frames = run("frames", &input);
+    let frames = POCKET.run("frames", &input);
     let (mut here, mut folds) = (rows, vec![kernel(rows, 7)]);
     for stride in [6, 5, 4] {
         folds.push(fold(here, [here, 2], |row, tap| row - tap));
@@ -188,7 +100,7 @@ fn the_codec_makes_the_samples_of_latents_that_llama_cpp_makes() {
     }
     folds.push(kernel(here, 3));
     let samples =
-        run("wave", &EncoderInput { rows: here, outputs: here, patches: frames, folds, ..Default::default() });
+        POCKET.run("wave", &EncoderInput { rows: here, outputs: here, patches: frames, folds, ..Default::default() });
     let every: Vec<f32> = samples.into_iter().step_by(131).collect();
     near(&every, &floats(&case["samples"])[..every.len()]);
 }
@@ -196,7 +108,7 @@ fn the_codec_makes_the_samples_of_latents_that_llama_cpp_makes() {
 /// The first 16 rows, likewise.
 #[test]
 fn a_voice_becomes_the_rows_that_llama_cpp_gives() {
-    let expected = expected();
+    let expected = POCKET.expected();
     let rows = 256 * 120;
     let sample = |at: i64| {
         let x = at as f64;
@@ -212,19 +124,20 @@ fn a_voice_becomes_the_rows_that_llama_cpp_gives() {
         here = behind;
     }
     folds.push(kernel(here, 3));
-    let frames = run("listen", &EncoderInput { rows: here, outputs: here, patches, folds, ..Default::default() });
+    let frames =
+        POCKET.run("listen", &EncoderInput { rows: here, outputs: here, patches, folds, ..Default::default() });
     let groups = fold(here, [16, 32], |row, tap| (row * 16 - 16 + tap).max(0)).taps;
     let input =
         EncoderInput { rows: here, outputs: 16, patches: frames, groups, turns: turns(here), ..Default::default() };
-    near(&run("voice", &input), &floats(&expected["rows"])[..16 * 32]);
+    near(&POCKET.run("voice", &input), &floats(&expected["rows"])[..16 * 32]);
 }
 
 /// The code of parts is linked where a page asks for one.
 #[test]
 fn a_file_does_not_choose_a_part_by_itself() {
-    let error = Matched::of(&mut open(Some("flow")), None, None).map(|_| ()).expect_err("no part was asked for");
+    let error = Matched::of(&mut POCKET.open(Some("flow")), None, None).map(|_| ()).expect_err("no part was asked for");
     assert_eq!(error.code(), UnsupportedArchitecture, "{error}");
-    let matched = Matched::of(&mut open(Some("flow")), None, Some("wave")).expect("a part");
+    let matched = Matched::of(&mut POCKET.open(Some("flow")), None, Some("wave")).expect("a part");
     assert_eq!(matched.config.encoder.expect("an encoder").width, 1);
 }
 
@@ -232,7 +145,7 @@ fn a_file_does_not_choose_a_part_by_itself() {
 fn few_rows_run_on_the_cpu() {
     for (part, width, _) in PARTS {
         let rows = if part == "flow" { 1 } else { 5 };
-        let found = run(part, &EncoderInput::sample(load(part, rows).program(), rows));
+        let found = POCKET.run(part, &EncoderInput::sample(POCKET.load(part, rows).program(), rows));
         assert_eq!(found.len(), rows * width, "{part}");
         assert!(found.iter().all(|value| value.is_finite()), "{part}: {found:?}");
     }
@@ -245,10 +158,10 @@ fn what_does_not_fit_is_refused() {
         flatten(gguf);
         match_tensors(&config, &gguf.tensors).map(|_| ())
     };
-    let error = message(&mut open(None)).expect_err("no encoder of sounds for prompts");
+    let error = message(&mut POCKET.open(None)).expect_err("no encoder of sounds for prompts");
     assert_eq!(error.code(), UnsupportedArchitecture, "{error}");
     assert!(error.message().contains("pockettts_spkenc"), "{error}");
-    let error = message(&mut open(Some("other"))).expect_err("no such part");
+    let error = message(&mut POCKET.open(Some("other"))).expect_err("no such part");
     assert_eq!(error.code(), UnsupportedArchitecture, "{error}");
     for (part, name, dims) in [
         ("wave", "a.gen.wav.seanet.blk.1.scale_conv.weight", vec![8, 8, 12]),
@@ -259,12 +172,12 @@ fn what_does_not_fit_is_refused() {
         ("listen", "a.seanet.blk.0.scale_conv.weight", vec![10, 6, 8]),
         ("voice", "a.downsample.conv.weight", vec![31, 24, 8]),
     ] {
-        let mut gguf = open(Some(part));
+        let mut gguf = POCKET.open(Some(part));
         gguf.tensors.iter_mut().find(|tensor| tensor.name == name).expect(name).dims = dims;
         let error = message(&mut gguf).expect_err(name);
         assert_eq!(error.code(), BadFile, "{name}: {error}");
     }
-    let mut gguf = open(Some("wave"));
+    let mut gguf = POCKET.open(Some("wave"));
     let tensor = gguf.tensors.iter_mut().find(|tensor| tensor.name.ends_with("conv_out.bias")).expect("a bias");
     tensor.name = "a.gen.wav.seanet.conv_mid.bias".to_owned();
     assert!(message(&mut gguf).is_err(), "a bias that nothing reads");

@@ -51,7 +51,7 @@ export const PARTS = {
   // computes.
   speech: new RegExp(
     [
-      '^webgguf::model::families::encoders::(pocket|vocos)::',
+      '^webgguf::model::families::encoders::(pocket|vocos|lfm_speech)::',
       '^webgguf::(runtime::run::speaking|model::config::parts::.*::of_part|model::config::convolutions::transposed)',
       '^webgguf::kernels::spread::reference::divide_by_deviation',
       String.raw`^compiler_builtins(\[\w+\])?::math::libm_math::(sinf|cosf)::`,

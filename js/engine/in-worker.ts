@@ -20,7 +20,7 @@ import {
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
-import type { Said, Utterance } from '../voice/pocket.js';
+import type { Said, ToSay } from '../voice/reader.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
@@ -212,7 +212,7 @@ export class WorkerEngine implements Engine {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
   }
 
-  say(asked: Utterance | undefined, signal?: AbortSignal): Promise<Said> {
+  say(asked: ToSay | undefined, signal?: AbortSignal): Promise<Said> {
     return this.#connection.channel.call('say', [this.#number, asked], { signal });
   }
 

@@ -5,7 +5,7 @@ import { stoppable } from '../cancel.js';
 import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
-import type { Pocket, Said, Text, Utterance } from '../voice/pocket.js';
+import type { Said, Speaker, Text, ToSay } from '../voice/reader.js';
 import type { SoundPart, Vocoder } from '../voice/vocoder.js';
 import { type Group, type Input, type InputRun, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
@@ -281,10 +281,10 @@ export class LocalEngine implements Engine {
     return vocoder.samples(states.subarray((states.length / ids.length) * first), part, signal);
   }
 
-  async say(asked: Utterance | undefined, signal?: AbortSignal): Promise<Said> {
-    const [pocket, handle] = [this.#loaded.encoders?.vocoder as Pocket, this.#handle];
+  async say(asked: ToSay | undefined, signal?: AbortSignal): Promise<Said> {
+    const [speaker, handle] = [this.#loaded.encoders?.vocoder as Speaker, this.#handle];
     const run: Text['run'] = (work, of) => this.#kept(() => stoppable(handle, of, work), of);
-    return pocket.say(asked, { handle, run, contextLength: this.info.contextLength }, signal);
+    return speaker.say(asked, { handle, run, contextLength: this.info.contextLength }, signal);
   }
 
   exportProgram(shaders: string): ReturnType<WasmHandle['exportProgram']> {

@@ -7,6 +7,7 @@ import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source, SourceOptions } from '../types/source.js';
+import type { Lfm3 } from '../voice/lfm3.js';
 import type { Pocket } from '../voice/pocket.js';
 import type { Vocoder } from '../voice/vocoder.js';
 import type { WasmModel } from '../wasm/webgguf.js';
@@ -28,11 +29,11 @@ interface SoundIds {
 export class Encoders {
   /** What they take, and what they are. */
   readonly info: Pick<ModelInfo, 'media' | 'encoders' | 'vocoder'>;
-  readonly vocoder: Vocoder | Pocket | undefined;
+  readonly vocoder: Vocoder | Pocket | Lfm3 | undefined;
   readonly #all: readonly Encoder[];
   readonly #sounds: SoundIds[] = [];
 
-  private constructor(all: readonly Encoder[], vocoder: Vocoder | Pocket | undefined) {
+  private constructor(all: readonly Encoder[], vocoder: Vocoder | Pocket | Lfm3 | undefined) {
     this.#all = all;
     this.vocoder = vocoder;
     const media = { image: all.some((one) => !one.hears), audio: all.some((one) => one.hears) };
@@ -139,7 +140,7 @@ async function vocoderOf(
   options: EncoderOptions,
   from: SourceOptions,
   scope: Scope,
-): Promise<Vocoder | Pocket> {
+): Promise<Vocoder | Pocket | Lfm3> {
   const { Vocoder } = await scope.vocoder();
   return Vocoder.load(source, options, from, scope);
 }

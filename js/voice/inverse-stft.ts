@@ -3,6 +3,14 @@
  */
 import { transform } from '../fourier-transform.js';
 
+/** How spectra are cut and where their sound begins. @internal */
+export interface StftOptions {
+  /** Samples from the start of the first window on that are not wanted. */
+  readonly before?: number;
+  /** Logarithms of magnitudes are cut here. */
+  readonly loudest?: number;
+}
+
 /** Logarithms of magnitudes are cut here, as Vocos does. */
 const LOUDEST = Math.log(100);
 
@@ -16,14 +24,12 @@ export class InverseStft {
   /** What the frames so far add to the samples from the next one on, and the squares of their windows. */
   readonly #sum: Float64Array;
   readonly #weight: Float64Array;
-  /** Samples to come that are not wanted: by default those before the middle of the first window. */
+  /** Samples to come that are not wanted: by default up to the middle of the first window. */
   #before: number;
+  readonly #loudest: number;
 
-  /**
-   * @param bins of a spectrum: one more than a power of two
-   * @param before samples from the start of the first window on that are not wanted
-   */
-  constructor(bins: number, hop: number, before = bins - 1) {
+  /** @param bins of a spectrum: one more than a power of two, or than five times one */
+  constructor(bins: number, hop: number, { before = bins - 1, loudest = LOUDEST }: StftOptions = {}) {
     const size = 2 * (bins - 1);
     this.#size = size;
     this.#hop = hop;
@@ -32,13 +38,14 @@ export class InverseStft {
       (length) => new Float64Array(length),
     ) as [Float64Array, Float64Array, Float64Array, Float64Array];
     this.#before = before;
+    this.#loudest = loudest;
   }
 
   /** Adds a frame, logarithms of magnitudes and then phases. Gives the samples that no later frame changes. */
   frame(spectrum: Float32Array): Float32Array {
     const bins = this.#size / 2 + 1;
     for (let bin = 0; bin < bins; bin++) {
-      const magnitude = Math.exp(Math.min(spectrum[bin] as number, LOUDEST));
+      const magnitude = Math.exp(Math.min(spectrum[bin] as number, this.#loudest));
       const phase = spectrum[bins + bin] as number;
       const mirrored = (this.#size - bin) % this.#size;
       // The spectrum of a real sound; the first and the last value have no mirror image and no imaginary part.
@@ -49,7 +56,7 @@ export class InverseStft {
       this.#real[mirrored] = this.#real[bin] as number;
       this.#imaginary[mirrored] = -(this.#imaginary[bin] as number);
     }
-    transform(this.#imaginary, this.#real); // the inverse
+    transformAny(this.#imaginary, this.#real); // the inverse
     for (let at = 0; at < this.#size; at++) {
       const window = this.#window[at] as number;
       this.#sum[at] = (this.#sum[at] as number) + ((this.#real[at] as number) / this.#size) * window;
@@ -76,5 +83,32 @@ export class InverseStft {
     const dropped = Math.min(this.#before, count);
     this.#before -= dropped;
     return found.subarray(dropped);
+  }
+}
+
+/** {@link transform} for a power of two, or an odd number of times one: transforms of every odd-th number, added up. */
+function transformAny(re: Float64Array, im: Float64Array): void {
+  const count = re.length;
+  let odd = count;
+  while (odd % 2 === 0) odd /= 2;
+  if (odd === 1) {
+    transform(re, im);
+    return;
+  }
+  const size = count / odd;
+  const parts = Array.from({ length: odd }, (_, part) => {
+    const [x, y] = [re, im].map((of) => Float64Array.from({ length: size }, (_, at) => of[at * odd + part] as number));
+    transform(x as Float64Array, y as Float64Array);
+    return [x, y] as [Float64Array, Float64Array];
+  });
+  for (let at = 0; at < count; at++) {
+    let [x, y] = [0, 0];
+    for (const [part, [partX, partY]] of parts.entries()) {
+      const angle = (-2 * Math.PI * ((part * at) % count)) / count;
+      const [c, s, a, b] = [Math.cos(angle), Math.sin(angle), partX[at % size] as number, partY[at % size] as number];
+      x += a * c - b * s;
+      y += a * s + b * c;
+    }
+    [re[at], im[at]] = [x, y];
   }
 }

@@ -4,8 +4,9 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { Encoder } from '../media/encoder.js';
-import type { WasmModel } from '../wasm/webgguf.js';
 import { type Mimi, RATE, type SoundOfLatents, type Step } from './mimi.js';
+import { uniformOf } from './random.js';
+import { type Reader, type Rows, type Said, type Text, randomDigest, readerOf } from './reader.js';
 import { Resampler, joined } from './resample.js';
 
 /** The score above which a latent ends the speech. */
@@ -36,37 +37,6 @@ export interface Utterance {
   readonly temperature?: number | undefined;
   /** What each step starts from, for comparisons with other engines. */
   readonly noise?: readonly Float32Array[] | undefined;
-}
-
-/** A piece of its sound. @internal */
-export interface Said {
-  readonly samples: Float32Array;
-  readonly isLast: boolean;
-  /** The latents, for comparisons with other engines. */
-  readonly latents: readonly Float32Array[];
-}
-
-/** Rows among the ids of a text. */
-interface Rows {
-  readonly at: number;
-  readonly digest: string;
-  readonly values: Float32Array;
-}
-
-/** The text model. @internal */
-export interface Reader {
-  readonly contextLength: number;
-  /** The first id of rows. */
-  know(digest: string, count: number): number;
-  /** The state of the last of `ids`, among which are these rows. */
-  state(ids: Uint32Array, rows: readonly Rows[], signal?: AbortSignal): Promise<Float32Array>;
-}
-
-/** What a reader needs of the engine: `run` runs work of the handle in its turn. @internal */
-export interface Text {
-  readonly handle: Pick<WasmModel, 'commonPrefix' | 'rowWidth' | 'addRows' | 'knowRows' | 'nextState'>;
-  readonly contextLength: number;
-  run(work: () => Promise<Float32Array | undefined>, signal?: AbortSignal): Promise<Float32Array>;
 }
 
 /** What published models want, which their files do not say, by the names of their folders. */
@@ -202,41 +172,12 @@ export class Speech {
   }
 }
 
-/** The model as a speech reads with it. */
-function readerOf({ handle, contextLength, run }: Text): Reader {
-  const state: Reader['state'] = (ids, rows, signal) => {
-    const work = (): Promise<Float32Array | undefined> => {
-      const known = Math.min(handle.commonPrefix(ids), ids.length - 1);
-      const width = handle.rowWidth();
-      for (const { at, digest, values } of rows) {
-        if (at + values.length / width > known) handle.addRows(digest, 0, values);
-      }
-      return handle.nextState(ids);
-    };
-    return run(work, signal);
-  };
-  return { contextLength, know: (digest, count) => handle.knowRows(digest, 0, count), state };
-}
-
 /** Normally distributed values for each step. */
 function noiseOf({ noise, seed }: Utterance, deviation: number, width: number): (step: number) => Float32Array {
   if (noise) return (step) => noise[step] ?? new Float32Array(width);
-  let state = (seed ?? Math.floor(Math.random() * 2 ** 32)) >>> 0;
-  // Mulberry32, then Box and Muller.
-  const uniform = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return (((mixed ^ (mixed >>> 14)) >>> 0) + 0.5) / 2 ** 32;
-  };
+  const uniform = uniformOf(seed);
   const normal = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
   return () => Float32Array.from({ length: width }, () => deviation * normal());
-}
-
-/** 16 hexadecimal digits that nothing else has. */
-function randomDigest(): string {
-  const words = crypto.getRandomValues(new Uint32Array(2));
-  return [...words].map((word) => word.toString(16).padStart(8, '0')).join('');
 }
 
 /** What tells sounds apart (FNV-1a over the bits of the samples). */

@@ -11,14 +11,18 @@ import type { ModelInfo } from '../types/info.js';
 import type { DetokenizeOptions, TokenizeOptions } from '../types/read.js';
 import type { SpeakOptions, SpeechOptions, SpeechPiece, VoiceSound } from '../types/speech.js';
 import { chunksOf } from './pocket-text.js';
-import type { Said, Utterance } from './pocket.js';
+import type { ToFrames } from './lfm3.js';
+import type { Said, ToSay } from './reader.js';
 import { joined } from './resample.js';
 import { sentences } from './spoken/spoken-text.js';
 import { SPEED, TimeStretch } from './stretch.js';
 import { pcm16, wav } from './wav.js';
 
-/** The projector of Pocket TTS. */
-const POCKET = 'pockettts_gen';
+/** The projectors of Pocket TTS and of LFM3. */
+const [POCKET, LFM3] = ['pockettts_gen', 'lfm3a_gen'];
+/** Frames of LFM3 per second, and the most seconds of a sentence of this number of tokens. */
+const FRAME_RATE = 12.5;
+const secondsOf = (tokens: number): number => tokens / 2 + 4;
 
 /** What speech needs of a `WasmModel`. @internal */
 export interface SpeakingModel {
@@ -41,9 +45,14 @@ const [FIRST, NEXT] = [24, 96];
 const APART = 0x9e3779b1;
 const MOST_SEED = 2 ** 32;
 
-/** Options that Pocket TTS has. */
-const OF_POCKET = ['voice', 'temperature', 'seed', 'speed', 'signal'];
 const OPTIONS = ['temperature', 'topK', 'topP', 'repetitionPenalty', 'seed', 'speed', 'signal'];
+/** Options of the vocoders that do not have these, by their projectors. */
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  [POCKET]: ['voice', 'temperature', 'seed', 'speed', 'signal'],
+  [LFM3]: OPTIONS.filter((name) => name !== 'topP'),
+};
+/** Options that generators of sounds read, and the most that each may be. */
+const NUMBERS = { temperature: 10, topK: 1e6, repetitionPenalty: 10, seed: MOST_SEED } as const;
 
 /** See {@link WasmModel.speak}. @internal */
 export async function* speak(
@@ -53,21 +62,22 @@ export async function* speak(
   call = 'speak',
 ): AsyncGenerator<SpeechPiece, void> {
   const { sampleRate, projector } = vocoderOf(call, model);
-  const isPocket = projector === POCKET;
-  const known = isPocket ? OF_POCKET : OPTIONS;
+  const known = OPTIONS_OF[projector] ?? OPTIONS;
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown) throw invalidArgument(`${call}: unknown option '${unknown}', expected ${known.join(', ')}`);
   const { speed = 1, ...others } = options;
   const wrong = SPEED(speed);
   if (wrong) throw invalidArgument(`${call}: option 'speed' must be ${wrong}, found ${show(speed)}`);
-  if (isPocket) {
+  if (projector in OPTIONS_OF) checkNumbers(call, others);
+  if (projector === POCKET) {
     yield* speakLatents(model, text, { ...others, speed }, call);
     return;
   }
+  const say = projector === LFM3 ? framesSaid : spoken;
   for (const sentence of sentencesOf(call, text)) {
     options.signal?.throwIfAborted();
     let isFirst = true;
-    const sound = spoken(model, sentence, { ...SAMPLING, ...others }, call);
+    const sound = say(model, sentence, others, call);
     for await (const samples of stretched(sound, sampleRate, speed)) {
       yield { samples, sampleRate, ...(isFirst && { text: sentence }) };
       isFirst = false;
@@ -84,13 +94,6 @@ async function* speakLatents(
 ): AsyncGenerator<SpeechPiece, void> {
   const { sampleRate } = vocoderOf(call, model);
   const own = voiceOf(call, voice, model.voices);
-  for (const [name, value, most] of [
-    ['temperature', temperature, 10],
-    ['seed', seed, MOST_SEED],
-  ] as const) {
-    if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) continue;
-    throw invalidArgument(`${call}: option '${name}' must be a number from 0 to ${most}, found ${show(value)}`);
-  }
   const chunks = await chunksOf(model, call, sentencesOf(call, text).join(' '));
   for (const [number, { said, ...chunk }] of chunks.entries()) {
     signal?.throwIfAborted();
@@ -101,6 +104,14 @@ async function* speakLatents(
       yield { samples, sampleRate, ...(isFirst && { text: said }) };
       isFirst = false;
     }
+  }
+}
+
+function checkNumbers(call: string, options: SpeakOptions): void {
+  for (const [name, most] of Object.entries(NUMBERS)) {
+    const value: unknown = options[name as keyof typeof NUMBERS];
+    if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) continue;
+    throw invalidArgument(`${call}: option '${name}' must be a number from 0 to ${most}, found ${show(value)}`);
   }
 }
 
@@ -119,17 +130,37 @@ function voiceOf(call: string, asked: SpeakOptions['voice'], known: SpeakingMode
 /** The sound of a chunk, piece by piece. */
 async function* latentsSaid(
   model: SpeakingModel,
-  asked: Utterance,
+  asked: ToSay,
   call: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Float32Array> {
-  let next: Utterance | undefined = asked;
+  let next: ToSay | undefined = asked;
   for (let isLast = false; !isLast; next = undefined) {
-    const now: Utterance | undefined = next;
+    const now: ToSay | undefined = next;
     const said: Said = await model.withEngine(call, (engine) => engine.say(now, signal));
     isLast = said.isLast;
     if (said.samples.length > 0) yield said.samples;
   }
+}
+
+/** The sound of a sentence, piece by piece, by LFM3. */
+async function* framesSaid(
+  model: SpeakingModel,
+  sentence: string,
+  { signal, voice: _, speed: _speed, ...sampling }: SpeakOptions,
+  call: string,
+): AsyncGenerator<Float32Array> {
+  const [before, text, behind] = (await Promise.all([
+    model.tokenize('<|im_start|>user\n', { parseSpecial: true, addSpecial: true }),
+    model.tokenize(sentence, {}),
+    model.tokenize('<|im_end|>\n<|im_start|>assistant\n<|audio_start|>', { parseSpecial: true }),
+  ])) as [Uint32Array, Uint32Array, Uint32Array];
+  const prompt = Uint32Array.of(...before, ...text, ...behind);
+  const last = await model.detokenize(prompt.subarray(-1), { showSpecial: true });
+  if (last !== '<|audio_start|>') throw invalidArgument(`${call}: the model has no token <|audio_start|>`);
+  const most = Math.ceil(secondsOf(prompt.length) * FRAME_RATE);
+  const asked: ToFrames = { ...sampling, prompt, most };
+  yield* latentsSaid(model, asked, call, signal);
 }
 
 /** A sentence `speed` times as fast; it begins and ends as it did. */
@@ -191,7 +222,8 @@ async function* spoken(
   for (let part = 0, isLast = false; !isLast; part++) {
     const maxTokens = Math.min(room + prompt.length - ids.length, part === 0 ? FIRST : NEXT);
     const drawn = seed === undefined ? {} : { seed: part === 0 ? seed : (seed + part * APART) % MOST_SEED };
-    const { ids: more, finishReason } = await model.generate(ids, { ...options, ...drawn, maxTokens });
+    const sampling = { ...SAMPLING, ...options, ...drawn, maxTokens };
+    const { ids: more, finishReason } = await model.generate(ids, sampling);
     ids = Uint32Array.of(...ids, ...more);
     isLast = finishReason !== 'length' || ids.length === room + prompt.length;
     if (ids.length === prompt.length) return;

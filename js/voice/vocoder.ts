@@ -9,6 +9,7 @@ import { linkPart } from '../wasm/link-part.js';
 import { speech } from '../wasm/speech.js';
 import { InverseStft } from './inverse-stft.js';
 import { pause } from '../media/steps.js';
+import { LFM3, Lfm3 } from './lfm3.js';
 import { Mimi } from './mimi.js';
 import { Pocket } from './pocket.js';
 
@@ -22,19 +23,20 @@ const MOST_SIZE = 1 << 13;
 /** The projector of a flow head. @internal */
 export const POCKET = 'pockettts_gen';
 
-/** A flow head with its codec. */
-async function pocketOf(
+/** What says a text in several programs. */
+async function speakerOf(
   flow: Encoder,
   source: Source,
   options: EncoderOptions,
   more: [SourceOptions, EncoderScope],
   expected: number,
-): Promise<Pocket> {
+): Promise<Pocket | Lfm3> {
   const [width = 0] = flow.info.numbers;
   if (width !== expected) {
     flow.free();
     throw invalidArgument(`option 'vocoder': ${ofAnother(width, expected)}`);
   }
+  if (flow.about.projector === LFM3) return Lfm3.load(flow, source, options, more);
   const mimi = await Mimi.load(flow, source, options, more);
   return new Pocket(mimi, flow.info.variant);
 }
@@ -77,12 +79,14 @@ export class Vocoder {
     options: EncoderOptions,
     from: SourceOptions,
     { width: expected = 0, ...scope }: EncoderScope,
-  ): Promise<Vocoder | Pocket> {
+  ): Promise<Vocoder | Pocket | Lfm3> {
     const { exports } = await wasmClasses();
     await linkPart(exports, 'wasm/speech.js', speech);
     // A file of one program has no parts.
     const encoder = await Encoder.load(source, { ...options, part: 'flow' }, from, scope);
-    if (encoder.about.projector === POCKET) return pocketOf(encoder, source, options, [from, scope], expected);
+    if ([POCKET, LFM3].includes(encoder.about.projector)) {
+      return speakerOf(encoder, source, options, [from, scope], expected);
+    }
     const vocoder = new Vocoder(encoder);
     const why = vocoder.#unfit(expected);
     if (!why) return vocoder;
@@ -120,7 +124,7 @@ export class Vocoder {
     if (rows < 2 || found.length === 0) return found.subarray(0, 0);
     // The frames whose windows have none of these samples are not needed.
     const first = Math.max(0, Math.floor((after - half) / HOP) + 1);
-    const stft = new InverseStft(half + 1, HOP, after + half - first * HOP);
+    const stft = new InverseStft(half + 1, HOP, { before: after + half - first * HOP });
     let filled = 0;
     const take = (samples: Float32Array): void => {
       const fitting = samples.subarray(0, found.length - filled);

@@ -62,7 +62,7 @@ export interface WasmLoadOptions {
 }
 
 /** Programs of files with several: the encoder of sounds beside one of images, or what a model speaks with. */
-export type EncoderPart = 'sounds' | 'flow' | 'frames' | 'wave' | 'listen' | 'voice';
+export type EncoderPart = 'sounds' | 'flow' | 'next' | 'frames' | 'wave' | 'listen' | 'voice';
 
 /** The threads beside the one that runs the model: see `engine/threads.ts`. */
 export interface CpuThreads {

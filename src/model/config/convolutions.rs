@@ -87,7 +87,7 @@ pub fn flatten(gguf: &mut Gguf) {
             vec![product(dims)]
         } else if (is_kernel(&tensor.name) || MERGERS.contains(&tensor.name.as_str())) && dims.len() > 2 {
             vec![before, dims[dims.len() - 1]]
-        } else if tensor.name == "v.position_embd.weight" {
+        } else if tensor.name == "v.position_embd.weight" || tensor.name.starts_with("a.gen.code.") {
             vec![dims[0], product(&dims[1..])]
         } else {
             continue;

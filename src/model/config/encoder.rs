@@ -25,7 +25,7 @@ const MAX_PATTERN: usize = 1 << 10;
 /// Upper bound of the rows that a row sees.
 const MAX_WINDOW: usize = 1 << 14;
 /// Upper bound of the rows of a position table.
-const MAX_PLACES: u64 = 1 << 20;
+pub(super) const MAX_PLACES: u64 = 1 << 20;
 /// Upper bound of the values of a spectrogram frame.
 const MAX_BINS: usize = 1 << 8;
 

@@ -32,6 +32,7 @@ pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
 pub use encoder::{EncoderConfig, MostRows, Projector};
 pub(super) use encoder_lists::{MAX_TAKEN, RESAMPLER_HEAD};
 pub use parts::Part;
+pub(super) use parts::{CODEC_WINDOW, MAX_BOOKS};
 
 pub use hadamard::Rotations;
 

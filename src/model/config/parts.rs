@@ -1,13 +1,28 @@
 //! Files with several encoders or programs: which tensors belong to which, and the sizes of one.
 
-use super::encoder::{EncoderConfig, Projector, VOICE};
+use super::encoder::{EncoderConfig, MAX_PLACES, Projector, VOICE};
 use super::{Architecture, Keys, MAX_FFN, MAX_HIDDEN, ModelConfig};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::model::ActivationKind;
 
 /// The tensor that makes rows of the model's prompts of latents.
 const LATENT: &str = "a.gen.input_linear.weight";
+
+/// Codes of a frame of LFM3's speech, at most.
+pub(in crate::model) const MAX_BOOKS: usize = 64;
+/// Rows that a row of an attention layer of its codec sees, itself included.
+pub(in crate::model) const CODEC_WINDOW: usize = 30;
+
+/// Rows before a row of LFM3's codec on which it depends.
+fn reach(gguf: &Gguf, kernel: usize) -> usize {
+    let has = |layer: usize, name: &str| {
+        let name = format!("a.gen.wav.tfm.blk.{layer}.{name}.weight");
+        gguf.tensors.iter().any(|tensor| tensor.name == name)
+    };
+    let of = |layer| if has(layer, "conv_dw") { kernel.saturating_sub(1) } else { CODEC_WINDOW - 1 };
+    (0..).take_while(|&layer| has(layer, "ln1")).map(of).sum()
+}
 
 /// One of the programs of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +46,7 @@ impl ModelConfig {
         let is_sounds = tensor.starts_with("a.") || tensor.starts_with("mm.a.");
         self.encoder.as_ref().is_some_and(|encoder| match encoder.projector.part {
             Some(part) => !part.tensors.iter().any(|begin| tensor.starts_with(begin)),
-            None => is_sounds != (encoder.bins > 0),
+            None => is_sounds != (encoder.bins > 0) || (self.architecture != VOICE && tensor.starts_with("a.gen.")),
         })
     }
 }
@@ -48,6 +63,7 @@ impl EncoderConfig {
     pub(super) fn of_part(keys: &Keys, gguf: &Gguf, projector: Projector, part: Part) -> Result<Self> {
         let bins = keys.required("projection_dim", MAX_HIDDEN)?;
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
+        let is_lfm = projector.name == "lfm3a_gen";
         let own = gguf.tensors.iter().filter(|tensor| part.tensors.iter().any(|begin| tensor.name.starts_with(begin)));
         let last = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
         // Transposed convolutions have their inputs last.
@@ -70,8 +86,40 @@ impl EncoderConfig {
             _ => bins,
         };
         let (merge, ffn) = (latent, ffn.map_or(0, last));
-        let activation = ActivationKind::Gelu;
+        let activation = if is_lfm { ActivationKind::Silu } else { ActivationKind::Gelu };
         let variant = keys.metadata.str(&format!("{VOICE}.model_variant"))?.map(str::to_owned);
-        Ok(Self { width, merge, activation, ffn, bins, variant, widths, ..Self::nothing(projector) })
+        let made = Self { width, merge, activation, ffn, bins, variant, widths, ..Self::nothing(projector) };
+        if is_lfm { made.of_codes(gguf, part) } else { Ok(made) }
+    }
+
+    /// A part of LFM3's speech: how many codes a frame has, and how many kinds of them there are.
+    fn of_codes(self, gguf: &Gguf, part: Part) -> Result<Self> {
+        let dims = |name: &str, axis: usize| {
+            let found = gguf.tensors.iter().find(|tensor| tensor.name == name).and_then(|tensor| tensor.dims.get(axis));
+            found.map_or(0, |&n| n.min(MAX_PLACES) as usize)
+        };
+        let [kinds, books] = [1, 2].map(|axis| dims("a.gen.code.embd.weight", axis));
+        if !(1..=MAX_BOOKS).contains(&books) || kinds * books > MAX_FFN || kinds < 2 {
+            let message = format!("expected up to {MAX_BOOKS} codebooks, together up to {MAX_FFN} codes");
+            let found = format!("found {books} of {kinds}");
+            return Err(Error::bad_file(format!("tensor a.gen.code.embd.weight: {message}, {found}")));
+        }
+        let is_kernel = |tensor: &&TensorInfo| tensor.name.ends_with(".conv_dw.weight");
+        let own = |tensor: &&TensorInfo| tensor.name.starts_with("a.gen.wav.tfm.blk.");
+        let along = gguf.tensors.iter().filter(own).find(is_kernel).and_then(|tensor| tensor.dims.first());
+        let kernels = [books, along.map_or(0, |&length| length.min(MAX_FFN as u64) as usize)];
+        let code = Self { width: kinds * books, merge: kinds, places: kinds * books, kernels, ..self };
+        let levels = "a.gen.wav.quant.first.codebook.weight";
+        Ok(match part.name {
+            "flow" => code,
+            "next" => Self { width: code.bins, ..code },
+            _ => Self {
+                width: code.width_of("a.gen.wav.tfm.out_proj.weight"),
+                merge: reach(gguf, kernels[1]),
+                bins: dims(levels, 0),
+                places: dims(levels, 1),
+                ..code
+            },
+        })
     }
 }

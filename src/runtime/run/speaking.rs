@@ -20,7 +20,7 @@ impl Engine {
     /// set meanwhile; it is not reset here.
     ///
     /// # Errors
-    /// `invalid_argument` while a run is on, for no or unknown ids, and where the output norm is no layer norm;
+    /// `invalid_argument` while a run is on, for no or unknown ids, and where the output norm has no weight;
     /// `context_full` where the ids do not fit; errors of the device.
     pub fn next_state<'a>(&'a mut self, ids: &'a [u32]) -> NextState<'a> {
         Box::pin(self.state_of_last(ids))
@@ -29,7 +29,7 @@ impl Engine {
     async fn state_of_last(&mut self, ids: &[u32]) -> Result<Option<Vec<f32>>> {
         self.check_idle()?;
         self.check_ids(ids)?;
-        let (keys, eps) = self.output_norm()?;
+        let (keys, eps, centred) = self.output_norm()?;
         let _rows = std::mem::take(&mut self.rows);
         let known = self.rewound(ids);
         let weights = self.norm_weights(keys).await?;
@@ -55,27 +55,31 @@ impl Engine {
         let [weight, bias] = &weights;
         let shape = NormShape {
             width: weight.len(),
-            centred: true,
+            centred,
             eps,
             weight: Some(weight),
             weight_offset: 0.0,
-            bias: Some(bias),
+            bias: Some(bias.as_slice()).filter(|_| centred),
         };
         let normed = layer_norm(&state, &shape);
         self.norm = Some(weights);
         Ok(Some(normed))
     }
 
-    /// The tensors of the output norm, and its epsilon.
-    fn output_norm(&self) -> Result<([WeightKey; 2], f32)> {
+    /// The weight and the bias of the output norm, its epsilon, and whether it is a layer norm: for an RMS norm, which
+    /// has no bias, its weight twice.
+    fn output_norm(&self) -> Result<([WeightKey; 2], f32, bool)> {
         let program = crate::model::program(self.session.config());
         let norm = program.head.iter().find_map(|op| match op {
             Op::Norm { norm: Norm { kind: NormKind::Layer, weight: Some(key), bias: Some(bias), eps, .. }, .. } => {
-                Some(([*key, bias.key], *eps))
+                Some(([*key, bias.key], *eps, true))
+            }
+            Op::Norm { norm: Norm { kind: NormKind::Rms, weight: Some(key), bias: None, eps, .. }, .. } => {
+                Some(([*key; 2], *eps, false))
             }
             _ => None,
         });
-        norm.ok_or_else(|| Error::invalid_argument("the output norm of the model is no layer norm"))
+        norm.ok_or_else(|| Error::invalid_argument("the output norm of the model has no weight of its own"))
     }
 
     /// Forgets what of the cache `ids` do not begin with. How many of them are cached; never the last one.

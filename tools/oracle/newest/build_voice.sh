@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the programs that ask llama.cpp's generators of speech, .oracle/newest/voice and .oracle/newest/pocket, after
-# build.sh: 3 minutes on two cores. Convolutions read f32 in them, which llama.cpp rounds to f16.
+# Builds the programs that ask llama.cpp's generators of speech, .oracle/newest/voice, pocket and lfm3a, after build.sh:
+# 3 minutes on two cores. Convolutions read f32 in them, which llama.cpp rounds to f16. In lfm3a the codec has the sizes
+# of make_lfm3a.py in place of what the source says, four layers of 32 values.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 cd .oracle/newest
@@ -16,3 +17,8 @@ for program in voice pocket; do
   g++ -std=c++17 $flags "$here/$program.cpp" voice-objects/*.o build/src/libllama.a build/ggml/src/libggml.a \
     build/ggml/src/libggml-cpu.a build/ggml/src/libggml-base.a -lpthread -ldl -o $program
 done
+sed 's/wav_tfm_n_embd     = 512/wav_tfm_n_embd = 32/; s/wav_tfm_n_layer    = 8/wav_tfm_n_layer = 4/' "$sources/clip.cpp" \
+  > clip-small.cpp
+g++ -std=c++17 $flags -c clip-small.cpp -o clip-small.o
+g++ -std=c++17 $flags "$here/lfm3a.cpp" clip-small.o $(ls voice-objects/*.o | grep -v /clip.cpp.o) build/src/libllama.a \
+  build/ggml/src/libggml.a build/ggml/src/libggml-cpu.a build/ggml/src/libggml-base.a -lpthread -ldl -o lfm3a

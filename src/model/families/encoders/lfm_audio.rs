@@ -5,7 +5,7 @@
 use super::super::super::config::{EncoderConfig, ModelConfig, RopeScaling};
 use super::super::super::program::{
     Activation, AttentionSpec, Combining, ConvSpec, FarSpec, Grouping, Keys, Norm, NormKind, Op, Operand, Program,
-    RopeTable, Sight, TensorPart, Weight,
+    RopeTable, TensorPart, Weight,
 };
 use super::super::super::{ActivationKind, RopeStyle};
 use super::vit::{Form, Names, Vit, names};
@@ -44,24 +44,28 @@ pub fn lfm2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 
 /// Convolutions, layers of LFM2 whose rows see those before them, two products.
 pub fn lfm3a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
-    let form = Form { norm: NormKind::Rms, ..Form::new(config) };
+    let form = Form { norm: NormKind::Rms, window: encoder.window, ..Form::new(config) };
     let (mut vit, frames) = Vit::reading(KERNEL, "a.blk", config, (encoder, form));
     convolutions(&mut vit, frames, ActivationKind::Silu);
-    vit.each_layer(&mut |vit, layer| {
-        let normed = rms(vit, layer, "ln1.weight");
-        let update = match vit.has(vit.of_layer(layer, CONV_IN.weight)) {
-            true => short_convolution(vit, layer, normed),
-            false => windowed_attention(vit, layer, normed),
-        };
-        vit.push(Op::Add { x: update, scale: 1.0, to: vit.x });
-        let normed = rms(vit, layer, "ln2.weight");
-        let wide = vit.gated(normed, (Some(layer), [names!("ffn_gate"), names!("ffn_up")]), encoder.ffn);
-        let update = vit.activation("update", config.hidden);
-        vit.product(wide, (Some(layer), names!("ffn_down")), update);
-        vit.push(Op::Add { x: update, scale: 1.0, to: vit.x });
-    });
+    vit.each_layer(&mut layer);
     vit.stream_norm(["a.post_ln.weight", ""]);
     projected(vit)
+}
+
+/// A layer of LFM3: a short convolution or attention, and a feed-forward, whose updates go through norms where the file
+/// has them.
+pub fn layer(vit: &mut Vit, layer: usize) {
+    let normed = rms(vit, layer, "ln1.weight");
+    let update = match vit.has(vit.of_layer(layer, CONV_IN.weight)) {
+        true => short_convolution(vit, layer, normed),
+        false => attention(vit, layer, normed),
+    };
+    vit.add_update(update, layer, ["ls1.weight", "attn_post_norm.weight"]);
+    let normed = rms(vit, layer, "ln2.weight");
+    let wide = vit.gated(normed, (Some(layer), [names!("ffn_gate"), names!("ffn_up")]), vit.encoder.ffn);
+    let update = vit.activation("update", vit.config.hidden);
+    vit.product(wide, (Some(layer), names!("ffn_down")), update);
+    vit.add_update(update, layer, ["ls2.weight", "ffn_post_norm.weight"]);
 }
 
 /// Three convolutions over frames and bins, each of which leaves a quarter of the rows, the second and the third
@@ -216,12 +220,13 @@ fn short_convolution(vit: &mut Vit, layer: usize, normed: Activation) -> Activat
     update
 }
 
-/// Attention to the rows of a window that ends with the row itself, of normed and rotated queries and keys.
-fn windowed_attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activation {
+/// Attention of normed and rotated queries and keys, to all rows or to a window of rows that ends with the row itself,
+/// with a gate for each head, where the file has it.
+fn attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activation {
     let (heads, kv_heads, head_dim) = (vit.config.heads.of(layer), vit.config.kv_heads.of(layer), vit.config.head_dim);
     let scale = (head_dim as f32).sqrt().recip();
     let plain = AttentionSpec::plain([heads, kv_heads, head_dim], scale);
-    let attention = AttentionSpec { window: vit.encoder.window, ..plain };
+    let attention = AttentionSpec { window: vit.form.window, ..plain };
     let parts = [
         ("q", names!("attn_q"), attention.query_width()),
         ("k", names!("attn_k"), attention.kv_width()),
@@ -248,8 +253,16 @@ fn windowed_attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activa
     for x in [q, k] {
         vit.push(Op::Rope { x, head_dim, table });
     }
-    let y = vit.activation("attended", attention.query_width());
-    vit.push(Op::Attend { q, kv: Some([k, v]), attention, keys: Keys::OfInput(Sight::Causal), y });
+    let mut y = vit.activation("attended", attention.query_width());
+    vit.push(Op::Attend { q, kv: Some([k, v]), attention, keys: Keys::OfInput(vit.form.sight(layer)), y });
+    let weight = vit.of_layer(layer, "attn_gate.weight");
+    if vit.has(weight) {
+        let [gate, gated] = [("gate of heads", heads), ("gated heads", attention.query_width())]
+            .map(|(name, width)| vit.activation(name, width));
+        vit.push(Op::Linear { x: normed, weight, bias: None, y: gate });
+        vit.push(Op::GateHeads { x: y, gate, norm: None, width: head_dim, y: gated });
+        y = gated;
+    }
     let update = vit.activation("update", vit.config.hidden);
     vit.product(y, (Some(layer), names!("attn_out")), update);
     update

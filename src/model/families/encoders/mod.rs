@@ -12,6 +12,7 @@ mod hunyuan;
 mod internvl;
 mod lfm3;
 mod lfm_audio;
+mod lfm_speech;
 mod llava;
 mod minicpm;
 mod pixtral;
@@ -25,7 +26,7 @@ mod vocos;
 mod whisper;
 
 use super::super::config::{
-    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Part, Projector, VISION, VOICE,
+    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, MAX_BOOKS, ModelConfig, MostRows, Part, Projector, VISION, VOICE,
 };
 use super::super::program::Program;
 use crate::gguf::Metadata;
@@ -83,8 +84,8 @@ const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merg
     Encoder { projector: Projector { name, merge_key, merge, rows, ..NONE }, prefix: AUDIO, program }
 }
 
-/// A part of Pocket TTS, with up to `rows` rows.
-const fn pocket((name, prefix): (&'static str, &'static str), part: Part, program: Family, rows: usize) -> Encoder {
+/// A part of a file with several programs, with up to `rows` rows.
+const fn part_of((name, prefix): (&'static str, &'static str), part: Part, program: Family, rows: usize) -> Encoder {
     let projector = Projector { name, rows: MostRows::Fixed(rows), is_exact: true, part: Some(part), ..NONE };
     Encoder { projector, prefix, program }
 }
@@ -157,11 +158,14 @@ static ENCODERS: &[Encoder] = &[
     of_sounds("lfm3a", lfm_audio::lfm3a, (None, 1), lfm_audio::ROWS).exact().rotated(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
     Encoder { prefix: VOICE, ..of_sounds("soprano", vocos::soprano, (None, 1), vocos::ROWS) },
-    pocket((pocket::SPEAKS, VOICE), pocket::FLOW, pocket::flow, 1),
-    pocket((pocket::SPEAKS, VOICE), pocket::FRAMES, pocket::frames, pocket::ROWS).rotated(),
-    pocket((pocket::SPEAKS, VOICE), pocket::WAVE, pocket::wave, pocket::SAMPLES),
-    pocket((pocket::LISTENS, AUDIO), pocket::LISTEN, pocket::listen, pocket::SAMPLES / pocket::HOP),
-    pocket((pocket::LISTENS, AUDIO), pocket::VOICE, pocket::voice, pocket::ROWS).rotated(),
+    part_of((pocket::SPEAKS, VOICE), pocket::FLOW, pocket::flow, 1),
+    part_of((pocket::SPEAKS, VOICE), pocket::FRAMES, pocket::frames, pocket::ROWS).rotated(),
+    part_of((pocket::SPEAKS, VOICE), pocket::WAVE, pocket::wave, pocket::SAMPLES),
+    part_of((pocket::LISTENS, AUDIO), pocket::LISTEN, pocket::listen, pocket::SAMPLES / pocket::HOP),
+    part_of((pocket::LISTENS, AUDIO), pocket::VOICE, pocket::voice, pocket::ROWS).rotated(),
+    part_of((lfm_speech::SPEAKS, VOICE), lfm_speech::CODE, lfm_speech::code, MAX_BOOKS),
+    part_of((lfm_speech::SPEAKS, VOICE), lfm_speech::NEXT, lfm_speech::next, 1),
+    part_of((lfm_speech::SPEAKS, VOICE), lfm_speech::SOUND, lfm_speech::sound, lfm_speech::ROWS),
 ];
 
 /// Checks that a file reads images or sounds where no program of a vocoder is asked for: the code of those may not be

@@ -176,7 +176,7 @@ impl<'a> Vit<'a> {
     }
 
     /// Adds `update` to the residual stream, after the layer scales and norms of these names that the file has.
-    fn add_update(&mut self, update: Activation, layer: usize, names: [&'static str; 2]) {
+    pub fn add_update(&mut self, update: Activation, layer: usize, names: [&'static str; 2]) {
         for name in names {
             let key = self.of_layer(layer, name);
             if !self.has(key) {

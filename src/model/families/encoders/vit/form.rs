@@ -28,7 +28,7 @@ impl Form {
     }
 
     /// What a row of a layer sees.
-    pub(super) fn sight(&self, layer: usize) -> Sight {
+    pub fn sight(&self, layer: usize) -> Sight {
         match (self.window, self.parts) {
             (Some(_), _) => Sight::Causal,
             (None, Some(pattern)) if !(layer + 1).is_multiple_of(pattern) => Sight::Part,
