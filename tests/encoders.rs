@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 49] = [
+const NAMES: [&str; 51] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -57,6 +57,8 @@ const NAMES: [&str; 49] = [
     "mlp-norm",
     "resampler",
     "resampler-odd",
+    "granite_speech",
+    "granite_speech-taken",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -187,6 +189,30 @@ fn hostile_numbers_of_a_resampler_are_refused() {
 }
 
 #[test]
+fn hostile_numbers_of_blocks_and_windows_are_refused() {
+    let key = |key: &str| format!("clip.audio.{key}");
+    for (name, wrong, part) in [
+        ("chunk_size", None, "chunk_size` is missing"),
+        ("chunk_size", Some(0), "chunk_size"),
+        ("chunk_size", Some(11), "chunk_size`: expected 1 to 10, found 11"),
+        ("max_pos_emb", Some(u32::MAX), "max_pos_emb"),
+        ("projector.window_size", Some(0), "window_size"),
+        ("projector.window_size", Some(17), "window_size"),
+        ("projector.downsample_rate", Some(6), "downsample_rate`: expected 1 to 5, found 6"),
+        ("projector.downsample_rate", None, "downsample_rate` is missing"),
+        ("projector.head_count", Some(5), "36 elements do not divide among 5 heads"),
+        ("projector.head_count", Some(0), "head_count"),
+    ] {
+        refused(with("granite_speech", &key(name), wrong.map(Value::U32)), BadFile, part);
+    }
+    let layers = Some(Value::Array(Array::I32(vec![0, 5])));
+    refused(with("granite_speech-taken", &key("feature_layer"), layers), BadFile, "expected layers up to 4, found 5");
+    // A table of distances has as many rows as the file says.
+    let far = with("granite_speech", &key("max_pos_emb"), Some(Value::U32(10))).expect("a number");
+    refused(match_tensors(&far, &open("granite_speech").tensors), BadFile, "attn_rel_pos_emb");
+}
+
+#[test]
 fn missing_tensors_are_named() {
     for (name, missing) in [
         ("mlp", "mm.0.weight"),
@@ -195,6 +221,10 @@ fn missing_tensors_are_named() {
         ("resampler", "resampler.query"),
         ("resampler", "resampler.attn.k.weight"),
         ("resampler", "resampler.ln_post.weight"),
+        ("granite_speech", "a.blk.1.attn_rel_pos_emb"),
+        ("granite_speech", "a.enc_ctc_out_mid.weight"),
+        ("granite_speech", "a.proj_query"),
+        ("granite_speech-taken", "a.proj_blk.1.cross_attn_v.bias"),
     ] {
         let mut gguf = open(name);
         gguf.tensors.retain(|tensor| tensor.name != missing);

@@ -9,6 +9,7 @@ pub mod eighths;
 pub mod forms;
 pub mod image;
 pub mod mel;
+pub mod pairs;
 pub mod plan;
 pub mod positions;
 pub mod rate;

@@ -24,6 +24,8 @@ const DAMPING: f32 = 0.97;
 const LEAST_DEVIATION: f64 = 1e-5;
 /// Lower bound of LFM3's powers.
 const FLOOR_OF_LFM3: f64 = 1e-12;
+/// Lower bound of Granite Speech's powers.
+const FLOOR_OF_PAIRS: f64 = 1e-10;
 /// Hop size in samples.
 pub const HOP: usize = 160;
 /// Frequencies of a window.
@@ -43,6 +45,8 @@ pub enum Ends {
     Centred,
     /// LFM3: zeros that fill up the last window, and nothing in front.
     Filled,
+    /// Granite Speech: half a window, mirrored; transforms and filters as for LFM2-Audio and Gemma 4.
+    Paired,
 }
 
 impl Ends {
@@ -51,7 +55,7 @@ impl Ends {
     pub fn frames(self, samples: usize) -> usize {
         match self {
             Self::Silent => (samples.max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP),
-            Self::Mirrored | Self::Centred => samples / HOP + 1,
+            Self::Mirrored | Self::Centred | Self::Paired => samples / HOP + 1,
             Self::Filled => samples.saturating_sub(WINDOW).div_ceil(HOP) + 1,
         }
     }
@@ -103,6 +107,7 @@ impl Spectrogram {
         let (scale, windows, silence) = match ends {
             Some(Ends::Centred) => (Scale::Slaney, [WINDOW, TRANSFORM_OF_NEMO], 0.0),
             Some(Ends::Filled) => (Scale::Slaney, [WINDOW; 2], FLOOR_OF_LFM3.ln() * LOG10_E),
+            Some(Ends::Paired) => (Scale::Htk, [WINDOW, TRANSFORM_OF_NEMO], FLOOR_OF_PAIRS.ln() * LOG10_E),
             Some(_) => (Scale::Slaney, [WINDOW; 2], FLOOR.ln() * LOG10_E),
             None => (Scale::Htk, [WINDOW_OF_GEMMA, TRANSFORM_OF_GEMMA], FLOOR_OF_GEMMA.ln()),
         };
@@ -152,6 +157,7 @@ impl Spectrogram {
                 let value = match self.ends {
                     Some(Ends::Centred) => (sum + FLOOR).ln(),
                     Some(Ends::Filled) => sum.max(FLOOR_OF_LFM3).ln() * LOG10_E,
+                    Some(Ends::Paired) => sum.max(FLOOR_OF_PAIRS).ln() * LOG10_E,
                     Some(_) => sum.max(FLOOR).ln() * LOG10_E,
                     None => sum.max(FLOOR_OF_GEMMA).ln(),
                 } as f32;
@@ -171,11 +177,12 @@ impl Spectrogram {
             Some(_) => (WINDOW / 2, WINDOW),
             None => (WINDOW_OF_GEMMA / 2, TRANSFORM_OF_GEMMA),
         };
+        let is_mirrored = matches!(self.ends, Some(Ends::Mirrored | Ends::Paired));
         let at = |index: usize| match index.checked_sub(before) {
-            None if matches!(self.ends, Some(Ends::Silent | Ends::Mirrored)) => before - index,
+            None if matches!(self.ends, Some(Ends::Silent | Ends::Mirrored | Ends::Paired)) => before - index,
             None => count,
             // Mirroring maps index `count` to the last sample but one.
-            Some(own) if own >= count && own < count + before && self.ends == Some(Ends::Mirrored) => {
+            Some(own) if own >= count && own < count + before && is_mirrored => {
                 (2 * count).checked_sub(own + 2).unwrap_or(count)
             }
             Some(own) => own,

@@ -4,6 +4,7 @@ use crate::chunks::{self, Order};
 use crate::conformer;
 use crate::eighths;
 use crate::mel::{Ends, HOP, Mel, Spectrogram};
+use crate::pairs;
 use crate::tables::{Taps, round_f16};
 
 /// Frames that an encoder like Whisper's reads at once: 30 seconds.
@@ -26,6 +27,8 @@ pub struct Listener {
     pub merge: usize,
     /// Width of the layers.
     pub hidden: usize,
+    /// Output rows of as many rows as are merged, where these are more than one.
+    pub queries: usize,
 }
 
 /// A gather between two convolutions before the layers.
@@ -69,11 +72,13 @@ impl Listener {
             "qwen3a" => Some(Ends::Mirrored),
             "lfm2a" => Some(Ends::Centred),
             "lfm3a" => Some(Ends::Filled),
+            "granite_speech" => Some(Ends::Paired),
             "gemma4a" => None,
             "gemma4ua" => return Ok(None),
             other => return Err(format!("sounds for the encoder {other} are not known")),
         };
-        Ok(Some(Spectrogram::new(std::mem::take(samples), self.bins, ends)))
+        let bins = if ends == Some(Ends::Paired) { self.bins / 2 } else { self.bins };
+        Ok(Some(Spectrogram::new(std::mem::take(samples), bins, ends)))
     }
 
     /// The number of pieces of a sound with this number of samples.
@@ -83,6 +88,7 @@ impl Listener {
             "lfm2a" => eighths::pieces(Ends::Centred.frames(samples)),
             "lfm3a" => eighths::pieces(Ends::Filled.frames(samples)),
             "gemma4a" | "gemma4ua" => samples.div_ceil(conformer::SAMPLES),
+            "granite_speech" => pairs::pieces(Ends::Paired.frames(samples)),
             _ => samples.div_ceil(FRAMES * HOP).max(1),
         }
     }
@@ -95,6 +101,7 @@ impl Listener {
             "lfm3a" => eighths::outputs(Ends::Filled.frames(samples)),
             "gemma4a" => conformer::outputs(samples),
             "gemma4ua" => samples.div_ceil(self.bins),
+            "granite_speech" => pairs::outputs(Ends::Paired.frames(samples), [self.merge, self.queries]),
             _ => self.pieces(samples) * (ROWS / self.merge + if self.is_framed() { 2 } else { 0 }),
         }
     }
@@ -115,6 +122,7 @@ impl Listener {
             "lfm3a" => eighths::piece(mel, number, Order::BinByBin),
             "gemma4a" => conformer::piece(mel, number, self.hidden),
             "gemma4ua" => of_samples(mel, number),
+            "granite_speech" => pairs::piece(mel, number, [self.merge, self.queries]),
             _ => self.of_whisper(mel, number),
         }
     }

@@ -154,11 +154,13 @@ pub struct Sound {
 
 #[wasm_bindgen]
 impl Sound {
-    /// A sound of `count` samples at 16 kHz for an encoder. `numbers`: the fields of [`Listener`] from `bins` on.
+    /// A sound of `count` samples at 16 kHz for an encoder. `numbers`: the fields of [`Listener`] from `bins` on,
+    /// with two others before the last one.
     #[wasm_bindgen(constructor)]
     pub fn new(projector: &str, numbers: &[f64], count: usize) -> Self {
         let whole = |at: usize| numbers.get(at).map_or(1, |&n| n as usize).max(1);
-        let listener = Listener { projector: projector.to_owned(), bins: whole(0), merge: whole(1), hidden: whole(2) };
+        let [bins, merge, hidden, queries] = [0, 1, 2, 5].map(whole);
+        let listener = Listener { projector: projector.to_owned(), bins, merge, hidden, queries };
         Self { listener, samples: Vec::new(), count, work: None, mel: Mel::default(), piece: Piece::default() }
     }
 

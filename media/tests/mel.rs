@@ -83,7 +83,7 @@ fn compare(mut rest: &[u8], cases: usize, spectrogram: fn(Vec<f32>, usize) -> Me
 
 #[test]
 fn pieces_have_neighbours_of_zeros_and_silence_behind_the_end() {
-    let listener = Listener { projector: "ultravox".to_owned(), bins: 40, merge: 8, hidden: 32 };
+    let listener = Listener { projector: "ultravox".to_owned(), bins: 40, merge: 8, hidden: 32, queries: 1 };
     let mel = listened(&listener, samples(8219)).expect("a known encoder");
     assert_eq!([1, 480_000, 480_001].map(|count| listener.pieces(count)), [1, 1, 2]);
     let piece = listener.piece(&mel, 0);
@@ -98,12 +98,12 @@ fn pieces_have_neighbours_of_zeros_and_silence_behind_the_end() {
     assert_eq!(piece.folds[0].taps[..6], [NOTHING, 0, 1, 1, 2, 3]);
     assert_eq!(piece.folds[0].taps[4497..], [2997, 2998, 2999]);
     assert_eq!(piece.groups.indices.len(), 187 * 8);
-    let pooled = Listener { projector: "qwen2a".to_owned(), bins: 40, merge: 2, hidden: 24 }.piece(&mel, 0);
+    let pooled = Listener { projector: "qwen2a".to_owned(), bins: 40, merge: 2, hidden: 24, queries: 1 }.piece(&mel, 0);
     assert_eq!((pooled.outputs, pooled.groups.weights[0]), (750, 0.5));
-    let stacked = Listener { projector: "voxtral".to_owned(), bins: 40, merge: 4, hidden: 24 };
+    let stacked = Listener { projector: "voxtral".to_owned(), bins: 40, merge: 4, hidden: 24, queries: 1 };
     let piece = stacked.piece(&mel, 0);
     assert_eq!((piece.outputs, piece.groups.weights[0], stacked.outputs(480_001)), (375, 1.0, 750));
-    let other = Listener { projector: "other".to_owned(), bins: 40, merge: 2, hidden: 24 };
+    let other = Listener { projector: "other".to_owned(), bins: 40, merge: 2, hidden: 24, queries: 1 };
     assert!(listened(&other, vec![0.0]).is_err());
 }
 
@@ -126,7 +126,7 @@ fn the_end_of_a_sound_may_be_mirrored() {
 
 #[test]
 fn chunks_have_neighbours_of_zeros_and_are_filled_up_with_zeros() {
-    let listener = Listener { projector: "qwen3a".to_owned(), bins: 27, merge: 1, hidden: 36 };
+    let listener = Listener { projector: "qwen3a".to_owned(), bins: 27, merge: 1, hidden: 36, queries: 1 };
     let count = 140_123;
     let mel = listened(&listener, samples(count)).expect("a known encoder");
     assert_eq!(mel.frames(), 876);
@@ -153,7 +153,7 @@ fn chunks_have_neighbours_of_zeros_and_are_filled_up_with_zeros() {
 
 #[test]
 fn sounds_for_gemma_are_cut_after_thirty_seconds() {
-    let listener = Listener { projector: "gemma4a".to_owned(), bins: 27, merge: 1, hidden: 6 };
+    let listener = Listener { projector: "gemma4a".to_owned(), bins: 27, merge: 1, hidden: 6, queries: 1 };
     assert_eq!([1, 320, 321, 480_000, 480_001].map(|count| listener.pieces(count)), [1, 1, 1, 1, 2]);
     // 2,999 frames make 750 rows, 51 frames make 13.
     assert_eq!([1, 8219, 480_000, 500_123].map(|count| listener.outputs(count)), [1, 13, 750, 782]);
@@ -178,8 +178,13 @@ fn sounds_for_gemma_are_cut_after_thirty_seconds() {
 
 #[test]
 fn sounds_for_lfm_are_cut_after_376_rows() {
-    let [centred, filled] =
-        ["lfm2a", "lfm3a"].map(|name| Listener { projector: name.to_owned(), bins: 27, merge: 1, hidden: 6 });
+    let [centred, filled] = ["lfm2a", "lfm3a"].map(|name| Listener {
+        projector: name.to_owned(),
+        bins: 27,
+        merge: 1,
+        hidden: 6,
+        queries: 1,
+    });
     // 481,279 samples have 3,008 frames, as many as a piece takes.
     assert_eq!([1, 481_279, 481_280].map(|count| centred.pieces(count)), [1, 1, 2]);
     assert_eq!([1, 1279, 1280, 481_280].map(|count| centred.outputs(count)), [1, 1, 2, 377]);

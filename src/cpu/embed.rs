@@ -7,7 +7,7 @@ use crate::cpu::weights::Weights;
 use crate::error::{Error, Result};
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{mix, mix_channels, pool};
-use crate::model::program::{Grouping, Op, Output, Program};
+use crate::model::program::{BlockSpec, Grouping, Op, Output, Program};
 use crate::model::{EncoderInput, Item, Taps};
 
 /// Tokens, or patches.
@@ -159,7 +159,7 @@ fn regrouped(
             (Op::Regroup { y, .. }, Some(image)) => {
                 regroup((program, weights), op, (&rows.values, &mut made.values[y.0]), &image.groups);
             }
-            (Op::AttendRows { kv, .. }, _) => {
+            (Op::AttendRows { kv, .. } | Op::AttendBlocks { kv, spec: BlockSpec { filled: true, .. }, .. }, _) => {
                 // The keys of the rows before stay what they are.
                 kv.iter().for_each(|key| made.values[key.0].clone_from(&rows.values[key.0]));
             }

@@ -3,7 +3,8 @@
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{
-    AttentionShape, Visible, attention_batch, attention_far, attention_near, mix, mix_channels, project, turn,
+    AttentionShape, Visible, attention_batch, attention_blocks, attention_far, attention_near, mix, mix_channels,
+    project, turn,
 };
 use crate::model::WeightKey;
 use crate::model::program::{Activation, AttentionSpec, Combining, Op, Operand};
@@ -146,6 +147,13 @@ impl Interpreter<'_> {
                 let values = |of: Activation| self.run.values[of.0].as_slice();
                 let biases = biases.map(|key| self.weights.norm(key));
                 attention_far(spec, [q, k, v].map(values), far.map(values), biases, &mut out);
+                self.run.put(y, out);
+            }
+            Op::AttendBlocks { q, kv: [k, v], with: weights, spec, y } => {
+                let mut out = self.run.take(y);
+                let values = |of: Activation| self.run.values[of.0].as_slice();
+                let weights = weights.map(|key| key.map_or(&[][..], |key| self.weights.norm(key)));
+                attention_blocks(spec, [q, k, v].map(values), weights, &mut out);
                 self.run.put(y, out);
             }
             _ => {}

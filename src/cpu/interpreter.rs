@@ -112,7 +112,7 @@ impl Interpreter<'_> {
             }
             Op::Pool { .. } | Op::Regroup { .. } => {} // the caller's: they change the number of rows
             Op::Input { .. } | Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } => self.over_rows(op),
-            Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } => self.of_encoder(op),
+            Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } | Op::AttendBlocks { .. } => self.of_encoder(op),
             Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
             Op::ConvAround { x, kernel, taps, y } => self.conv_around([x, y], kernel, taps),
             Op::Bound { .. } | Op::AttendNear { .. } | Op::AttendFar { .. } | Op::Repeat { .. } => self.of_encoder(op),

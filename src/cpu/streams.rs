@@ -1,7 +1,7 @@
 //! Residual streams side by side, and rows that are changed as a whole.
 
 use crate::cpu::interpreter::Interpreter;
-use crate::kernels::reference::{cut, divide_by_deviation, hadamard, set_length, streams};
+use crate::kernels::reference::{cut, divide_by_deviation, hadamard, set_length, shares, streams};
 use crate::kernels::streams::Shape;
 use crate::model::Rotation;
 use crate::model::program::{Activation, Spreading, StreamSpec};
@@ -43,13 +43,14 @@ impl Interpreter<'_> {
     pub(super) fn spread(&mut self, x: Activation, kind: Spreading) {
         let mut out = self.run.take(x);
         let (of, width) = match kind {
-            Spreading::Cut(_) | Spreading::Deviation(_) => (&[][..], out.len()),
+            Spreading::Cut(_) | Spreading::Deviation(_) | Spreading::Shares => (&[][..], out.len()),
             Spreading::LengthOf(of) => (self.run.values[of.0].as_slice(), self.run.values[of.0].len()),
         };
         let width = width / self.run.tokens;
         match kind {
             Spreading::Cut(deviations) => cut(&mut out, width, deviations),
             Spreading::Deviation(eps) => divide_by_deviation(&mut out, width, eps),
+            Spreading::Shares => shares(&mut out, width),
             Spreading::LengthOf(_) => set_length(&mut out, of, width),
         }
         self.run.put(x, out);

@@ -3,6 +3,7 @@
 use super::plan::Plan;
 use super::{Forward, Lowering, Place};
 use crate::kernels::attention_batch::{BatchHeads, SourceBuffers, attention_to_source};
+use crate::kernels::attention_blocks::{BlockBuffers, attention_blocks};
 use crate::kernels::attention_far::{FarBuffers, attention_far};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
@@ -160,6 +161,16 @@ impl Lowering<'_> {
             Op::AttendFar { q, kv: [k, v], far, biases, spec, y } => {
                 let biases = biases.map(|key| self.forward.vector(key));
                 attention_far(spec, FarBuffers { qkv: [q, k, v].map(rows), far: far.map(rows), biases, y: slice(y) })
+            }
+            Op::AttendBlocks { q, kv: [k, v], with: weights, spec, y } => {
+                let Forward { buffers, .. } = self.forward;
+                let buffers = BlockBuffers {
+                    qkv: [q, k, v].map(rows),
+                    spans: if spec.filled { buffers.inputs.spans } else { buffers.dummy },
+                    weights: weights.map(|key| key.map_or(buffers.dummy, |key| self.forward.vector(key))),
+                    y: slice(y),
+                };
+                attention_blocks(spec, buffers)
             }
             _ => self.of_queries(op),
         }

@@ -288,9 +288,8 @@ impl Lowering<'_> {
             Op::Streams { base, x, spec, y } => self.streams([base, x], spec, y),
             Op::Spread { x, kind } => self.spread(x, kind),
             Op::Lerp { .. } | Op::WkvOutput { .. } => self.of_rwkv(op),
-            Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } | Op::DeltaNet { .. } | Op::Wkv { .. } => {
-                unreachable!("each lowering has its own")
-            }
+            Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } => unreachable!("each lowering has its own"),
+            Op::DeltaNet { .. } | Op::Wkv { .. } => unreachable!("each lowering has its own"),
             Op::AttendSource { q, ref attention, number, y, .. } => self.attend_source([q, y], attention, number),
             Op::HeadLinear { .. } | Op::Hadamard { .. } => unreachable!("each has its own"),
             Op::Pool { x, kind, y } => {
@@ -300,6 +299,7 @@ impl Lowering<'_> {
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.encoder(op),
             Op::Project { .. } | Op::ConvAround { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.encoder(op),
             Op::AttendFar { .. } | Op::AttendRows { .. } | Op::Repeat { .. } => self.encoder(op),
+            Op::AttendBlocks { .. } => self.encoder(op),
             Op::Copy { x, y } => self.copy(x, y),
             Op::Combine { x, kind, with } => self.combine(x, kind, with),
             Op::Embed { .. }

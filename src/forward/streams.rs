@@ -38,6 +38,7 @@ impl Lowering<'_> {
         let (parts, kind) = match kind {
             Spreading::Cut(deviations) => (1, Kind::Cut(deviations)),
             Spreading::Deviation(eps) => (1, Kind::Deviation(eps)),
+            Spreading::Shares => (1, Kind::Shares),
             Spreading::LengthOf(of) => {
                 let place = self.places.of(of);
                 debug_assert!(place.offset == 0 && place.stride == self.forward.program.width(of), "whole rows");

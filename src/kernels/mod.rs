@@ -31,6 +31,7 @@ macro_rules! for_each_kernel {
             argmax [MERGE, SPEC] (reference) ();
             attention [DECODE, MERGE, SPEC, TILED] (reference, reference_merge) (cases, cases_rotated, cases_tiled);
             attention_batch [SPEC, TILED] (reference) (cases, cases_source, cases_tiled);
+            attention_blocks [SPEC] (reference) (cases);
             attention_far [SPEC] (reference) (cases);
             attention_near [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);

@@ -175,6 +175,25 @@ pub struct FarSpec {
     pub scale: f32,
 }
 
+/// Attention of blocks of rows to blocks of others, see [`Op::AttendBlocks`](super::program::Op::AttendBlocks).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockSpec {
+    /// Heads.
+    pub heads: usize,
+    /// Values per head.
+    pub head_dim: usize,
+    /// Factor of scores.
+    pub scale: f32,
+    /// Rows of a block.
+    pub queries: usize,
+    /// Rows that each of them sees.
+    pub keys: usize,
+    /// The largest distance between two rows that has an embedding; 0 where distances have none.
+    pub farthest: usize,
+    /// Whether rows of the layers are seen, not of the same pass, and a last block is filled up.
+    pub filled: bool,
+}
+
 /// The rows of its input that a row sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sight {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::program::{
-    Activation, AttentionSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, FarSpec, GateUp, Keys,
-    NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
+    Activation, AttentionSpec, BlockSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, FarSpec, GateUp,
+    Keys, NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
 use super::{ActivationKind, GateKind, Rotation};
@@ -172,6 +172,12 @@ pub enum Op {
     Repeat { table: WeightKey, rows: usize, y: Activation },
     /// Attention of the rows of the head that the encoder gives to all rows of its layers.
     AttendRows { q: Activation, kv: [Activation; 2], attention: AttentionSpec, y: Activation },
+    /// Attention of each block of rows to a block of others. These are rows of the same pass, and a last block may be
+    /// shorter; or with `filled` they are rows of the layers, and the last block is filled up with rows of the key
+    /// and the value `[heads · head_dim]` in `with`. Otherwise the first of these, if any, is a table
+    /// `[2 · farthest + 1, head_dim]` of the distances from -farthest on, the same for all heads: what a query is
+    /// multiplied with beside the key, before the factor (Shaw et al. 2018, <https://arxiv.org/abs/1803.02155>).
+    AttendBlocks { q: Activation, kv: [Activation; 2], with: [Option<WeightKey>; 2], spec: BlockSpec, y: Activation },
     /// Rotates the pairs of each head of `x` by the caller's angles. Values i and i + `apart` are a pair, within
     /// consecutive groups of `2 · apart` values. A pair without an angle is not rotated.
     Turn { x: Activation, head_dim: usize, apart: usize },
@@ -295,7 +301,7 @@ impl Op {
         match *self {
             Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } | Self::Angles { .. } => Vec::new(),
             Self::Repeat { .. } => Vec::new(),
-            Self::AttendRows { q, kv: [k, v], .. } => vec![q, k, v],
+            Self::AttendRows { q, kv: [k, v], .. } | Self::AttendBlocks { q, kv: [k, v], .. } => vec![q, k, v],
             Self::Bound { x, .. } => vec![x],
             Self::AttendNear { q, kv: [k, v], far, .. } => vec![q, k, v, far],
             Self::AttendFar { q, kv: [k, v], far: [before, ahead], .. } => vec![q, k, v, before, ahead],
@@ -349,7 +355,7 @@ impl Op {
             Self::Angles { y, .. } | Self::AttendNear { y, .. } | Self::AttendFar { y, .. } => y,
             Self::Hadamard { y, .. } | Self::Repeat { y, .. } | Self::AttendRows { y, .. } => y,
             Self::HeadLinear { y, .. } | Self::HeadValues { y, .. } | Self::JoinHeads { y, .. } => y,
-            Self::AttendSource { y, .. } => y,
+            Self::AttendSource { y, .. } | Self::AttendBlocks { y, .. } => y,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
             Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::ChannelScan { y, .. } => y,

@@ -115,7 +115,9 @@ impl Op {
             Self::AddPlaces { .. } | Self::ConvAround { .. } | Self::Regroup { .. } => self.weights_of_encoder(program),
             Self::Break { .. } | Self::Project { .. } | Self::Bound { .. } => self.weights_of_encoder(program),
             Self::AttendNear { .. } | Self::AttendFar { .. } => self.weights_of_encoder(program),
-            Self::Repeat { .. } | Self::AttendRows { .. } => self.weights_of_encoder(program),
+            Self::Repeat { .. } | Self::AttendRows { .. } | Self::AttendBlocks { .. } => {
+                self.weights_of_encoder(program)
+            }
             Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
                 vec![values(*key, &[width(*x)])]
             }
@@ -164,8 +166,14 @@ impl Op {
             Self::Break { row, to, .. } => vec![values(*row, &[width(*to)])],
             Self::Project { x, weight, y } => vec![values(*weight, &[width(*y), width(*x)])],
             Self::Bound { least, most, .. } => [least, most].map(|key| values(*key, &[1])).into(),
-            Self::AttendNear { weights, near, .. } => {
-                weights.iter().flatten().map(|key| values(*key, &[near.head_dim])).collect()
+            Self::AttendNear { weights, .. } | Self::AttendBlocks { with: weights, .. } => {
+                let dims: &[usize] = match self {
+                    Self::AttendNear { near, .. } => &[near.head_dim],
+                    Self::AttendBlocks { spec, .. } if !spec.filled => &[spec.head_dim, 2 * spec.farthest + 1],
+                    Self::AttendBlocks { spec, .. } => &[spec.heads * spec.head_dim],
+                    _ => &[],
+                };
+                weights.iter().flatten().map(|key| values(*key, dims)).collect()
             }
             Self::Repeat { table, rows, y } => vec![values(*table, &[program.width(*y), *rows])],
             Self::AttendFar { biases, spec, .. } => biases.map(|key| values(key, &[spec.head_dim, spec.heads])).into(),

@@ -30,4 +30,6 @@ pub enum Spreading {
     LengthOf(Activation),
     /// `x = x / √(σ² + this)`, with σ the sample standard deviation. The mean stays.
     Deviation(f32),
+    /// `x = exp x / Σ exp x`: softmax.
+    Shares,
 }

@@ -78,7 +78,7 @@ impl Info {
         let hears = encoder.bins > 0;
         let channels = encoder.mean.iter().chain(&encoder.deviation).map(|&of| f64::from(of));
         let last = if encoder.kernels[0] > 0 { encoder.kernels[0] } else { config.hidden };
-        let of_sounds = [encoder.bins, encoder.merge, last, config.head_dim, config.layers];
+        let of_sounds = [encoder.bins, encoder.merge, last, config.head_dim, config.layers, encoder.queries];
         let [least, most] = encoder.pixels;
         let resizing = [least, most, encoder.is_bilinear.into(), encoder.queries, encoder.width];
         let tiled = encoder.tiled.iter().flatten().copied();
@@ -98,7 +98,7 @@ impl Info {
             has_breaks: breaks > 0 && encoder.projector.name == "pixtral",
             hears,
             hears_too: !hears && HEARING.iter().any(|name| config.has_tensor(name)),
-            // One of several programs: values of a row of the text model, a latent, a frame, a head; layers.
+            // One of several programs: values of a row of the text model, a latent, a frame, a head; layers; queries.
             numbers: if hears { of_sounds.map(|n| n as f64).into() } else { images.collect() },
             variant: encoder.variant.clone(),
             adapter,

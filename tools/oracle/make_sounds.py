@@ -115,7 +115,51 @@ def glma() -> Listener:
     return e
 
 
+def granite_speech(name: str, **numbers) -> Listener:
+    """Blocks of seven rows, windows of five; the file says which layers' rows the projector takes, too."""
+    e = Listener("granite_speech", "granite-q8_0", [8219, 30011, 70123], embedding_length=36, projection_dim=96,
+                 num_mel_bins=46, attention__head_count=3, chunk_size=7, conv_kernel_size=5, max_pos_emb=9,
+                 projector__window_size=5, projector__downsample_rate=2, projector__head_count=2, **numbers)
+    e.name, e.path = name, e.path.with_name(f"{name}.gguf")
+    d, ff, classes = e.width, e.numbers["feed_forward_length"], 11
+    e.linear("a.input_projection", d, 46, half=True)
+    for layer in range(e.numbers["block_count"]):
+        at = f"a.blk.{layer}."
+        for norm in ["ffn_norm", "ffn_norm_1", "ln1", "ln2", "norm_conv", "conv_norm"]:
+            e.norm(at + norm, d)
+        for half in ["", "_1"]:
+            e.linear(f"{at}ffn_up{half}", ff, d, half=True)
+            e.linear(f"{at}ffn_down{half}", d, ff)
+        for part in "qkv":
+            e.linear(f"{at}attn_{part}", d, d, False, half=part == "q")
+        e.linear(f"{at}attn_out", d, d)
+        e.tensor(f"{at}attn_rel_pos_emb", 19, d // 3, deviation=0.6)
+        e.linear(f"{at}conv_pw1", 2 * d, d)
+        e.tensor(f"{at}conv_dw.weight", d, 5)
+        e.linear(f"{at}conv_pw2", d, d)
+    e.tensor("a.enc_ctc_out.weight", classes, d, deviation=0.5)
+    e.tensor("a.enc_ctc_out.bias", classes, deviation=1.0)
+    e.linear("a.enc_ctc_out_mid", d, classes)
+    e.tensor("a.proj_query", 2, d, deviation=1.0)
+    e.norm("a.proj_norm", d)
+    for layer in range(2):
+        at = f"a.proj_blk.{layer}."
+        for kind in ["self_attn", "cross_attn"]:
+            for part in [*"qkv", "out"]:
+                wide = d * (1 + len(e.numbers.get("feature_layer", [])))
+                of = wide if kind == "cross_attn" and part in "kv" else d
+                e.linear(f"{at}{kind}_{part}", d, of, half=part == "v")
+            e.norm(f"{at}{kind}_norm", d)
+        e.linear(at + "ffn_up", 31, d)
+        e.linear(at + "ffn_down", d, 31)
+        e.norm(at + "ffn_norm", d)
+    e.linear("a.proj_linear", 96, d)
+    return e
+
+
 def encoders():
+    yield granite_speech("granite_speech")
+    yield granite_speech("granite_speech-taken", block_count=4, feature_layer=[0, 2])
     yield glma()
     yield meralion()
     yield musicflamingo()

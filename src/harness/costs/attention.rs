@@ -14,6 +14,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("attention_batch_tiled", |view| {
         batch_attention(view, view.constant("HEADS"), view.constant("GROUP"), TILED_PERCENT)
     }),
+    ("attention_blocks", attention_blocks),
     ("attention_far", attention_far),
     ("attention_near", attention_near),
     ("rope_kv", rope_kv),
@@ -113,6 +114,20 @@ fn batch_attention(view: &View, heads: u64, group: u64, percent: u64) -> Work {
         instructions: heads * rows * seen * SCORE / 4,
         trips: 3,
         percent,
+        ..Work::default()
+    }
+}
+
+fn attention_blocks(view: &View) -> Work {
+    let (head_dim, keys) = (view.constant("HEAD_DIM"), view.param("keys"));
+    let values = view.workgroups() * head_dim;
+    let products = if view.param("farthest") > 0 { 3 } else { 2 };
+    Work {
+        memory: 4 * values * F32,
+        again: products * values * keys * F32,
+        flops: 2 * products * values * keys,
+        instructions: view.workgroups() * keys * SCORE,
+        trips: 3 + 2 * keys.div_ceil(view.threads()),
         ..Work::default()
     }
 }

@@ -12,7 +12,13 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let cuts = [(7, 0.2), (56, 1.6448536), (1000, 1.0)].map(|(width, cut)| ([1, width], Change::Cut(cut)));
     let lengths = [[1, 300], [3, 24], [2, 515]].map(|sizes| (sizes, Change::Length));
     let divisions = [(7, 1e-5), (20, 0.3), (600, 1e-5)].map(|(width, eps)| ([1, width], Change::Divide(eps)));
-    cuts.into_iter().chain(lengths).chain(divisions).map(|(sizes, change)| case(random, sizes, change)).collect()
+    let shares = [5, 348, 700].map(|width| ([1, width], Change::Shares));
+    cuts.into_iter()
+        .chain(lengths)
+        .chain(divisions)
+        .chain(shares)
+        .map(|(sizes, change)| case(random, sizes, change))
+        .collect()
 }
 
 #[derive(Clone, Copy)]
@@ -20,6 +26,7 @@ enum Change {
     Cut(f32),
     Length,
     Divide(f32),
+    Shares,
 }
 
 /// `parts` of `width` values, with others before and after them in each row.
@@ -29,6 +36,10 @@ fn case(random: &mut Random, [parts, width]: [usize; 2], change: Change) -> Case
     let [of, mut x] = [width, stride].map(|stride| random.floats(ROWS * stride));
     // Not around 0.
     x.iter_mut().for_each(|x| *x += 0.3);
+    if matches!(change, Change::Shares) {
+        // Their exponentials are no numbers of f32.
+        x.iter_mut().for_each(|x| *x = 100.0 + 20.0 * *x);
+    }
     let mut bench = Bench::new(ROWS as u32);
     let [of_buffer, x_buffer] = [&of, &x].map(|values| bench.floats(values));
     let rows = Rows { slice: x_buffer.into(), stride: stride as u32, offset: before as u32 };
@@ -36,6 +47,7 @@ fn case(random: &mut Random, [parts, width]: [usize; 2], change: Change) -> Case
         Change::Cut(deviations) => Kind::Cut(deviations),
         Change::Length => Kind::LengthOf(of_buffer.into()),
         Change::Divide(eps) => Kind::Deviation(eps),
+        Change::Shares => Kind::Shares,
     };
     let sizes = [parts, width].map(|size| size as u32);
     let dispatch = spread(sizes, kind, rows, Bench::DUMMY.into());
@@ -45,11 +57,13 @@ fn case(random: &mut Random, [parts, width]: [usize; 2], change: Change) -> Case
             Change::Cut(deviations) => reference::cut(x, width, deviations),
             Change::Length => reference::set_length(x, of, width),
             Change::Divide(eps) => reference::divide_by_deviation(x, width, eps),
+            Change::Shares => reference::shares(x, width),
         }
     }
     let name = match change {
         Change::Cut(deviations) => format!("{deviations} deviations in {width} values"),
         Change::Length => format!("lengths of {parts} parts of {width} values"),
+        Change::Shares => format!("shares of {width} values"),
         Change::Divide(eps) => format!("{width} values divided by their deviation, {eps} apart from 0"),
     };
     bench.case(name, vec![dispatch], x_buffer, Expected::Close(x, Tolerance::PLAIN))

@@ -1,4 +1,4 @@
-//! Rows changed by their spread: values far above the mean stay, or all get another length.
+//! Rows changed by their spread: values far above the mean stay, all get another length, or become shares of 1.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
@@ -24,15 +24,18 @@ pub enum Kind {
     LengthOf(Slice),
     /// `x = x / √(deviation² + this)`
     Deviation(f32),
+    /// `x = exp x / Σ exp x`
+    Shares,
 }
 
 /// Changes `parts` parts of `width` values of each row of `x`. `dummy` is bound where there is no other row.
 pub fn spread([parts, width]: [u32; 2], kind: Kind, x: Rows, dummy: Slice) -> Dispatch {
-    // Minus an epsilon stands for a division.
+    // Minus an epsilon stands for a division, −1 for shares.
     let (deviations, of) = match kind {
         Kind::Cut(deviations) => (deviations, dummy),
         Kind::LengthOf(of) => (0.0, of),
         Kind::Deviation(eps) => (-eps, dummy),
+        Kind::Shares => (-1.0, dummy),
     };
     let constants = [
         ("WG_SIZE", 256.0),

@@ -22,6 +22,17 @@ pub fn divide_by_deviation(x: &mut [f32], width: usize, eps: f32) {
     }
 }
 
+/// `x = exp x / Σ exp x` for each row of `width` values.
+#[inline(never)]
+pub fn shares(x: &mut [f32], width: usize) {
+    for row in x.chunks_exact_mut(width) {
+        let most = row.iter().copied().fold(f32::MIN, f32::max);
+        row.iter_mut().for_each(|x| *x = (*x - most).exp());
+        let sum = row.iter().map(|&x| f64::from(x)).sum::<f64>() as f32;
+        row.iter_mut().for_each(|x| *x /= sum);
+    }
+}
+
 /// Each row of `x`, of parts as wide as a row of `of` `[rows, width]`: the parts get the length of that.
 pub fn set_length(x: &mut [f32], of: &[f32], width: usize) {
     let square = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();

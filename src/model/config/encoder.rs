@@ -23,7 +23,7 @@ const MAX_MERGE: usize = 1 << 4;
 /// Upper bound of the layers between two layers with full attention.
 const MAX_PATTERN: usize = 1 << 10;
 /// Upper bound of the rows that a row sees.
-const MAX_WINDOW: usize = 1 << 14;
+pub(super) const MAX_WINDOW: usize = 1 << 14;
 /// Upper bound of the rows of a position table.
 pub(super) const MAX_PLACES: u64 = 1 << 20;
 /// Upper bound of the values of a spectrogram frame.
@@ -113,11 +113,13 @@ pub struct EncoderConfig {
     pub taken: Vec<usize>,
     /// Queries that attend to the patches of an image, for projectors that have some.
     pub queries: usize,
+    /// Heads of their attention, for projectors whose files say.
+    pub query_heads: usize,
     /// The layer behind which rows are merged, of encoders that merge rows among their layers.
     pub merges_behind: usize,
     /// All layers but the last of each group of this size attend in windows.
     pub window_pattern: Option<usize>,
-    /// Encoders of sounds: rows that a row sees, itself and those before it, if the file says.
+    /// Encoders of sounds: rows that a row sees, itself and those before it, or its whole block, if the file says.
     pub window: Option<usize>,
     /// Rows of the position table; 0 where there is none.
     pub places: usize,
@@ -144,13 +146,13 @@ impl EncoderConfig {
             return Self::of_part(keys, gguf, projector, part);
         }
         match keys.architecture {
-            AUDIO => Self::of_sounds(keys, gguf, projector),
+            AUDIO => Self::of_sounds(keys, gguf, projector, layers),
             VOICE => Self::of_voice(keys, gguf, projector, layers),
             _ => Self::of_images(keys, gguf, projector, layers),
         }
     }
 
-    fn of_sounds(keys: &Keys, gguf: &Gguf, projector: Projector) -> Result<Self> {
+    fn of_sounds(keys: &Keys, gguf: &Gguf, projector: Projector, layers: usize) -> Result<Self> {
         let dims = |name: &str| Some(gguf.tensors.iter().find(|tensor| tensor.name == name)?.dims.as_slice());
         let rows = |name: &str, most: usize| {
             let found = dims(name).and_then(|dims| dims.get(1)).copied();
@@ -163,7 +165,7 @@ impl EncoderConfig {
         let along = gguf.tensors.iter().find(is_along).and_then(|tensor| tensor.dims.first()).copied();
         // Without layers there is no spectrogram, whatever a file says.
         let bins = if projector.is_bare { projector.merge } else { keys.required("num_mel_bins", MAX_BINS)? };
-        Ok(Self {
+        let config = Self {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             merge: projector.merge(keys)?,
             places: rows("a.position_embd.weight", MAX_PLACES as usize),
@@ -174,7 +176,8 @@ impl EncoderConfig {
             activation: if is_windowed { ActivationKind::Silu } else { ActivationKind::GeluErf },
             widths: projector_widths(&gguf.tensors),
             ..Self::nothing(projector)
-        })
+        };
+        if projector.name == "granite_speech" { config.with_blocks(keys, layers) } else { Ok(config) }
     }
 
     /// A vocoder, whose rows come in as features: kernels are as long as their tensors say.
@@ -229,6 +232,7 @@ impl EncoderConfig {
             depth: 0,
             taken: Vec::new(),
             queries: 0,
+            query_heads: 0,
             merges_behind: 0,
             window_pattern: None,
             window: None,
@@ -261,7 +265,7 @@ impl EncoderConfig {
         let [side, merge] = [keys.required("patch_size", MAX_SIDE)?, projector.merge(keys)?];
         let [patch_size, merge] = if projector.is_bare { [side * merge, 1] } else { [side, merge] };
         let is_sliced = projector.name.starts_with("minicpm") || projector.name == "resampler";
-        let (depth, taken) = taken_layers(keys, &projector, layers)?;
+        let (depth, taken) = if projector.name == "mlp" { taken_layers(keys, layers)? } else { (layers, Vec::new()) };
         let config = Self {
             width: keys.required("projection_dim", MAX_HIDDEN)?,
             image_size: keys.required("image_size", MAX_SIDE)?,
@@ -382,7 +386,8 @@ fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
 /// Output widths of the projector's matrices and of the kernels before the encoder's layers.
 fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
-    let begins = ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode.", "v.vit_merger."];
+    let begins =
+        ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode.", "v.vit_merger.", "a.enc_", "a.proj_"];
     let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
     let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
     own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()

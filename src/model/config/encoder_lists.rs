@@ -1,7 +1,8 @@
 //! What files say of images in lists, and in keys that not all projectors have.
 
-use super::encoder::{MAX_SIDE, Projector};
-use super::{Keys, MAX_HIDDEN};
+use super::encoder::{EncoderConfig, MAX_SIDE, MAX_WINDOW, Projector};
+use super::numbers::undivided;
+use super::{Keys, MAX_HEADS, MAX_HIDDEN};
 use crate::error::{Error, ErrorCode, Result};
 
 /// Values of a head of a resampler.
@@ -23,12 +24,9 @@ pub(super) fn merges_behind(keys: &Keys, layers: usize) -> Result<usize> {
     }
 }
 
-/// The number of layers that are run, and `feature_layer`: those whose rows LLaVA's projector takes, counted from the
-/// embedding.
-pub(super) fn taken_layers(keys: &Keys, projector: &Projector, layers: usize) -> Result<(usize, Vec<usize>)> {
-    if projector.name != "mlp" {
-        return Ok((layers, Vec::new()));
-    }
+/// The number of layers that are run, and `feature_layer`: those whose rows the projector of LLaVA or of Granite Speech
+/// takes, counted from the embedding.
+pub(super) fn taken_layers(keys: &Keys, layers: usize) -> Result<(usize, Vec<usize>)> {
     let name = keys.name("feature_layer");
     let found = keys.metadata.i32s(&name)?.unwrap_or_default();
     if let Some(wrong) = found.iter().find(|&&layer| layer < 0 || layer as usize > layers) {
@@ -41,6 +39,22 @@ pub(super) fn taken_layers(keys: &Keys, projector: &Projector, layers: usize) ->
     // In the order of the layers, each once.
     let taken: Vec<usize> = (0..=layers).filter(|&layer| found.contains(&(layer as i32))).collect();
     Ok((taken.last().copied().unwrap_or(layers.saturating_sub(1)), taken))
+}
+
+impl EncoderConfig {
+    /// The numbers of an encoder whose rows see those of their block, and of the queries that see windows of its rows.
+    pub(super) fn with_blocks(self, keys: &Keys, layers: usize) -> Result<Self> {
+        let places = keys.required("max_pos_emb", MAX_WINDOW)?;
+        let window = Some(keys.required("chunk_size", places + 1)?);
+        let queries = self.merge / keys.required("projector.downsample_rate", self.merge)?;
+        let (name, hidden) = ("projector.head_count", keys.required("embedding_length", MAX_HIDDEN)?);
+        let query_heads = keys.required(name, MAX_HEADS)?;
+        if !hidden.is_multiple_of(query_heads) {
+            return Err(undivided(keys, name, [hidden, query_heads]));
+        }
+        let taken = taken_layers(keys, layers)?.1;
+        Ok(Self { window, places, queries, query_heads, taken, ..self })
+    }
 }
 
 /// `image_grid_pinpoints`: sizes of whole tiles.

@@ -32,6 +32,13 @@ pub(super) fn heads(keys: &Keys, layers: usize) -> Result<(PerLayer, PerLayer)> 
     Ok((heads, kv_heads))
 }
 
+/// The error for a number of heads that does not divide the values of a row.
+#[inline(never)]
+pub(super) fn undivided(keys: &Keys, key: &str, [hidden, heads]: [usize; 2]) -> Error {
+    let name = keys.name(key);
+    Error::bad_file(format!("metadata `{name}`: {hidden} elements do not divide among {heads} heads"))
+}
+
 /// `attention.key_length`, or the residual stream divided by the heads; 0 where no layer has heads, even if the file
 /// has the key.
 pub(super) fn head_dim(keys: &Keys, hidden: usize, heads: usize, is_encoder: bool) -> Result<usize> {
@@ -43,9 +50,7 @@ pub(super) fn head_dim(keys: &Keys, hidden: usize, heads: usize, is_encoder: boo
         Some(length) => length,
         None if hidden.is_multiple_of(heads) => hidden / heads,
         None => {
-            let name = keys.name("attention.head_count");
-            let message = format!("metadata `{name}`: {hidden} elements do not divide among {heads} heads");
-            return Err(Error::bad_file(message));
+            return Err(undivided(keys, "attention.head_count", [hidden, heads]));
         }
     };
     if !(is_encoder || head_dim.is_multiple_of(2)) || head_dim > MAX_HEAD_DIM {

@@ -14,7 +14,7 @@ use super::vit::{Form, Names, Vit, names};
 pub const ROWS: usize = 376;
 /// Values that a convolution reads of each channel: 3 × 3.
 const KERNEL: usize = 9;
-/// Epsilon of layer norms, whatever a file says.
+/// Epsilon of LFM2-Audio's layer norms, whatever a file says.
 const EPS: f32 = 1e-5;
 /// Base of the rotation in LFM3's encoder.
 const THETA: f32 = 1e6;
@@ -97,7 +97,7 @@ fn projected(mut vit: Vit) -> Program {
 }
 
 /// A layer norm of a layer.
-fn layer_norm(vit: &Vit, layer: usize, name: &str) -> Norm {
+pub(super) fn layer_norm(vit: &Vit, layer: usize, name: &str) -> Norm {
     let [weight, bias] = match name {
         "ffn_norm" => ["ffn_norm.weight", "ffn_norm.bias"],
         "ffn_norm_1" => ["ffn_norm_1.weight", "ffn_norm_1.bias"],
@@ -106,11 +106,12 @@ fn layer_norm(vit: &Vit, layer: usize, name: &str) -> Norm {
         _ => ["ln2.weight", "ln2.bias"],
     };
     let bias = Some(Weight { key: vit.of_layer(layer, bias), optional: false });
-    Norm { bias, eps: EPS, ..vit.norm(NormKind::Layer, vit.of_layer(layer, weight), vit.config.hidden) }
+    let eps = if vit.encoder.projector.name == "lfm2a" { EPS } else { vit.config.norm_eps };
+    Norm { bias, eps, ..vit.norm(NormKind::Layer, vit.of_layer(layer, weight), vit.config.hidden) }
 }
 
 /// The residual stream after a layer norm.
-fn normed(vit: &mut Vit, layer: usize, name: &str) -> Activation {
+pub(super) fn normed(vit: &mut Vit, layer: usize, name: &str) -> Activation {
     let norm = layer_norm(vit, layer, name);
     let y = vit.activation("normed", vit.config.hidden);
     vit.push(Op::Norm { x: vit.x, norm, y });
@@ -118,7 +119,7 @@ fn normed(vit: &mut Vit, layer: usize, name: &str) -> Activation {
 }
 
 /// Half of a feed-forward.
-fn half_step(vit: &mut Vit, layer: usize, norm: &str, [up, down]: [&Names; 2]) {
+pub(super) fn half_step(vit: &mut Vit, layer: usize, norm: &str, [up, down]: [&Names; 2]) {
     let normed = normed(vit, layer, norm);
     let wide = vit.activation("up", vit.encoder.ffn);
     vit.product(normed, (Some(layer), up), wide);
@@ -150,7 +151,7 @@ fn far_attention(vit: &mut Vit, layer: usize, distances: [Activation; 2]) -> Act
 }
 
 /// A gated product, a convolution along the rows, factors and terms of a batch norm, a product.
-fn convolution(vit: &mut Vit, layer: usize) -> Activation {
+pub(super) fn convolution(vit: &mut Vit, layer: usize) -> Activation {
     let hidden = vit.config.hidden;
     let normed = normed(vit, layer, "norm_conv");
     // Products of one activation would lie side by side: what is gated does not.
@@ -175,7 +176,8 @@ fn convolution(vit: &mut Vit, layer: usize) -> Activation {
     let gated = vit.activation("gated", hidden);
     vit.push(Op::GateHeads { x: value, gate, norm: None, width: hidden, y: gated });
     let y = vit.activation("convolved", hidden);
-    let bias = Some(Weight { key: vit.of_layer(layer, "conv_dw.bias"), optional: false });
+    let bias = Some(Weight { key: vit.of_layer(layer, "conv_dw.bias"), optional: true });
+    let bias = bias.filter(|bias| vit.has(bias.key));
     let kernel = vit.encoder.kernels[1];
     let weight = Some(vit.of_layer(layer, "conv_dw.weight"));
     let conv = ConvSpec { weight, bias, kernel, ahead: kernel / 2, silu: false };

@@ -8,7 +8,8 @@ use super::super::super::program::{Activation, Op, Program};
 use super::vit::{Form, Vit, own};
 
 /// Names of the rows that are taken before a layer, and of several side by side.
-const TAKEN: [&str; MAX_TAKEN] = ["taken", "taken 2", "taken 3", "taken 4", "taken 5", "taken 6", "taken 7", "taken 8"];
+pub(super) const TAKEN: [&str; MAX_TAKEN] =
+    ["taken", "taken 2", "taken 3", "taken 4", "taken 5", "taken 6", "taken 7", "taken 8"];
 const STACKED: [&str; MAX_TAKEN] =
     ["stacked", "stacked 2", "stacked 3", "stacked 4", "stacked 5", "stacked 6", "stacked 7", "stacked 8"];
 
@@ -58,6 +59,12 @@ fn taken(vit: &mut Vit) -> Activation {
     if before.is_empty() || before.contains(&vit.config.layers) {
         found.push(vit.x);
     }
+    side_by_side(vit, &found)
+}
+
+/// The rows of several activations as wide as a row of the layers, side by side.
+pub(super) fn side_by_side(vit: &mut Vit, found: &[Activation]) -> Activation {
+    let hidden = vit.config.hidden;
     let mut all = found[0];
     for (number, &next) in found.iter().enumerate().skip(1) {
         let width = hidden * (number + 1);

@@ -8,6 +8,7 @@ mod conformer;
 mod gemma;
 mod gemma_unified;
 mod glm;
+mod granite_speech;
 mod hunyuan;
 mod internvl;
 mod lfm3;
@@ -49,6 +50,8 @@ type Merge = (Option<&'static str>, usize);
 const SCALE: Option<&str> = Some("projector.scale_factor");
 /// ... and for Qwen's and Pixtral.
 const MERGE: Option<&str> = Some("spatial_merge_size");
+/// The same of rows that queries see, for Granite Speech.
+const WINDOW: Merge = (Some("projector.window_size"), 15);
 /// 1,024 rows of 2 × 2 patches.
 const PATCHES: MostRows = MostRows::Fixed(4096);
 /// A projector without options.
@@ -156,6 +159,8 @@ static ENCODERS: &[Encoder] = &[
     of_sounds("gemma4ua", gemma_unified::gemma4ua, (None, gemma_unified::SAMPLES), conformer::ROWS).bare(),
     of_sounds("lfm2a", lfm_audio::lfm2a, (None, 1), lfm_audio::ROWS).exact(),
     of_sounds("lfm3a", lfm_audio::lfm3a, (None, 1), lfm_audio::ROWS).exact().rotated(),
+    // Windows of a Q-Former.
+    of_sounds("granite_speech", granite_speech::granite_speech, WINDOW, granite_speech::ROWS).exact(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
     Encoder { prefix: VOICE, ..of_sounds("soprano", vocos::soprano, (None, 1), vocos::ROWS) },
     part_of((pocket::SPEAKS, VOICE), pocket::FLOW, pocket::flow, 1),
