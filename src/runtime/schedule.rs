@@ -149,6 +149,7 @@ impl Schedule {
         for Write { part, bytes, .. } in self.take_writes() {
             plan.write(part, bytes);
         }
+        self.keep_for_refusal(&mut plan, layout);
         if let Some(drafter) = drafter {
             drafter.draft(&mut plan, layout, drafted);
         }
@@ -387,7 +388,10 @@ impl Schedule {
         let text = &self.texts[number];
         let width = self.width_of(number);
         let of_pass = text.drafts.as_ref().filter(|_| width > 1).map_or(1, Drafts::likely).min(width);
-        text.inbox.len() + self.in_flight_of(number) * of_pass
+        match text.inbox.len() + self.in_flight_of(number) * of_pass {
+            1.. if text.is_exact => usize::MAX,
+            ahead => ahead,
+        }
     }
 }
 

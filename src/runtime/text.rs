@@ -27,7 +27,8 @@ pub struct Write {
 pub struct Text {
     /// Whether the prompt is read and the text goes on.
     pub is_on: bool,
-    /// Whether no token may be drawn that nobody has asked for, since it could not be taken back.
+    /// Whether no pass may begin before the tokens of the one before are taken, since each of these may be refused, and
+    /// recurrent states go back to where a pass began at most.
     pub is_exact: bool,
     /// Number of tokens that were asked for and not taken yet.
     pub wanted: usize,

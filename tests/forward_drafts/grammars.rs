@@ -7,7 +7,7 @@ use super::*;
 
 /// What a grammar refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refuses {
+pub(super) enum Refuses {
     Nothing,
     /// Token 9 at each seventh place; what follows each eleventh is forced.
     Some,
@@ -61,7 +61,7 @@ impl Constraint for Rule {
 
 /// A request: its prompt, its options, and what its grammar refuses, if it has one.
 #[derive(Clone)]
-struct Request(Vec<u32>, GenerateOptions, Option<Refuses>);
+pub(super) struct Request(pub Vec<u32>, pub GenerateOptions, pub Option<Refuses>);
 
 impl Request {
     /// Runs it. Each look at the clock takes `ms` milliseconds: the longer, the fewer tokens are drawn ahead of masks.
@@ -81,7 +81,7 @@ impl Request {
     }
 
     /// Compares the text with drafts to that without; gives how many drafts were right and how many wrong.
-    async fn compare(&self, name: &str, engine: &mut Engine, drafting: Drafting) -> [usize; 2] {
+    pub(super) async fn compare(&self, name: &str, engine: &mut Engine, drafting: Drafting) -> [usize; 2] {
         let without = self.run(engine, Drafting::Off, 0.0).await;
         let mut counts = [0; 2];
         for ms in [0.0, 30.0] {
@@ -157,20 +157,58 @@ async fn a_grammar_changes_nothing_about_drafts_of_a_model() {
     }
 }
 
-/// No state goes back to the token that a grammar refused without being read again: there are no drafts.
+/// Recurrent states go back to where the pass began of which the grammar refused a token, and read what it kept again.
 #[wasm_bindgen_test(unsupported = pollster::test)]
-async fn texts_with_recurrent_states_have_no_drafts_under_a_grammar() {
-    let [first, _] = both(FILES[2]).await;
-    let mut engine = with_drafts(&first, FILES[2], Room::one(CONTEXT)).await;
-    let request = requests(engine.session.config().vocab, 30).swap_remove(4).1;
-    assert_eq!(request.compare("qwen35", &mut engine, Drafting::Prompt).await, [0, 0]);
+async fn recurrent_states_go_back_to_a_token_that_a_grammar_refused() {
+    for (name, file) in [RECURRENT[0], RECURRENT[1], RECURRENT[5]] {
+        let [first, _] = both(file).await;
+        let mut engine = with_drafts(&first, file, Room::one(CONTEXT)).await;
+        let all = requests(engine.session.config().vocab, 60);
+        for (how, request) in [0, 4, 5, 11].map(|at| all[at].clone()) {
+            let name = format!("{name}, {how}");
+            let [right, wrong] = request.compare(&name, &mut engine, Drafting::Prompt).await;
+            match request.2 {
+                Some(Refuses::Nothing) => assert!(right > 0, "{name}: the test says nothing"),
+                Some(Refuses::Most) => assert!(right + wrong <= 64, "{name}: {wrong} drafts were wrong"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The same where a smaller model without such states drafts.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn a_model_drafts_for_recurrent_states_under_a_grammar() {
+    let (name, file) = RECURRENT[2];
+    let [first, _] = both(file).await;
+    let room = Room::one(CONTEXT);
+    let mut engine = with_drafts(&first, file, room).await;
+    let draft = include_bytes!("../fixtures/models/qwen2-q8_0.gguf").as_slice();
+    let AnySession::Gpu(lane) = &first.session else { panic!("not on the GPU") };
+    let device = lane.model().device().clone();
+    let session = on_gpu(device.clone(), device.caps.clone(), draft, CONTEXT).await;
+    engine.use_draft(engine_of(AnySession::of_gpu(session), draft)).expect("a model of the same vocabulary");
+    let all = requests(engine.session.config().vocab, 40);
+    for (how, request) in [0, 4, 5].map(|at| all[at].clone()) {
+        let counts = request.compare(&format!("{name}, {how}"), &mut engine, Drafting::Model).await;
+        assert!(counts != [0, 0], "{how}: the test says nothing");
+    }
+}
+
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn lanes_under_grammars_have_drafts() {
+    in_lanes(FILES[0]).await;
+}
+
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn lanes_with_recurrent_states_have_drafts_under_grammars() {
+    in_lanes(RECURRENT[0].1).await;
 }
 
 /// Lanes with grammars and without, which share the rows of passes with drafts.
-#[wasm_bindgen_test(unsupported = pollster::test)]
-async fn lanes_under_grammars_have_drafts() {
-    let [first, _] = both(FILES[0]).await;
-    let mut lanes = vec![with_drafts(&first, FILES[0], Room::one(CONTEXT).for_requests(4)).await];
+async fn in_lanes(file: &[u8]) {
+    let [first, _] = both(file).await;
+    let mut lanes = vec![with_drafts(&first, file, Room::one(CONTEXT).for_requests(4)).await];
     for _ in 1..4 {
         let lane = lanes[0].another(false).await.expect("a lane");
         lanes.push(lane);

@@ -4,6 +4,7 @@
 use webgguf::gguf::{GgmlType, Gguf, TensorInfo};
 use webgguf::runtime::Drafting;
 
+use super::grammars::{Refuses, Request};
 use super::*;
 
 const EXPECTED: &str = include_str!("../fixtures/qwen35-mtp.json");
@@ -150,6 +151,18 @@ async fn texts_that_the_block_drafts_for_are_the_same() {
         console_log!("{name}: {} drafts were right, {} wrong", found[1].accepted_drafts, found[1].rejected_drafts);
         assert_eq!(found[0].ids, found[1].ids, "{name}");
         assert!(found[1].rejected_drafts > 0, "{name}: the test says nothing");
+    }
+}
+
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn texts_under_a_grammar_that_the_block_drafts_for_are_the_same() {
+    let expected: serde_json::Value = serde_json::from_str(EXPECTED).expect("JSON");
+    let mut engine = engine_of(AnySession::of_gpu(session(&expected).await), FILES[2]);
+    for refuses in [Refuses::Nothing, Refuses::Some] {
+        let options = few_tokens(SamplingOptions::default(), &[5, 9], 60);
+        let request = Request(ids_of(&expected["text"]), options, Some(refuses));
+        let counts = request.compare("block", &mut engine, Drafting::Mtp).await;
+        assert!(counts != [0, 0], "{refuses:?}: the test says nothing");
     }
 }
 

@@ -112,6 +112,16 @@ impl Schedule {
         self.rows.iter().for_each(|&number| states::keep_before_draft(plan, layout, number));
     }
 
+    /// Keeps the states of texts in which a grammar may refuse a token of the next pass: they go back to its start.
+    pub(in crate::runtime) fn keep_for_refusal(&mut self, plan: &mut Plan<'_>, layout: Layout<'_>) {
+        for &number in self.rows.iter().filter(|_| self.form.is_draft()) {
+            let text = &mut self.texts[number];
+            if text.is_exact {
+                states::keep(plan, layout, number, &mut text.positions);
+            }
+        }
+    }
+
     /// The texts in which the GPU looks for drafts, by number, in the layout of their part of the buffer.
     pub fn texts_of_drafts(&self) -> Vec<(usize, Vec<u32>)> {
         let with_draft = self.rows.iter().zip(&self.widths).filter(|(_, width)| **width > 1);

@@ -242,10 +242,7 @@ impl Session for GpuLane {
 
     fn allow(&mut self, mask: Option<&[u32]>) {
         let is_exact = !self.draws_ahead();
-        self.state(|text| {
-            text.is_exact = is_exact;
-            text.drafts.take_if(|_| is_exact);
-        });
+        self.state(|text| text.is_exact = is_exact);
         let vocab = self.model.config.vocab as u32;
         let words = words_of_mask(mask, vocab);
         self.write(self.sample.mask, mask_words(vocab) * 4, bytemuck::cast_slice(&words));

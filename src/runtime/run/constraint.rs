@@ -164,11 +164,8 @@ impl<S: Session> Engine<S> {
 
     /// Keeps passes in flight whose tokens are drawn ahead of their masks.
     fn draw_ahead(&mut self, run: &mut Run, guide: &Guide) -> Result<()> {
-        let ahead = match guide.can_draw_ahead {
-            true => guide.speculation.count(guide.ahead).max(self.session.drafts_ahead()),
-            false => 0,
-        };
-        let depth = (1 + ahead).min(run.limit - run.ids.len());
+        let drawn = if guide.can_draw_ahead { guide.speculation.count(guide.ahead) } else { 0 };
+        let depth = (1 + drawn.max(self.session.drafts_ahead())).min(run.limit - run.ids.len());
         while self.session.in_flight() < depth && self.session.step()? {}
         Ok(())
     }
