@@ -47,6 +47,9 @@ pub struct Caps {
     pub max_buffer: u64,
     /// `maxComputeWorkgroupStorageSize` in bytes.
     pub workgroup_memory: u32,
+    /// Threads of a workgroup at most: the smaller of `maxComputeInvocationsPerWorkgroup` and
+    /// `maxComputeWorkgroupSizeX`.
+    pub workgroup_threads: u32,
     /// Where a model's embeddings per layer are to lie; set by the option of `load`.
     pub per_layer_embeddings: PerLayerEmbeddings,
     /// Verdicts of tuning, which override the tables' choices.
@@ -223,6 +226,7 @@ impl Caps {
             max_binding: 128 << 20,
             max_buffer: 256 << 20,
             workgroup_memory: 16 << 10,
+            workgroup_threads: 256,
             per_layer_embeddings: PerLayerEmbeddings::Auto,
             tuned: Tuned::default(),
         }

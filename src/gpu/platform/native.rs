@@ -68,6 +68,7 @@ impl Request {
             max_binding: limits.max_storage_buffer_binding_size,
             max_buffer: limits.max_buffer_size,
             workgroup_memory: limits.max_compute_workgroup_storage_size,
+            workgroup_threads: limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x),
             per_layer_embeddings: PerLayerEmbeddings::Auto,
             tuned: Tuned::default(),
         }

@@ -119,6 +119,7 @@ impl Device {
             max_binding: 2 << 30,
             max_buffer: 4 << 30,
             workgroup_memory: 48 << 10,
+            workgroup_threads: 1024,
             ..Caps::baseline()
         };
         caps.with_precision(precision)

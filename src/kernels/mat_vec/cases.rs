@@ -120,7 +120,8 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     // (with subgroups, split, limbs) → shapes of the table
     let shapes = |wanted: (bool, bool, bool)| -> Vec<Shape> {
         let of = |shape: &Shape| (shape.lanes == 0, shape.split, shape.limbs) == wanted;
-        RULES.iter().filter(|rule| caps.software || !rule.software).map(|rule| rule.shape).filter(of).collect()
+        let runs = |shape: &Shape| shape.wg_size <= caps.workgroup_threads && of(shape);
+        RULES.iter().filter(|rule| caps.software || !rule.software).map(|rule| rule.shape).filter(runs).collect()
     };
     let mut topologies = vec![(false, false, false), (false, true, false)];
     if caps.subgroups {

@@ -119,6 +119,7 @@ impl Rule {
     /// Whether a device can run it for a matrix of this type. The other conditions are about speed.
     fn can_run(&self, caps: &Caps, ty: GgmlType) -> bool {
         (!self.software || caps.software)
+            && self.shape.wg_size <= caps.workgroup_threads
             && (!self.shape.limbs || caps.dot4 && ty.is_quantised())
             && (!self.subgroups || has_subgroups(caps, self.shape.wg_size))
     }
@@ -152,7 +153,9 @@ pub static RULES: &[Rule] = &[
     software(false, 16),
     limbs(65_536, 32, [256, 4, 8]),
     limbs(8192, 32, [256, 4, 1]),
+    limbs(4096, 256, [512, 2, 1]),
     limbs(4096, 32, [256, 2, 1]),
+    limbs(512, 128, [512, 1, 1]),
     limbs(512, 128, [256, 2, 1]),
     limbs(512, 32, [128, 2, 1]),
     tall(true, 8192, 32, [128, 0, 4]),
@@ -208,19 +211,21 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
     debug_assert!(columns == 1 && (prologue == Prologue::None || weights.cols.is_multiple_of(BLOCK)));
     debug_assert!(bias.is_none() || !matches!(prologue, Prologue::Update(_)));
     let halves = 1 + u32::from(swiglu);
-    let (rows, outputs) = (shard.rows / halves, shape.rows_per_group / halves);
+    // A gate's output needs a row of either half.
+    let rows_per_group = shape.rows_per_group.max(halves);
+    let (rows, outputs) = (shard.rows / halves, rows_per_group / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
     // A guess too small costs row passes, one too large leaves lanes idle: subgroups of a workgroup take its rows in
     // as many passes as the largest size needs.
     let (smallest, largest) = if shape.lanes == 0 { caps.subgroup_sizes() } else { (shape.lanes, shape.lanes) };
     let lanes = if smallest == largest { smallest } else { 0 };
-    let mut constants = constants(problem, rows, shape.rows_per_group, [shape.wg_size, lanes], eps);
+    let mut constants = constants(problem, rows, rows_per_group, [shape.wg_size, lanes], eps);
     let mut group_rows = outputs;
     if !shape.split {
         group_rows *= shape.wg_size / smallest * shape.row_passes;
         constants.push(("GROUP_ROWS", group_rows.into()));
         constants.push(("ROW_PASSES", (largest.div_ceil(smallest) * shape.row_passes).into()));
-        constants.push(("STAGE", stage(shape, weights, &prologue).into()));
+        constants.push(("STAGE", stage(caps, shape, weights, &prologue).into()));
     }
     constants.extend(prologue.constants());
     constants.extend(adapter.iter().flat_map(Terms::constants));
@@ -272,21 +277,27 @@ const STAGED_LIMBS: u32 = 128;
 /// Bytes of workgroup memory that every device has.
 const WORKGROUP_MEMORY: u32 = 16 << 10;
 
-/// Blocks of x that fit beside `others` bytes, which are a grid and the sums of a prologue: a block takes 108 bytes in
-/// limbs, 128 as floats. Further bytes are for the padding of x and for sums.
-fn staged_beside(others: u32, limbs: bool) -> u32 {
+/// Bytes that a thread may take of more memory than that. On an H200 each stage of a row costs 2 to 5 µs: the threads
+/// wait for x, and only then for weights.
+const MEMORY_OF_THREAD: u32 = 128;
+
+/// Blocks of x that fit into `memory` bytes beside `others`, which are a grid and the sums of a prologue: a block takes
+/// 108 bytes in limbs, 128 as floats. Further bytes are for the padding of x and for sums.
+fn staged_beside(others: u32, limbs: bool, memory: u32) -> u32 {
     if limbs {
-        STAGED_LIMBS.min((WORKGROUP_MEMORY - others - 352) / 108)
+        let most = if memory > WORKGROUP_MEMORY { u32::MAX } else { STAGED_LIMBS };
+        most.min((memory - others - 352) / 108)
     } else {
         STAGED.min((WORKGROUP_MEMORY - others - 2816) / 128)
     }
 }
 
 /// Blocks of x that are staged at once: whole rows, or equal parts of them.
-fn stage(shape: Shape, weights: &Matrix, prologue: &Prologue) -> u32 {
+fn stage(caps: &Caps, shape: Shape, weights: &Matrix, prologue: &Prologue) -> u32 {
     let grid = weights.ty.format().grid().map_or(0, |grid| 4 * grid.words);
     let blocks = weights.cols.div_ceil(BLOCK);
-    blocks.div_ceil(blocks.div_ceil(staged_beside(grid + prologue.memory(shape.wg_size), shape.limbs)))
+    let memory = WORKGROUP_MEMORY.max(caps.workgroup_memory.min(MEMORY_OF_THREAD * shape.wg_size));
+    blocks.div_ceil(blocks.div_ceil(staged_beside(grid + prologue.memory(shape.wg_size), shape.limbs, memory)))
 }
 
 fn variant(shape: Shape, problem: &MatVec, constants: &[(&'static str, f64)]) -> Kernel {
