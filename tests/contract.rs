@@ -66,7 +66,7 @@ static DISPATCHES: LazyLock<Vec<Dispatch>> = LazyLock::new(|| {
     OF_DEFAULT_LIMITS.iter().cloned().chain(of_cases.map(|(_, dispatch)| dispatch)).collect()
 });
 
-/// Those of devices with WebGPU's default limits.
+/// Dispatches of devices with WebGPU's default limits.
 static OF_DEFAULT_LIMITS: LazyLock<Vec<Dispatch>> = LazyLock::new(|| {
     let of_cases = OF_BASELINE.iter().cloned().chain(dispatches(&with_subgroups(4))).map(|(_, dispatch)| dispatch);
     let packed_dots = Caps { vendor: "nvidia".into(), ..with_subgroups(32) };
