@@ -37,7 +37,7 @@ fn catalogue() -> impl Iterator<Item = &'static KernelSpec> {
 /// WebGPU's default limits: what every device has.
 const MAX_WORKGROUP_BYTES: u32 = 16 << 10;
 
-/// What the devices with subgroup matrices have of which these tests take the variants.
+/// Bytes of workgroup memory of the devices with subgroup matrices that these tests assume.
 const LARGE_WORKGROUP_BYTES: u32 = 48 << 10;
 const MAX_THREADS: u32 = 256;
 const MAX_STORAGE_BINDINGS: usize = 8;

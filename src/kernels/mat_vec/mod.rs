@@ -211,7 +211,7 @@ pub fn dispatch(caps: &Caps, shape: Shape, (pass, dummy): (Slice, Slice), proble
     debug_assert!(columns == 1 && (prologue == Prologue::None || weights.cols.is_multiple_of(BLOCK)));
     debug_assert!(bias.is_none() || !matches!(prologue, Prologue::Update(_)));
     let halves = 1 + u32::from(swiglu);
-    // A gate's output needs a row of either half.
+    // An output of a gate takes a row of each half of the matrix.
     let rows_per_group = shape.rows_per_group.max(halves);
     let (rows, outputs) = (shard.rows / halves, rows_per_group / halves);
     let (norm_weight, eps) = norm.unwrap_or((dummy, 0.0));
@@ -277,8 +277,8 @@ const STAGED_LIMBS: u32 = 128;
 /// Bytes of workgroup memory that every device has.
 const WORKGROUP_MEMORY: u32 = 16 << 10;
 
-/// Bytes that a thread may take of more memory than that. On an H200 each stage of a row costs 2 to 5 µs: the threads
-/// wait for x, and only then for weights.
+/// Bytes of workgroup memory for each thread, where the device has more than [`WORKGROUP_MEMORY`]. On an H200 each
+/// stage of a row costs 2 to 5 µs, since the threads wait for x and only then ask for weights.
 const MEMORY_OF_THREAD: u32 = 128;
 
 /// Blocks of x that fit into `memory` bytes beside `others`, which are a grid and the sums of a prologue: a block takes
