@@ -3,15 +3,15 @@
  */
 import { transform } from '../fourier-transform.js';
 
-/** How spectra are cut and where their sound begins. @internal */
+/** How magnitudes are limited, and where the sound begins. @internal */
 export interface StftOptions {
-  /** Samples from the start of the first window on that are not wanted. */
+  /** Samples to leave out from the start of the first window on: by default half a window. */
   readonly before?: number;
-  /** Logarithms of magnitudes are cut here. */
+  /** The largest logarithm of a magnitude; larger ones are taken for it. */
   readonly loudest?: number;
 }
 
-/** Logarithms of magnitudes are cut here, as Vocos does. */
+/** The largest logarithm of a magnitude, as in Vocos. */
 const LOUDEST = Math.log(100);
 
 /** Makes samples of spectra. @internal */
@@ -24,11 +24,11 @@ export class InverseStft {
   /** What the frames so far add to the samples from the next one on, and the squares of their windows. */
   readonly #sum: Float64Array;
   readonly #weight: Float64Array;
-  /** Samples to come that are not wanted: by default up to the middle of the first window. */
+  /** Samples that are still to be left out. */
   #before: number;
   readonly #loudest: number;
 
-  /** @param bins of a spectrum: one more than a power of two, or than five times one */
+  /** @param bins values of a spectrum: one more than a power of two, or one more than five times a power of two */
   constructor(bins: number, hop: number, { before = bins - 1, loudest = LOUDEST }: StftOptions = {}) {
     const size = 2 * (bins - 1);
     this.#size = size;
@@ -86,7 +86,10 @@ export class InverseStft {
   }
 }
 
-/** {@link transform} for a power of two, or an odd number of times one: transforms of every odd-th number, added up. */
+/**
+ * The Fourier transform in place of `odd · 2ⁿ` numbers: part p has the numbers p, p + odd, p + 2 · odd, …; each part is
+ * transformed by {@link transform}, and every result is a sum over the parts.
+ */
 function transformAny(re: Float64Array, im: Float64Array): void {
   const count = re.length;
   let odd = count;
