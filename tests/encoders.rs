@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 51] = [
+const NAMES: [&str; 53] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -59,6 +59,8 @@ const NAMES: [&str; 51] = [
     "resampler-odd",
     "granite_speech",
     "granite_speech-taken",
+    "parakeet",
+    "parakeet-odd",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -107,11 +109,15 @@ fn every_fixture_has_the_tensors_of_its_program() {
         let is_expected = |tensor: &str| match name {
             "lfm2a" => tensor == "a.position_embd.weight",
             "resampler" | "resampler-odd" => tensor == "resampler.pos_embed_k",
+            // Their values are those that NeMo computes; and llama.cpp asks for parts of an encoder of images.
+            "parakeet" | "parakeet-odd" => {
+                ["a.mel_filters", "a.window"].contains(&tensor) || tensor.starts_with("mm.model.mlp.")
+            }
             "mlp" | "mlp-norm" => of_layer(tensor).is_some_and(|layer| layer >= depth),
             _ => false,
         };
         assert!(unused.iter().all(|tensor| is_expected(tensor)), "{name}: {unused:?}");
-        let with_others = ["lfm2a", "mlp", "mlp-norm", "resampler", "resampler-odd"];
+        let with_others = ["lfm2a", "mlp", "mlp-norm", "parakeet", "parakeet-odd", "resampler", "resampler-odd"];
         assert_eq!(unused.is_empty(), !with_others.contains(&name), "{name}");
     }
 }
@@ -213,6 +219,13 @@ fn hostile_numbers_of_blocks_and_windows_are_refused() {
 }
 
 #[test]
+fn parakeet_leaves_one_of_eight_frames() {
+    let key = "clip.audio.subsampling_factor";
+    refused(with("parakeet", key, Some(Value::U32(4))), UnsupportedArchitecture, "expected 8, found 4");
+    refused(with("parakeet", key, None), BadFile, "subsampling_factor` is missing");
+}
+
+#[test]
 fn missing_tensors_are_named() {
     for (name, missing) in [
         ("mlp", "mm.0.weight"),
@@ -225,6 +238,8 @@ fn missing_tensors_are_named() {
         ("granite_speech", "a.enc_ctc_out_mid.weight"),
         ("granite_speech", "a.proj_query"),
         ("granite_speech-taken", "a.proj_blk.1.cross_attn_v.bias"),
+        ("parakeet", "a.blk.1.conv_norm_var"),
+        ("parakeet", "mm.a.norm_pre.weight"),
     ] {
         let mut gguf = open(name);
         gguf.tensors.retain(|tensor| tensor.name != missing);

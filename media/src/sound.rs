@@ -70,7 +70,7 @@ impl Listener {
         let ends = match self.projector.as_str() {
             "qwen2a" | "ultravox" | "voxtral" | "musicflamingo" | "meralion" | "glma" => Some(Ends::Silent),
             "qwen3a" => Some(Ends::Mirrored),
-            "lfm2a" => Some(Ends::Centred),
+            "lfm2a" | "parakeet" => Some(Ends::Centred),
             "lfm3a" => Some(Ends::Filled),
             "granite_speech" => Some(Ends::Paired),
             "gemma4a" => None,
@@ -85,7 +85,7 @@ impl Listener {
     pub fn pieces(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::pieces(Ends::Mirrored.frames(samples)),
-            "lfm2a" => eighths::pieces(Ends::Centred.frames(samples)),
+            "lfm2a" | "parakeet" => eighths::pieces(Ends::Centred.frames(samples)),
             "lfm3a" => eighths::pieces(Ends::Filled.frames(samples)),
             "gemma4a" | "gemma4ua" => samples.div_ceil(conformer::SAMPLES),
             "granite_speech" => pairs::pieces(Ends::Paired.frames(samples)),
@@ -97,7 +97,7 @@ impl Listener {
     pub fn outputs(&self, samples: usize) -> usize {
         match self.projector.as_str() {
             "qwen3a" => chunks::outputs(Ends::Mirrored.frames(samples)),
-            "lfm2a" => eighths::outputs(Ends::Centred.frames(samples)),
+            "lfm2a" | "parakeet" => eighths::outputs(Ends::Centred.frames(samples)),
             "lfm3a" => eighths::outputs(Ends::Filled.frames(samples)),
             "gemma4a" => conformer::outputs(samples),
             "gemma4ua" => samples.div_ceil(self.bins),
@@ -115,7 +115,7 @@ impl Listener {
     pub fn piece(&self, mel: &Mel, number: usize) -> Piece {
         match self.projector.as_str() {
             "qwen3a" => chunks::piece(mel, number),
-            "lfm2a" => {
+            "lfm2a" | "parakeet" => {
                 let piece = eighths::piece(mel, number, Order::FrameByFrame);
                 Piece { turns: eighths::distances(piece.rows, self.hidden), ..piece }
             }

@@ -81,6 +81,7 @@ impl Interpreter<'_> {
                         Combining::Multiply => *x *= other,
                         Combining::Subtract => *x -= other,
                         Combining::Add => *x += other,
+                        Combining::DivideByRoot => *x /= other.sqrt(),
                     }
                 }
                 self.run.put(x, out);

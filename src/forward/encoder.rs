@@ -81,12 +81,16 @@ impl Lowering<'_> {
     }
 
     pub(super) fn combine(&self, x: Activation, kind: Combining, with: Operand) -> Dispatch {
-        let kind = match kind {
-            Combining::Multiply => elementwise::Op::Mul,
-            Combining::Subtract => elementwise::Op::Sub,
-            Combining::Add => elementwise::Op::Add,
+        let steps = |kind| vec![elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
+        let combine = match kind {
+            Combining::Multiply => steps(elementwise::Op::Mul),
+            Combining::Subtract => steps(elementwise::Op::Sub),
+            Combining::Add => steps(elementwise::Op::Add),
+            Combining::DivideByRoot => vec![
+                elementwise::Step::new(elementwise::Op::Rsqrt, &[Arg::Input(1)]),
+                elementwise::Step::new(elementwise::Op::Mul, &[Arg::Input(0), Arg::Step(0)]),
+            ],
         };
-        let combine = [elementwise::Step::new(kind, &[Arg::Input(0), Arg::Input(1)])];
         match with {
             Operand::Rows(other) => self.elementwise(&combine, self.places.of(x), Some(self.places.of(other))),
             Operand::Vector(key) => {

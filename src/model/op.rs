@@ -65,6 +65,8 @@ pub enum Combining {
     Subtract,
     /// `x + with`.
     Add,
+    /// `x / √with`.
+    DivideByRoot,
 }
 
 /// The second operand of [`Op::Combine`].
@@ -185,7 +187,7 @@ pub enum Op {
     Project { x: Activation, weight: WeightKey, y: Activation },
     /// `y = x`. The results of consecutive copies lie side by side.
     Copy { x: Activation, y: Activation },
-    /// `x = x · with`, `x = x − with` or `x = x + with`, elementwise.
+    /// `x = x · with`, `x = x − with`, `x = x + with` or `x = x / √with`, elementwise.
     Combine { x: Activation, kind: Combining, with: Operand },
     /// `S = e^g S`, `S += k ⊗ β (v − Sᵀ k)`, `y = Sᵀ q` for each head of v, with q, k and v side by side in `qkv`, q
     /// and k normalised, `β = σ(beta)` and `g = a · softplus(alpha + dt_bias)` (Yang et al. 2024,

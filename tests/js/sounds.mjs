@@ -3,7 +3,17 @@
 /** Encoders with what llama.cpp says of their rows. */
 export const LISTENERS = ['ultravox', 'qwen2a', 'qwen3a', 'gemma4a', 'gemma4ua', 'voxtral'].concat(
   // Only the newest llama.cpp knows them.
-  ['lfm2a', 'lfm3a', 'meralion', 'musicflamingo', 'glma', 'granite_speech', 'granite_speech-taken'],
+  [
+    'lfm2a',
+    'lfm3a',
+    'meralion',
+    'musicflamingo',
+    'glma',
+    'granite_speech',
+    'granite_speech-taken',
+    'parakeet',
+    'parakeet-odd',
+  ],
 );
 
 /** `{ samples, sampleRate }`: waves with noise, 16 bits. */

@@ -26,7 +26,9 @@ for (const backend of ['webgpu', 'cpu']) {
     const declare = testIf(backend === 'cpu' || name === QUICK);
     declare(`${name} on ${backend}: rows and text are those of llama.cpp`, async () => {
       // Voxtral's layers are Ultravox's: one sound is enough. The longest sound of some encoders is in no file.
-      const most = { voxtral: 10_000, lfm2a: 50_000, lfm3a: 50_000, granite: 50_000 }[name.split('_')[0]];
+      const most = { voxtral: 10_000, lfm2a: 50_000, lfm3a: 50_000, granite: 50_000, parakeet: 50_000 }[
+        name.split(/[_-]/)[0]
+      ];
       const fixture = withFiles(readJson(path.join(ENCODERS, `${name}.json`)), most);
       const answers = await (backend === 'cpu' ? evaluateEncoder(evaluate, fixture) : askEncoders(page, fixture));
       assert.ok(answers.length > 0 && answers.length === fixture.cases.length);

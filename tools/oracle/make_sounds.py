@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from asked import Asked, expect, some
 from make_encoders import Listener, Whisper, sound
 
@@ -115,6 +116,54 @@ def glma() -> Listener:
     return e
 
 
+def parakeet(name: str, text: str, **numbers) -> Listener:
+    """NeMo's window and filters are in the file, as its converter writes them."""
+    e = Listener("parakeet", text, [8219, 30011, 70123], **{
+        "embedding_length": 36, "num_mel_bins": 27, "attention__head_count": 3, "subsampling_factor": 8,
+        "conv_kernel_size": 9} | numbers)
+    e.name, e.path = name, e.path.with_name(f"{name}.gguf")
+    d, ff, heads, bins = e.width, e.numbers["feed_forward_length"], e.numbers["attention__head_count"], e.numbers["num_mel_bins"]
+    convolutions(e, 10)
+    for layer in range(e.numbers["block_count"]):
+        at = f"a.blk.{layer}."
+        for norm in ["ffn_norm", "ffn_norm_1", "ln1", "ln2", "norm_conv", "conv_norm"]:
+            e.norm(at + norm, d)
+        e.tensor(at + "conv_norm_mean", d, deviation=0.3)
+        e.tensors.append((at + "conv_norm_var", e.random.uniform(0.3, 2.0, d).astype(np.float32), False))
+        for half in ["", "_1"]:
+            e.linear(f"{at}ffn_up{half}", ff, d, False, half=True)
+            e.linear(f"{at}ffn_down{half}", d, ff, False)
+        for part in [*"qkv", "out"]:
+            e.linear(f"{at}attn_{part}", d, d, False, half=part == "q")
+        e.tensor(f"{at}linear_pos.weight", d, d, half=True)
+        for bias in "uv":
+            e.tensor(f"{at}pos_bias_{bias}", heads, d // heads, deviation=0.5)
+        e.linear(f"{at}conv_pw1", 2 * d, d, False)
+        e.tensor(f"{at}conv_dw.weight", d, e.numbers["conv_kernel_size"])
+        e.linear(f"{at}conv_pw2", d, d, False)
+    e.norm("mm.a.norm_pre", d, False)
+    e.linear("mm.a.mlp.1", 41, d, False)
+    e.linear("mm.a.mlp.2", e.numbers["projection_dim"], 41, False)
+    e.tensors.append(("a.mel_filters", slaney(bins), False))
+    e.tensors.append(("a.window", np.hanning(400).astype(np.float32), False))
+    # Of the encoder of images that published files have, too: llama.cpp asks for them and does not read them.
+    for number in [0, 1, 3]:
+        e.tensor(f"mm.model.mlp.{number}.weight", 4, 4)
+    return e
+
+
+def slaney(bins: int) -> np.ndarray:
+    """Triangles of area 1, of equal width on Slaney's scale, from 0 to 8 kHz: [bins, 257]."""
+    step = np.log(6.4) / 27
+    top = 15 + np.log(8) / step
+    pitch = top * np.arange(bins + 2) / (bins + 1)
+    edge = np.where(pitch < 15, pitch / 0.015, 1000 * np.exp((pitch - 15) * step))
+    here = np.arange(257) * 16000 / 512
+    left, middle, right = (edge[at:bins + at, None] for at in range(3))
+    height = np.minimum((here - left) / (middle - left), (right - here) / (right - middle))
+    return (np.maximum(height, 0) * 2 / (right - left)).astype(np.float32)
+
+
 def granite_speech(name: str, **numbers) -> Listener:
     """Blocks of seven rows, windows of five; the file says which layers' rows the projector takes, too."""
     e = Listener("granite_speech", "granite-q8_0", [8219, 30011, 70123], embedding_length=36, projection_dim=96,
@@ -158,6 +207,9 @@ def granite_speech(name: str, **numbers) -> Listener:
 
 
 def encoders():
+    yield parakeet("parakeet", "nemotron_h_moe-f16", projection_dim=26)
+    yield parakeet("parakeet-odd", "nemotron_h-f16", projection_dim=40, embedding_length=40, num_mel_bins=18,
+                   attention__head_count=5, block_count=3, conv_kernel_size=5)
     yield granite_speech("granite_speech")
     yield granite_speech("granite_speech-taken", block_count=4, feature_layer=[0, 2])
     yield glma()

@@ -1,6 +1,6 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
-use super::encoder_lists::{is_bilinear, merges_behind, pixels, queries, taken_layers, tiled};
+use super::encoder_lists::{check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled};
 use super::parts::Part;
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN};
 use crate::error::{Error, Result};
@@ -158,6 +158,7 @@ impl EncoderConfig {
             let found = dims(name).and_then(|dims| dims.get(1)).copied();
             found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
         };
+        check_subsampling(keys, &projector)?;
         let is_windowed = projector.name == "lfm3a";
         // All layers have convolutions of the same length.
         let is_along =

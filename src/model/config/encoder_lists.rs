@@ -41,6 +41,26 @@ pub(super) fn taken_layers(keys: &Keys, layers: usize) -> Result<(usize, Vec<usi
     Ok((taken.last().copied().unwrap_or(layers.saturating_sub(1)), taken))
 }
 
+/// Frames that become a row in Parakeet's three convolutions.
+const SUBSAMPLING: usize = 8;
+
+/// `subsampling_factor`: Parakeet's convolutions leave one of eight frames, whatever a file says.
+///
+/// # Errors
+/// `unsupported_architecture` for another factor.
+pub(super) fn check_subsampling(keys: &Keys, projector: &Projector) -> Result<()> {
+    if projector.name != "parakeet" {
+        return Ok(());
+    }
+    match keys.required("subsampling_factor", MAX_WINDOW)? {
+        SUBSAMPLING => Ok(()),
+        found => {
+            let name = keys.name("subsampling_factor");
+            Err(super::unsupported(format!("metadata `{name}`: expected {SUBSAMPLING}, found {found}")))
+        }
+    }
+}
+
 impl EncoderConfig {
     /// The numbers of an encoder whose rows see those of their block, and of the queries that see windows of its rows.
     pub(super) fn with_blocks(self, keys: &Keys, layers: usize) -> Result<Self> {

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Builds the program that asks llama.cpp about pictures and sounds, .oracle/newest/picture, with the objects that
-# build_voice.sh leaves: convolutions read f32 in it, which llama.cpp rounds to f16. Four files are compiled anew: the
+# build_voice.sh leaves: convolutions read f32 in it, which llama.cpp rounds to f16. Five files are compiled anew: the
 # width of LFM2-Audio's encoder, 512 in llama.cpp, is what the file says; of LLaVA's rows those of all patches are
 # taken, where llama.cpp takes the class token's in place of the first; and its overview stands before its tiles;
 # slices of MiniCPM-V are stretched, where llama.cpp pads them, as for MiniCPM-V 4.6; Granite Speech's projector has
-# the exact GELU, as in the model's own code, where llama.cpp has the tanh form.
+# the exact GELU, as in the model's own code, where llama.cpp has the tanh form; frames of Parakeet behind the sound are
+# 0, as in the model's own code, where llama.cpp scales them as it does the others.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 cd .oracle/newest
@@ -19,11 +20,13 @@ sed 's/GGML_TYPE_F32, 512, n_pos_embd/GGML_TYPE_F32, n_embd, n_pos_embd/' "$sour
   > picture-objects/conformer.cpp
 sed '/bool has_pinpoints = .*image_res_candidates/a ov_img_first = has_pinpoints;' "$sources/mtmd.cpp" \
   > picture-objects/mtmd.cpp
+sed '/Apply to ALL frames/{n;s/{/{ if (i >= valid_frames) { out_full.data[j * out_full.n_len + i] = 0; continue; }/}' \
+  "$sources/mtmd-audio.cpp" > picture-objects/mtmd-audio.cpp
 sed 's/FFN_GELU, il/FFN_GELU_ERF, il/' "$sources/models/granite-speech.cpp" > picture-objects/granite-speech.cpp
-for name in clip conformer granite-speech mtmd; do g++ $flags -c picture-objects/$name.cpp -o picture-objects/$name.cpp.o & done
+for name in clip conformer granite-speech mtmd mtmd-audio; do g++ $flags -c picture-objects/$name.cpp -o picture-objects/$name.cpp.o & done
 wait
 others=$(ls voice-objects/*.o | grep -v -e /clip.cpp.o -e /conformer.cpp.o -e /granite-speech.cpp.o \
-  -e /mtmd.cpp.o)
+  -e /mtmd.cpp.o -e /mtmd-audio.cpp.o)
 g++ $flags "$here/picture.cpp" picture-objects/*.o $others \
   build/src/libllama.a build/ggml/src/libggml.a build/ggml/src/libggml-cpu.a build/ggml/src/libggml-base.a \
   -lpthread -ldl -o picture

@@ -23,6 +23,11 @@ const CONV_IN: &Names = names!("conv_pw1");
 
 /// Convolutions, layers of a Conformer that see all rows, two products.
 pub fn lfm2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
+    projected(conformer(config, encoder))
+}
+
+/// Convolutions and layers of a Conformer that see all rows.
+pub(super) fn conformer<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig) -> Vit<'a> {
     let (mut vit, frames) = Vit::reading(KERNEL, "a.blk", config, (encoder, Form::new(config)));
     convolutions(&mut vit, frames, ActivationKind::Relu);
     let hidden = config.hidden;
@@ -39,7 +44,7 @@ pub fn lfm2a(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
         let norm = layer_norm(vit, layer, "ln2");
         vit.push(Op::Norm { x: vit.x, norm, y: vit.x });
     });
-    projected(vit)
+    vit
 }
 
 /// Convolutions, layers of LFM2 whose rows see those before them, two products.
@@ -161,16 +166,20 @@ pub(super) fn convolution(vit: &mut Vit, layer: usize) -> Activation {
         (normed, "value", ["conv_pw1.weight.value", "conv_pw1.bias.value"]),
         (again, "gate", ["conv_pw1.weight.gate", "conv_pw1.bias.gate"]),
     ];
+    let has_bias = vit.has(vit.of_layer(layer, CONV_IN.bias));
     let mut half = 0;
     let [value, gate] = halves.map(|(x, label, keys)| {
         let [weight, bias] = keys.map(|name| vit.of_layer(layer, name));
-        for (key, tensor) in [(weight, CONV_IN.weight), (bias, CONV_IN.bias)] {
+        for (key, tensor) in
+            [(weight, CONV_IN.weight), (bias, CONV_IN.bias)].into_iter().take(1 + usize::from(has_bias))
+        {
             let tensor = vit.of_layer(layer, tensor);
             vit.part(key, TensorPart { tensor, of: 2 * hidden, first: half * hidden, run: hidden, every: 2 * hidden });
         }
         half += 1;
         let y = vit.activation(label, hidden);
-        vit.push(Op::Linear { x, weight, bias: Some(Weight { key: bias, optional: false }), y });
+        let bias = Some(Weight { key: bias, optional: false }).filter(|_| has_bias);
+        vit.push(Op::Linear { x, weight, bias, y });
         y
     });
     let gated = vit.activation("gated", hidden);
@@ -182,13 +191,25 @@ pub(super) fn convolution(vit: &mut Vit, layer: usize) -> Activation {
     let weight = Some(vit.of_layer(layer, "conv_dw.weight"));
     let conv = ConvSpec { weight, bias, kernel, ahead: kernel / 2, silu: false };
     vit.push(Op::Conv { x: gated, gates: None, conv, state: layer, y });
-    for (kind, name) in [(Combining::Multiply, "conv_norm.weight"), (Combining::Add, "conv_norm.bias")] {
-        vit.push(Op::Combine { x: y, kind, with: Operand::Vector(vit.of_layer(layer, name)) });
-    }
+    batch_norm(vit, layer, y);
     vit.push(Op::Activate { x: y, kind: ActivationKind::Silu });
     let update = vit.activation("update", hidden);
     vit.product(y, (Some(layer), names!("conv_pw2")), update);
     update
+}
+
+/// A batch norm: factors and terms, and before them mean and variance, where the file has them apart.
+fn batch_norm(vit: &mut Vit, layer: usize, x: Activation) {
+    let parts = [
+        (Combining::Subtract, "conv_norm_mean"),
+        (Combining::DivideByRoot, "conv_norm_var"),
+        (Combining::Multiply, "conv_norm.weight"),
+        (Combining::Add, "conv_norm.bias"),
+    ];
+    let first = if vit.has(vit.of_layer(layer, "conv_norm_mean")) { 0 } else { 2 };
+    for (kind, name) in &parts[first..] {
+        vit.push(Op::Combine { x, kind: *kind, with: Operand::Vector(vit.of_layer(layer, name)) });
+    }
 }
 
 /// The residual stream after an RMS norm.

@@ -16,6 +16,7 @@ mod lfm_audio;
 mod lfm_speech;
 mod llava;
 mod minicpm;
+mod parakeet;
 mod pixtral;
 mod pocket;
 mod qwen;
@@ -159,6 +160,7 @@ static ENCODERS: &[Encoder] = &[
     of_sounds("gemma4ua", gemma_unified::gemma4ua, (None, gemma_unified::SAMPLES), conformer::ROWS).bare(),
     of_sounds("lfm2a", lfm_audio::lfm2a, (None, 1), lfm_audio::ROWS).exact(),
     of_sounds("lfm3a", lfm_audio::lfm3a, (None, 1), lfm_audio::ROWS).exact().rotated(),
+    of_sounds("parakeet", parakeet::parakeet, (None, 1), lfm_audio::ROWS).exact(),
     // Windows of a Q-Former.
     of_sounds("granite_speech", granite_speech::granite_speech, WINDOW, granite_speech::ROWS).exact(),
     of_sounds("qwen3a", qwen_audio::qwen3a, (None, 1), qwen_audio::ROWS),
