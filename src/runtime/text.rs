@@ -85,6 +85,13 @@ impl Text {
         self.writes.iter_mut().for_each(|write| write.after = 0);
     }
 
+    /// The token that the next pass was to begin with, where no pass has run it and the text goes on at `position`,
+    /// right behind it.
+    pub fn not_run(&self, position: usize) -> Option<u32> {
+        let is_left = self.is_on && self.sent == 0 && self.next.position as usize + 1 == position;
+        is_left.then_some(self.next.token)
+    }
+
     /// Asks for one more token.
     pub fn ask(&mut self) {
         self.wanted += 1;

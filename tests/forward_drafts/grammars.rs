@@ -13,6 +13,8 @@ pub(super) enum Refuses {
     Some,
     /// All but a fifth of the ids, another one at each place.
     Most,
+    /// Nothing, but ten tokens are forced at the beginning and after each third one.
+    NothingAndForcesMany,
 }
 
 /// A grammar over a vocabulary.
@@ -27,7 +29,7 @@ impl Rule {
     fn allows(&self, id: u32) -> bool {
         let place = self.text.len() as u32;
         match self.refuses {
-            Refuses::Nothing => true,
+            Refuses::Nothing | Refuses::NothingAndForcesMany => true,
             Refuses::Some => place % 7 != 3 || id != 9,
             Refuses::Most => id % 5 == place % 5,
         }
@@ -48,8 +50,11 @@ impl Constraint for Rule {
     }
 
     fn commit_forced(&mut self) -> Result<Vec<u32>> {
-        let is_forced = self.refuses == Refuses::Some && self.text.len() % 11 == 10;
-        let forced = if is_forced { vec![5, 12, 5] } else { Vec::new() };
+        let forced = match self.refuses {
+            Refuses::Some if self.text.len() % 11 == 10 => vec![5, 12, 5],
+            Refuses::NothingAndForcesMany if self.text.len().is_multiple_of(13) => (20..30).collect(),
+            _ => Vec::new(),
+        };
         self.text.extend(&forced);
         Ok(forced)
     }
@@ -231,6 +236,31 @@ async fn in_lanes(file: &[u8]) {
         assert_eq!(found.into_iter().map(|outcome| outcome.ids).collect::<Vec<_>>(), expected);
         assert!(right[0] > 0 && right[1] > 0, "{right:?}: the test says nothing");
         lanes.rotate_left(1);
+    }
+}
+
+/// In lanes the last token that is read becomes the row of the next pass. Where a grammar forces others after it, that
+/// pass never comes.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn a_lane_under_a_grammar_writes_what_a_session_alone_writes() {
+    for (name, file) in [("llama", FILES[0]), RECURRENT[0], RECURRENT[5]] {
+        let [first, _] = both(file).await;
+        let mut alone = with_drafts(&first, file, Room::one(CONTEXT)).await;
+        let mut lanes = vec![with_drafts(&first, file, Room::one(CONTEXT).for_requests(2)).await];
+        lanes.push(lanes[0].another(false).await.expect("a lane"));
+        let vocab = first.session.config().vocab;
+        let plain = GenerateOptions { ignore_eos: true, ..options(60, SamplingOptions::default()) };
+        // Later requests find all kernels compiled.
+        for (length, refuses) in
+            [30, 12].into_iter().flat_map(|of| [(of, Refuses::Some), (of, Refuses::NothingAndForcesMany)])
+        {
+            let request = Request(ids(length, vocab), plain.clone(), Some(refuses));
+            let expected = request.run(&mut alone, Drafting::Off, 0.0).await;
+            for (number, lane) in lanes.iter_mut().enumerate() {
+                let found = request.run(lane, Drafting::Off, 30.0 * number as f64).await;
+                assert_eq!(found.ids, expected.ids, "{name}, lane {number}, a prompt of {length} tokens, {refuses:?}");
+            }
+        }
     }
 }
 

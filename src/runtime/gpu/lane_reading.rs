@@ -98,15 +98,31 @@ impl GpuLane {
         position: usize,
         (wants, stop): (Wants<'_>, &Cell<bool>),
     ) -> Result<usize> {
-        let is_certain = self.state(|text| {
+        let (is_certain, not_run) = self.state(|text| {
+            // A grammar may force tokens right after others were read.
+            let not_run = text.not_run(position).filter(|_| !self.is_alone());
             text.stop();
             text.drafts.iter_mut().for_each(|drafts| drafts.read(ids, position));
-            text.drafts.as_ref().is_some_and(Drafts::is_certain)
+            (text.drafts.as_ref().is_some_and(Drafts::is_certain), not_run)
         });
         if is_certain {
             self.make_drafts_ready().await?;
             self.let_draft_model_read(position + ids.len().saturating_sub(1), stop).await?;
         }
+        let known = usize::from(not_run.is_some());
+        let ids: Vec<u32> = not_run.into_iter().chain(ids.iter().copied()).collect();
+        let position = position - known;
+        let done = self.read_or_begin(&ids, position, (wants, stop)).await?;
+        Ok(done.saturating_sub(known))
+    }
+
+    /// Reads `ids` at `position` and after, where nothing before is left to run.
+    async fn read_or_begin(
+        &self,
+        ids: &[u32],
+        position: usize,
+        (wants, stop): (Wants<'_>, &Cell<bool>),
+    ) -> Result<usize> {
         let Some((&token, many)) = ids.split_last() else { return Ok(0) };
         let is_row = matches!(Item::from(token), Item::Row(_));
         if self.is_alone() || (is_row && matches!(wants, Wants::Token)) {
