@@ -1,9 +1,10 @@
-// The Rust tests that run in Chromium: `cargo test` with a runner that opens a browser, by wasm-pack if it is there.
+// The Rust tests that run in Chromium: programs that `cargo test` compiles, and a runner that opens a browser.
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { compileTests, testsAmong } from './artifacts.mjs';
 import { findBrowser, findDriver } from './browser.mjs';
-import { CACHE, cargoHome, filesUnder, must, programIn, readJson, ROOT, run, which, writeJson } from './common.mjs';
+import { CACHE, filesUnder, programIn, readJson, ROOT, run, writeJson } from './common.mjs';
 import { findTestRunner, findToolchain, rustEnv, TARGET } from './toolchain.mjs';
 
 /** The programs in tests/ that have tests in a browser: all others would be built for it in vain. */
@@ -30,30 +31,37 @@ async function prepared(programs) {
   return { bin, env, tests: programs.flatMap((name) => ['--test', name]) };
 }
 
-/** Compiles programs, so that each is only run after that. */
+/** The environment in which the runner opens a browser. */
+const runnerEnv = () => ({ CHROMEDRIVER: findDriver(), WASM_BINDGEN_TEST_ONLY_WEB: '1' });
+
+/** What .cargo/config.toml gives to programs that cargo runs. */
+export function cargoEnv(text = fs.readFileSync(path.join(ROOT, '.cargo', 'config.toml'), 'utf8')) {
+  const section = /^\[env\]\n([^[]*)/m.exec(text)?.[1] ?? '';
+  return Object.fromEntries([...section.matchAll(/^(\w+) = "([^"]*)"$/gm)].map(([, name, value]) => [name, value]));
+}
+
+/** Compiles programs; the WebAssembly of each, by name. */
 export async function compileBrowserPrograms(programs) {
   const { bin, env, tests } = await prepared(programs);
-  await must(programIn(bin, 'cargo'), ['test', '--no-run', '--target', TARGET, ...tests], { env });
+  const args = ['--target', TARGET, ...tests];
+  const output = await compileTests(programIn(bin, 'cargo'), args, { env }, 'the tests for browsers');
+  return new Map(testsAmong(output).map(({ target, executable }) => [target.name, executable]));
 }
 
-/** Runs a program, with `all` also the tests that are marked `#[ignore]`; gives what `run` gives. */
-export async function browserProgram(program, { all = false, ...options }) {
-  const pack = which('wasm-pack', [path.join(cargoHome(), 'bin')]);
+/**
+ * Runs a compiled program, with `all` also the tests that are marked `#[ignore]`; gives what `run` gives. Cargo has no
+ * part in it: that waits while another one compiles for the host.
+ */
+export async function browserProgram(file, { all = false, ...options }) {
+  const { env } = await prepared([]);
   const more = all ? ['--include-ignored'] : [];
-  if (!pack) return chosenBrowserTests([program], more, options);
-  const { env, tests } = await prepared([program]);
-  const args = ['test', '--chrome', '--headless', '--chromedriver', findDriver(), '--', ...tests, '--', ...more];
-  return run(pack, args, { env, ...options });
+  return run(findTestRunner(), [file, ...more], { env: { ...cargoEnv(), ...env, ...runnerEnv() }, ...options });
 }
 
-/** Runs some programs as wasm-pack does, with arguments for their runner, and `env` beside what that needs. */
+/** Compiles and runs some programs, with arguments for their runner, and `env` beside what that needs. */
 export async function chosenBrowserTests(programs, runnerArgs, { env = {}, ...options }) {
   const { bin, env: needed, tests } = await prepared(programs);
-  const runner = {
-    CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: findTestRunner(),
-    CHROMEDRIVER: findDriver(),
-    WASM_BINDGEN_TEST_ONLY_WEB: '1',
-  };
+  const runner = { CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER: findTestRunner(), ...runnerEnv() };
   const args = ['test', '--no-fail-fast', '--target', TARGET, ...tests, '--', ...runnerArgs];
   return run(programIn(bin, 'cargo'), args, { env: { ...needed, ...runner, ...env }, ...options });
 }

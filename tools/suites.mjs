@@ -3,10 +3,11 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { compileTests, testsAmong } from './artifacts.mjs';
 import { browserProgram, browserPrograms, compileBrowserPrograms } from './browser-tests.mjs';
 import { buildHarness } from './build.mjs';
 import { findDriver } from './browser.mjs';
-import { filesUnder, ROOT, run, Stop } from './common.mjs';
+import { filesUnder, ROOT, run } from './common.mjs';
 import { added, countCargo, countNode, hasFailedTest } from './counting.mjs';
 import { driverEnv, findDriverManifest } from './firefox.mjs';
 import { firefoxDone, firefoxSkipped } from './firefox-setup.mjs';
@@ -42,7 +43,7 @@ export const SUITES = [
   { name: 'style', about: 'rustfmt, clippy, Biome; budgets, words, paths in documents', chains: one(style) },
   { name: 'host', about: 'cargo test: everything that needs no browser', chains: one(host) },
   { name: 'tools', about: 'the scripts themselves', chains: one(() => nodeTests('tests/tools')) },
-  { name: 'browser', about: 'wasm-pack test: kernels and models on a WebGPU device in Chromium', chains: one(browser) },
+  { name: 'browser', about: 'kernels and models on a WebGPU device in Chromium', chains: one(browser) },
   { name: 'types', about: 'tsc --strict over the example', chains: one(types), needsBuild: true },
   {
     name: 'js',
@@ -161,9 +162,7 @@ const SELECTORS = { lib: '--lib', cdylib: '--lib', rlib: '--lib', bin: '--bin', 
 
 /** The programs of tests among what `cargo test --no-run --message-format=json` prints: arguments that select each. */
 export function programsOf(output) {
-  const lines = output.split('\n').filter((line) => line.startsWith('{"reason":"compiler-artifact"'));
-  const built = lines.map((line) => JSON.parse(line)).filter(({ profile, executable }) => profile.test && executable);
-  return built.map(({ target }) => {
+  return testsAmong(output).map(({ target }) => {
     const selector = SELECTORS[target.kind[0]];
     return selector === '--lib' ? [selector] : [selector, target.name];
   });
@@ -177,13 +176,8 @@ export function programsOf(output) {
 async function cargoTests(args, { cwd = ROOT, env, testEnv = {}, targets }) {
   const cargo = findCargo();
   const chosen = targets ?? ['--tests'];
-  const compile = ['test', ...args, ...chosen, '--no-run', '--message-format=json-render-diagnostics'];
-  const { code, output } = await run(cargo, compile, { cwd, env, quiet: true, watch: watch() });
-  if (code !== 0) {
-    const said = output.split('\n').filter((line) => !line.startsWith('{"reason"'));
-    console.error(said.join('\n'));
-    throw new Stop(`the tests in ${path.relative(ROOT, cwd) || 'src/ and tests/'} did not compile`);
-  }
+  const what = `the tests in ${path.relative(ROOT, cwd) || 'src/ and tests/'}`;
+  const output = await compileTests(cargo, [...args, ...chosen], { cwd, env }, what);
   const hasDocuments = !targets && fs.existsSync(path.join(cwd, 'src', 'lib.rs'));
   const programs = [...programsOf(output), ...(hasDocuments ? [['--doc']] : [])];
   return runPrograms(programs.map((selector) => cargoProgram(cargo, [...args, ...selector], { cwd, env, testEnv })));
@@ -253,11 +247,11 @@ async function grammars() {
 async function browser() {
   if (!findDriver()) return skipped('no chromedriver; install the one of your Chrome, or set CHROMEDRIVER to its path');
   const programs = browserPrograms();
-  await compileBrowserPrograms(programs);
+  const files = await compileBrowserPrograms(programs);
   return runPrograms(
     programs.map((name) => ({
       name,
-      run: () => browserProgram(name, { all: isWhole(), isAlone: true, watch: watch() }),
+      run: () => browserProgram(files.get(name), { all: isWhole(), isAlone: true, watch: watch() }),
       count: countCargo,
     })),
   );

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, mock, test } from 'node:test';
+import { cargoEnv } from '../../tools/browser-tests.mjs';
 import { CACHE, ROOT } from '../../tools/common.mjs';
 import { countNode } from '../../tools/counting.mjs';
 import { cpuSeconds, endTree, processesOf, run } from '../../tools/processes.mjs';
@@ -234,6 +235,13 @@ test('programs of tests are those that cargo has built for tests', () => {
     '{"reason":"build-finished","success":true}',
   ];
   assert.deepEqual(programsOf(lines.join('\n')), [['--lib'], ['--test', 'forward'], ['--bin', 'tool']]);
+});
+
+test('programs run without cargo have what its configuration gives them', () => {
+  const text = '[env]\nA = "1"\nB_2 = "of two"\n\n[other]\nC = "3"\n';
+  assert.deepEqual(cargoEnv(text), { A: '1', B_2: 'of two' });
+  assert.equal(cargoEnv('# [env]\nA = "1"\n').A, undefined);
+  assert.ok(Number(cargoEnv().WASM_BINDGEN_TEST_TIMEOUT) > 600);
 });
 
 test('every program in tests/ is run, those that are not optimised among them', () => {
