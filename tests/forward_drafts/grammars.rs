@@ -100,6 +100,10 @@ impl Request {
     }
 }
 
+/// One request for each way to choose tokens, and at least one for each grammar: `npm test` runs these, and
+/// `npm test -- --all` all twelve.
+const FEW: [usize; 4] = [0, 5, 10, 7];
+
 /// Each of the ways to choose tokens, under each grammar.
 fn requests(vocab: usize, tokens: usize) -> Vec<(&'static str, Request)> {
     let prompt = ids(20, vocab).repeat(2);
@@ -121,9 +125,21 @@ fn check(name: &str, refuses: Option<Refuses>, [right, wrong]: [usize; 2]) {
 
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_grammar_changes_nothing_about_drafts_from_the_text() {
+    from_the_text(FEW).await;
+}
+
+#[wasm_bindgen_test(unsupported = pollster::test)]
+#[ignore = "takes long: npm test -- --all"]
+async fn no_grammar_changes_anything_about_drafts_from_the_text() {
+    from_the_text(0..12).await;
+}
+
+/// Runs some of the requests.
+async fn from_the_text(chosen: impl IntoIterator<Item = usize>) {
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_drafts(&first, FILES[0], Room::one(CONTEXT)).await;
-    for (how, request) in requests(engine.session.config().vocab, 60) {
+    let all = requests(engine.session.config().vocab, 60);
+    for (how, request) in chosen.into_iter().map(|at| all[at].clone()) {
         let counts = request.compare(how, &mut engine, Drafting::Prompt).await;
         check(how, request.2, counts);
     }
@@ -148,6 +164,17 @@ async fn a_grammar_changes_nothing_about_drafts_in_other_caches() {
 /// A model that drafts for itself is right wherever the grammar refuses nothing.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn a_grammar_changes_nothing_about_drafts_of_a_model() {
+    of_a_model(FEW[1..].iter().copied()).await;
+}
+
+#[wasm_bindgen_test(unsupported = pollster::test)]
+#[ignore = "takes long: npm test -- --all"]
+async fn no_grammar_changes_anything_about_drafts_of_a_model() {
+    of_a_model(4..12).await;
+}
+
+/// Runs plain requests, and some with biases under grammars that refuse something.
+async fn of_a_model(chosen: impl IntoIterator<Item = usize>) {
     let [first, _] = both(FILES[0]).await;
     let mut engine = with_draft_model(&first, FILES[0], Room::one(CONTEXT)).await;
     let vocab = engine.session.config().vocab;
@@ -157,7 +184,8 @@ async fn a_grammar_changes_nothing_about_drafts_of_a_model() {
         let counts = request.compare("greedy", &mut engine, Drafting::Model).await;
         check("greedy", Some(refuses), counts);
     }
-    for (how, request) in requests(vocab, 40).into_iter().skip(4) {
+    let all = requests(vocab, 40);
+    for (how, request) in chosen.into_iter().map(|at| all[at].clone()) {
         request.compare(how, &mut engine, Drafting::Model).await;
     }
 }
@@ -165,18 +193,31 @@ async fn a_grammar_changes_nothing_about_drafts_of_a_model() {
 /// Recurrent states go back to where the pass began of which the grammar refused a token, and read what it kept again.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn recurrent_states_go_back_to_a_token_that_a_grammar_refused() {
-    for (name, file) in [RECURRENT[0], RECURRENT[1], RECURRENT[5]] {
-        let [first, _] = both(file).await;
-        let mut engine = with_drafts(&first, file, Room::one(CONTEXT)).await;
-        let all = requests(engine.session.config().vocab, 60);
-        for (how, request) in [0, 4, 5, 11].map(|at| all[at].clone()) {
-            let name = format!("{name}, {how}");
-            let [right, wrong] = request.compare(&name, &mut engine, Drafting::Prompt).await;
-            match request.2 {
-                Some(Refuses::Nothing) => assert!(right > 0, "{name}: the test says nothing"),
-                Some(Refuses::Most) => assert!(right + wrong <= 64, "{name}: {wrong} drafts were wrong"),
-                _ => {}
-            }
+    for (at, chosen) in [(0, [0, 5]), (1, [4, 11]), (5, [0, 5])] {
+        of_recurrent(RECURRENT[at], &chosen).await;
+    }
+}
+
+#[wasm_bindgen_test(unsupported = pollster::test)]
+#[ignore = "takes long: npm test -- --all"]
+async fn recurrent_states_go_back_under_every_grammar() {
+    for at in [0, 1, 5] {
+        of_recurrent(RECURRENT[at], &[0, 4, 5, 11]).await;
+    }
+}
+
+/// Runs some of the requests with a model of recurrent states.
+async fn of_recurrent((name, file): (&str, &[u8]), chosen: &[usize]) {
+    let [first, _] = both(file).await;
+    let mut engine = with_drafts(&first, file, Room::one(CONTEXT)).await;
+    let all = requests(engine.session.config().vocab, 60);
+    for (how, request) in chosen.iter().map(|&at| all[at].clone()) {
+        let name = format!("{name}, {how}");
+        let [right, wrong] = request.compare(&name, &mut engine, Drafting::Prompt).await;
+        match request.2 {
+            Some(Refuses::Nothing) => assert!(right > 0, "{name}: the test says nothing"),
+            Some(Refuses::Most) => assert!(right + wrong <= 64, "{name}: {wrong} drafts were wrong"),
+            _ => {}
         }
     }
 }
