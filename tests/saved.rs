@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use webgguf::cpu::{CacheFormat, CpuModel};
 use webgguf::gguf::{Gguf, HeaderReader};
 use webgguf::model::{InputSource, Item, match_tensors};
-use webgguf::runtime::{AnySession, CpuSession, Engine, Fits, GenerateOptions, Head, START};
+use webgguf::runtime::{AnySession, CpuSession, Engine, Fits, GenerateOptions, Head, START, Session};
 use webgguf::tokenizer::Tokenizer;
 use webgguf::{Error, Result};
 
@@ -159,36 +159,84 @@ fn generate(engine: &mut Engine, prompt: &[u32]) -> Vec<u32> {
     engine.finish().expect("a run").ids
 }
 
+/// The head, and the parts behind it.
 fn save(engine: &mut Engine) -> Vec<u8> {
-    let head = count_yields(engine.save_head("notes".into(), None)).0.expect("an idle engine");
-    assert_eq!(count_yields(engine.read_part(0)).0.expect("an idle engine"), None, "no caches");
-    head
+    let mut file = count_yields(engine.save_head("notes".into(), None)).0.expect("an idle engine");
+    for number in 0.. {
+        let Some(part) = count_yields(engine.read_part(number)).0.expect("an idle engine") else { break };
+        file.extend(part);
+    }
+    file
 }
 
 fn restore(engine: &Engine, file: &[u8]) -> Result<(Engine, String)> {
     let size = file.len() as u64;
     let [head, tokens] = engine.check_saved(&file[..START], size)?;
-    assert_eq!((u64::from(head), tokens > 0), (size, true));
+    assert!(tokens > 0);
+    let (head, parts) = file.split_at(head as usize);
     let mut made = count_yields(engine.another(false)).0?;
-    let (notes, part) = count_yields(made.restore_head(file, size)).0?;
-    assert_eq!(part, 0, "no caches");
+    let (notes, part) = count_yields(made.restore_head(head, size)).0?;
+    for (number, bytes) in parts.chunks(part.max(1) as usize).enumerate().take_while(|_| part > 0) {
+        count_yields(made.write_part(number as u32, bytes)).0?;
+    }
     Ok((made, notes))
 }
 
-#[test]
-fn on_the_cpu_tokens_are_saved_and_read_again() {
-    let mut first = engine("llama-q8_0", 64);
-    let prompt: Vec<u32> = (5..30).collect();
+fn refused(engine: &Engine, file: &[u8]) -> Option<&'static str> {
+    restore(engine, file).err().map(|error: Error| error.code().as_str())
+}
+
+/// Saves a conversation, and goes on with it in a model that is loaded anew.
+fn goes_on(name: &str, least: usize) -> Vec<u8> {
+    let mut first = engine(name, 256);
+    let prompt: Vec<u32> = (5..95).collect();
     let answer = generate(&mut first, &prompt);
     let file = save(&mut first);
-    assert!(file.len() < 400, "{} bytes", file.len());
-    let (mut restored, notes) = restore(&engine("llama-q8_0", 64), &file).expect("the same model");
-    assert_eq!(notes, "notes");
+    let fresh = engine(name, 256);
+    let (mut restored, notes) = restore(&fresh, &file).expect("the same model");
+    assert_eq!(notes, "notes", "{name}");
     let longer = [&prompt[..], &answer, &[3, 4]].concat();
-    assert_eq!(generate(&mut restored, &longer), generate(&mut first, &longer));
-    let refused = |engine: Engine| restore(&engine, &file).err().map(|error: Error| error.code().as_str());
-    assert_eq!(refused(engine("llama-q8_0", 16)), Some("context_full"));
-    assert_eq!(refused(engine("llama-q5_0", 64)), Some("invalid_argument"));
-    first.start(prompt, options(), 0.0).expect("a good prompt");
+    let cached = restored.start(longer.clone(), options(), 0.0).expect("a good prompt");
+    assert!(cached >= least, "{name}: {cached} of {} are cached", longer.len());
+    while count_yields(restored.next(|| 0.0)).0.expect("a good model").is_some() {}
+    let mut plain = engine(name, 256);
+    assert_eq!(restored.finish().expect("a run").ids, generate(&mut plain, &longer), "{name}");
+    file
+}
+
+#[test]
+fn on_the_cpu_a_session_goes_on_without_reading_again() {
+    let file = goes_on("llama-q8_0", 95);
+    assert!(file.len() > 95 * 64, "{} bytes", file.len());
+    assert_eq!(refused(&engine("llama-q8_0", 16), &file), Some("context_full"));
+    assert_eq!(refused(&engine("llama-q5_0", 256), &file), Some("invalid_argument"));
+    for name in ["gemma3-f16", "qwen2vl-f16"] {
+        goes_on(name, 95);
+    }
+    for name in ["qwen35-q8_0", "lfm2-q8_0"] {
+        goes_on(name, 89);
+    }
+    let mut first = engine("llama-q8_0", 256);
+    first.start(vec![5, 6], options(), 0.0).expect("a good prompt");
     assert!(count_yields(first.save_head(String::new(), None)).0.is_err(), "a run is on");
+}
+
+#[test]
+fn on_the_cpu_changed_and_foreign_caches_are_not_taken() {
+    let file = goes_on("qwen35-q8_0", 89);
+    let fresh = engine("qwen35-q8_0", 256);
+    let mut changed = file.clone();
+    changed[file.len() / 2] ^= 1;
+    assert_eq!(refused(&fresh, &changed), Some("integrity_failed"));
+    assert_eq!(refused(&fresh, &file[..file.len() - 1]), Some("bad_file"));
+    // Another layout: the text is read again.
+    let (mut other, _) = restore(&engine("qwen35-q8_0", 512), &file).expect("the same model");
+    assert_eq!(other.start((5..95).collect(), options(), 0.0), Ok(0));
+    // Caches of more tokens than the head names, with digests that are right.
+    let fits = Fits { size: file.len() as u64, model: fresh.session.config().digest, context: 256, vocab: 1 << 20 };
+    let [end, _] = fresh.check_saved(&file[..START], fits.size).expect("a good file");
+    let head = Head::read(&file[..end as usize], &fits).expect("a good head");
+    let parts = head.parts as usize;
+    let forged = Head { tokens: head.tokens[..94].to_vec(), copies: vec![89], ..head }.bytes().expect("a short head");
+    assert_eq!(refused(&fresh, &[forged, vec![0; parts]].concat()), Some("bad_file"));
 }

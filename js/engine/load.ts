@@ -111,19 +111,22 @@ export function loadModel(source: Source, options: LoadOptions): Promise<Loaded>
   });
 }
 
-/** The prompts that are kept on disk; `undefined` on the CPU, whose caches are not saved, and for embedders. */
+/** The prompts that are kept on disk; `undefined` for embedders. */
 async function prefixesOf(
   asked: LoadOptions['prefixCache'],
   info: ModelInfo,
   warn: Warn,
 ): Promise<Prefixes | undefined> {
   const { diskBytes } = asked || {};
-  if (diskBytes === undefined || info.backend !== 'webgpu' || info.kvType === undefined) return undefined;
+  if (diskBytes === undefined || info.kvType === undefined) return undefined;
   const { Prefixes } = await later.prefixes();
   return new Prefixes(info, diskBytes, warn);
 }
 
-/** Most bytes on the GPU for what was read of prompts: by default a share of the memory, as far as the browser says. */
+/**
+ * Most bytes of what was read of prompts in memory, of the GPU or the WebAssembly: by default a share of it, as far as
+ * the browser says.
+ */
 function prefixBytes(asked: LoadOptions['prefixCache']): number {
   const { deviceMemory = 4 } = (globalThis.navigator ?? {}) as { deviceMemory?: number };
   const { memoryBytes = Math.min(512, deviceMemory * 32) * MIB } = asked || {};

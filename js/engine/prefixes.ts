@@ -44,13 +44,14 @@ export class Prefixes {
   readonly #most: number;
   readonly #warn: (warning: LoadWarning) => void;
   #work: Promise<unknown> = Promise.resolve();
-  /** The storage failed, or is too slow for this GPU: it is left alone from then on. */
+  /** The storage failed, or is slower than the model: it is left alone from then on. */
   #isOff = false;
 
   constructor(info: ModelInfo, mostBytes: number, warn: (warning: LoadWarning) => void) {
-    const { architecture, name, quantization, parameters, vocabularySize, kvType, contextLength } = info;
+    const { architecture, name, quantization, parameters, vocabularySize, kvType, contextLength, backend } = info;
+    const model = [architecture, name, quantization, parameters, vocabularySize];
     // A saved session says for itself which model it is of; this spares the attempts that cannot fit.
-    this.#model = JSON.stringify([architecture, name, quantization, parameters, vocabularySize, kvType, contextLength]);
+    this.#model = JSON.stringify([...model, kvType, contextLength, backend]);
     this.#most = mostBytes;
     this.#warn = warn;
   }
@@ -78,8 +79,8 @@ export class Prefixes {
   }
 
   /**
-   * Stores what `handle` has read of `ids`, where enough of it is new. On a GPU that reads prompts faster than the disk
-   * would give them back, nothing is stored from then on.
+   * Stores what `handle` has read of `ids`, where enough of it is new. Where the model reads prompts faster than the
+   * disk would give them back, nothing is stored from then on.
    */
   remember(handle: Handle, ids: Uint32Array, tokensPerSecond: number): Promise<void> {
     return this.#inTurn(ids, async (folder) => {

@@ -157,7 +157,7 @@ export interface PrefixCacheUse {
   readonly blocks: number;
   /** Number of tokens in these blocks. */
   readonly tokens: number;
-  /** Bytes of GPU buffers, at most {@link ModelInfo.prefixCacheBytes}. */
+  /** Bytes, of GPU buffers or on the CPU of memory, at most {@link ModelInfo.prefixCacheBytes}. */
   readonly bytes: number;
   /** How often a request went on from a text in it, since the model was loaded onto this device. */
   readonly hits: number;
@@ -215,7 +215,10 @@ export interface ModelInfo {
   readonly features: readonly string[];
   /** Bytes of GPU buffers that this model holds after loading. */
   readonly gpuBytes: number;
-  /** Most bytes of GPU buffers that it takes beside them as requests come, see {@link LoadOptions.prefixCache}. */
+  /**
+   * Most bytes that the prefix cache takes as requests come, see {@link LoadOptions.prefixCache}: of GPU buffers,
+   * beside {@link ModelInfo.gpuBytes}, or on the CPU of the WebAssembly's memory.
+   */
   readonly prefixCacheBytes: number;
   /** Ids of the kernel variants chosen for this device, such as `mat_vec.q4_k.subgroup`. */
   readonly variants: readonly string[];

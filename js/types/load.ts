@@ -55,13 +55,13 @@ export interface LoadOptions extends SourceOptions {
   idleTimeout?: number | undefined;
   /**
    * Where what the model has read of prompts is kept, so that a prompt that begins alike is not read again; the least
-   * used goes first. `memoryBytes`: in memory of the GPU, beside {@link ModelInfo.gpuBytes}, once another prompt takes
-   * the place of one of 128 tokens or more. Default: a 32nd of `navigator.deviceMemory`, at most 512 MiB, or 128 MiB
-   * where the browser does not say. `diskBytes`: in the origin's private file system, for the next
-   * visit and for other tabs, of prompts of 256 tokens and more; without adapters, images and sounds, while no other
-   * request runs, and only where the GPU reads prompts more slowly than the disk. The prompts' ids are stored there,
-   * too; `cache.clear()` deletes all. Default: nothing is on disk. `false`: nothing is kept but the KV cache. On the
-   * CPU nothing is.
+   * used goes first. `memoryBytes`: in memory of the GPU, beside {@link ModelInfo.gpuBytes}, or on the CPU of the
+   * WebAssembly, once another prompt takes the place of one of 128 tokens or more. Default: a 32nd of
+   * `navigator.deviceMemory`, at most 512 MiB, or 128 MiB where the browser does not say. `diskBytes`: in the origin's
+   * private file system, for the next visit and for other tabs, of prompts of 256 tokens and more; without adapters,
+   * images and sounds, while no other request runs, and only where the model reads prompts more slowly than the disk.
+   * The prompts' ids are stored there, too; `cache.clear()` deletes all. Default: nothing is on disk. `false`: nothing
+   * is kept but the KV cache.
    */
   prefixCache?: false | { readonly memoryBytes?: number; readonly diskBytes?: number } | undefined;
   /** `auto` (default) takes WebGPU and falls back to the CPU where there is no adapter, or only a software one. */

@@ -6,6 +6,7 @@
 
 mod adapters;
 mod attend;
+mod caches;
 mod embed;
 mod encode;
 mod experts;

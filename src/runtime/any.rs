@@ -158,7 +158,7 @@ impl Session for AnySession {
         either!(self, session => session.read_part(tokens, number).await)
     }
 
-    async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+    async fn write_part(&mut self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
         either!(self, session => session.write_part(tokens, number, file).await)
     }
 

@@ -4,7 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::checkpoints::Checkpoints;
+use super::kept_states::Kept;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
+use super::prefixes::cpu::CpuPrefixes;
+use super::prefixes::store::PrefixCache;
+use super::saved::head::Head;
 use super::session::{AdapterUse, Listener, NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
 use crate::cpu::{ActiveAdapter, CpuModel, Logits};
@@ -20,7 +24,9 @@ type Numbered = (u32, Rc<Adapter>);
 /// A model on the CPU with its cache and sampler. A clone shares the weights.
 #[derive(Clone)]
 pub struct CpuSession {
-    model: CpuModel,
+    pub(super) model: CpuModel,
+    /// What was read of texts and is kept, shared by all clones; by default nothing.
+    pub(super) prefixes: Rc<CpuPrefixes>,
     /// Adapters that are loaded, shared by all clones.
     adapters: Rc<RefCell<Vec<Numbered>>>,
     options: SamplingOptions,
@@ -40,35 +46,13 @@ pub struct CpuSession {
     /// Id of the token that was sampled last.
     last: u32,
     /// Positions of the checkpoints, and the copied states by slot; `None` where the model has no recurrent states.
-    checkpoints: Option<(Checkpoints, Vec<Vec<Vec<f32>>>)>,
+    pub(super) checkpoints: Option<(Checkpoints, Vec<Vec<Vec<f32>>>)>,
     /// Spans many tokens: one token of a small model takes less than a slice, so the page would never get to run.
     time_slice: TimeSlice,
     /// Hears how much of a text is read.
     listener: Option<Listener>,
     /// What was read since somebody first asked for hidden states.
     kept: Option<Kept>,
-}
-
-/// Hidden states before the output norm, of tokens from position 0 on.
-#[derive(Debug, Clone, Default)]
-struct Kept {
-    ids: Vec<u32>,
-    /// `[ids, hidden]`
-    states: Vec<f32>,
-}
-
-impl Kept {
-    /// Adds `states` of tokens that were read at `position`, where all before them are here.
-    fn push(&mut self, position: usize, ids: &[u32], states: &[f32]) {
-        if position > self.ids.len() {
-            return;
-        }
-        let hidden = states.len() / ids.len();
-        self.ids.truncate(position);
-        self.states.truncate(position * hidden);
-        self.ids.extend_from_slice(ids);
-        self.states.extend_from_slice(states);
-    }
 }
 
 impl CpuSession {
@@ -81,6 +65,7 @@ impl CpuSession {
         let checkpoints = (slots > 0).then(|| (Checkpoints::new(slots), vec![Vec::new(); slots]));
         Self {
             model,
+            prefixes: Rc::default(),
             adapters: Rc::default(),
             checkpoints,
             options,
@@ -118,6 +103,7 @@ impl CpuSession {
         logits: Logits,
         (stop, listener): (&Cell<bool>, Option<&Listener>),
     ) -> Result<Option<Vec<f32>>> {
+        self.make_room((position + ids.len()).min(self.context_length())).await?;
         let mut pass = self.model.begin(ids, position, logits)?;
         let mut told = 0;
         loop {
@@ -176,12 +162,17 @@ impl CpuSession {
     }
 
     /// Copies the recurrent states into a slot, if there is no such copy yet.
-    fn keep_states(&mut self) {
+    pub(super) fn keep_states(&mut self) {
         let Some((checkpoints, copies)) = &mut self.checkpoints else { return };
         checkpoints.set_live(self.model.states_at());
         if let Some(slot) = checkpoints.keep() {
             copies[slot] = self.model.states().to_vec();
         }
+    }
+
+    /// Forgets what belongs to the text so far, beside its cache.
+    pub(super) fn forget_pass(&mut self) {
+        (self.sampled, self.pending, self.kept) = (None, None, None);
     }
 
     fn keep_states_if_due(&mut self) {
@@ -247,6 +238,7 @@ impl Session for CpuSession {
         let mut adapters = self.adapters.borrow_mut();
         let count = adapters.len();
         adapters.retain(|(other, _)| *other != id);
+        self.prefixes.forget_adapter(id);
         adapters.len() < count
     }
 
@@ -351,6 +343,30 @@ impl Session for CpuSession {
 
     fn next_if_ready(&mut self) -> Result<Option<Token>> {
         Ok(None)
+    }
+
+    /// Where there is no memory for them, what is kept of other texts goes.
+    async fn make_room(&mut self, tokens: usize) -> Result<()> {
+        match self.model.reserve(tokens) {
+            Err(_) if self.prefixes.give_way() => self.model.reserve(tokens),
+            made => made,
+        }
+    }
+
+    async fn with_caches(&mut self, head: Head) -> Result<Head> {
+        Ok(self.saved_in(head))
+    }
+
+    async fn restore(&mut self, head: &Head) -> Result<bool> {
+        self.begin_saved(head)
+    }
+
+    async fn read_part(&self, tokens: usize, number: u32) -> Result<Option<Vec<u8>>> {
+        self.saved_part(tokens, number)
+    }
+
+    async fn write_part(&mut self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+        self.take_part(tokens, number, file)
     }
 
     async fn evaluate(

@@ -188,7 +188,7 @@ pub trait Session {
         usize::MAX
     }
 
-    /// Makes room for this many tokens in advance. The caches of the CPU grow by themselves.
+    /// Makes room for this many tokens in advance.
     ///
     /// # Errors
     /// `out_of_memory`, `device_lost`.
@@ -225,7 +225,7 @@ pub trait Session {
     ///
     /// # Errors
     /// `bad_file` for a part of another length, `integrity_failed` for one that has changed; `device_lost`.
-    async fn write_part(&self, _tokens: usize, _number: u32, _file: &[u8]) -> Result<()> {
+    async fn write_part(&mut self, _tokens: usize, _number: u32, _file: &[u8]) -> Result<()> {
         Ok(())
     }
 

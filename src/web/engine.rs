@@ -281,9 +281,7 @@ impl WasmModel {
     pub fn reset(&self) -> Result<(), JsValue> {
         if let Loaded::Text(engine) = &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
             engine.reset();
-            if let AnySession::Gpu(lane) = &engine.session {
-                lane.model().prefixes().clear();
-            }
+            engine.session.prefixes().clear();
         }
         Ok(())
     }
@@ -295,11 +293,10 @@ impl WasmModel {
     }
 
     /// Blocks, tokens, hits and bytes (the lower and the upper half) of the prefix cache; `undefined` while a call is
-    /// under way, and for models without such a cache.
+    /// under way, and for embedders.
     pub fn prefixes(&self) -> Option<Vec<u32>> {
         let engine = self.borrow().ok()?;
-        let AnySession::Gpu(lane) = &engine.session else { return None };
-        let held = lane.model().prefixes();
+        let held = engine.session.prefixes();
         let ([blocks, tokens, hits], bytes) = (held.counts(), held.bytes());
         Some(vec![blocks, tokens, hits, bytes as u32, (bytes >> 32) as u32])
     }

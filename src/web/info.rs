@@ -79,8 +79,7 @@ impl Info {
         };
         let info = Self::new(config, context, &engine.tokenizer, device.map(|device| &**device), on_gpu);
         let parallel = Some(if let AnySession::Gpu(lane) = &engine.session { lane.lanes() } else { 1 });
-        let prefix_cache_bytes =
-            if let AnySession::Gpu(lane) = &engine.session { lane.model().prefixes().budget() } else { 0 };
+        let prefix_cache_bytes = engine.session.prefixes().budget();
         Self { kv_type: Some(engine.session.kv_type()), parallel, prefix_cache_bytes, ..info }
     }
 

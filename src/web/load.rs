@@ -60,7 +60,7 @@ pub struct LoadOptions {
     /// Whether a block of the file that predicts the token after the next is to draft tokens: true unless given.
     mtp: Option<bool>,
     pooling: Option<Pooling>,
-    /// Most bytes of GPU memory in which what was read of prompts is kept.
+    /// Most bytes, of GPU memory or on the CPU of memory, in which what was read of prompts is kept.
     prefix_bytes: Option<f64>,
     /// Whether prompts will hold images.
     #[serde(default)]
@@ -274,11 +274,10 @@ pub async fn load(
         // SentencePiece gives single characters the last ids, far from those of merges that are used as often.
         let ids = (' '..='~').flat_map(|sign| tokenizer.encode(sign.encode_utf8(&mut [0; 4]), false, false));
         lane.model().expect(&ids.collect::<Vec<_>>()).await.map_err(to_js)?;
-        lane.model().prefixes().set_budget(prefix_bytes.unwrap_or(0.0) as u64);
     }
     progress.stage("ready", 1, 1)?;
     let loaded = match run {
-        Run::Text(session) => Loaded::Text(Engine::new(session, tokenizer)),
+        Run::Text(session) => Loaded::Text(Engine::new(session, tokenizer).keeping(prefix_bytes.unwrap_or(0.0) as u64)),
         Run::Embed(embedder) => Loaded::Embed(EmbedEngine::new(embedder, tokenizer)),
     };
     Ok((loaded, why_cpu))

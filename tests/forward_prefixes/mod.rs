@@ -22,19 +22,16 @@ async fn write(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions) -
 }
 
 fn set_budget(engine: &Engine, bytes: u64) {
-    let AnySession::Gpu(lane) = &engine.session else { panic!("not on the GPU") };
-    lane.model().prefixes().set_budget(bytes);
+    engine.session.prefixes().set_budget(bytes);
 }
 
 fn bytes(engine: &Engine) -> u64 {
-    let AnySession::Gpu(lane) = &engine.session else { panic!("not on the GPU") };
-    lane.model().prefixes().bytes()
+    engine.session.prefixes().bytes()
 }
 
 /// Numbers of blocks, of their tokens and of hits.
 fn counts(engine: &Engine) -> [u32; 3] {
-    let AnySession::Gpu(lane) = &engine.session else { panic!("not on the GPU") };
-    lane.model().prefixes().counts()
+    engine.session.prefixes().counts()
 }
 
 /// Conversations of these lengths in tokens, each with another text.

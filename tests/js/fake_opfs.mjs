@@ -28,7 +28,7 @@ class FakeFile {
     return {
       write: async (piece) => {
         await this.disk.before('write');
-        const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : piece.slice();
+        const bytes = new Uint8Array(await new Blob([piece]).arrayBuffer());
         this.disk.used += bytes.length;
         if (this.disk.used > this.disk.quota) throw domError('QuotaExceededError');
         pieces.push(bytes);
@@ -90,7 +90,9 @@ class FakeLocks {
     return { held: longerThan(0), pending: longerThan(1) };
   }
 
-  request(name, { ifAvailable, steal, signal } = {}, work) {
+  request(name, ...args) {
+    const work = args.pop();
+    const { ifAvailable, steal, signal } = args.pop() ?? {};
     return new Promise((resolve, reject) => {
       const holder = { reject };
       const queue = this.#held.get(name) ?? this.#held.set(name, []).get(name);

@@ -113,6 +113,49 @@ impl Stored {
         }
     }
 
+    /// Bytes of a row of a head.
+    fn row_bytes(&self, head_dim: usize) -> usize {
+        match self {
+            Self::Halves(_) => head_dim * size_of::<u16>(),
+            Self::Floats(_) => head_dim * size_of::<f32>(),
+            Self::Blocks(rows) => rows.row_bytes(head_dim),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Halves(rows) => bytemuck::cast_slice(rows),
+            Self::Floats(rows) => bytemuck::cast_slice(rows),
+            Self::Blocks(rows) => &rows.bytes,
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Halves(rows) => bytemuck::cast_slice_mut(rows),
+            Self::Floats(rows) => bytemuck::cast_slice_mut(rows),
+            Self::Blocks(rows) => &mut rows.bytes,
+        }
+    }
+
+    /// Reserves memory for this many bytes in all.
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
+        match self {
+            Self::Halves(rows) => reserve(rows, bytes / size_of::<u16>()),
+            Self::Floats(rows) => reserve(rows, bytes / size_of::<f32>()),
+            Self::Blocks(rows) => reserve(&mut rows.bytes, bytes),
+        }
+    }
+
+    /// Cuts to this many bytes, or fills up with zeros.
+    fn resize(&mut self, bytes: usize) {
+        match self {
+            Self::Halves(rows) => rows.resize(bytes / size_of::<u16>(), 0),
+            Self::Floats(rows) => rows.resize(bytes / size_of::<f32>(), 0.0),
+            Self::Blocks(rows) => rows.bytes.resize(bytes, 0),
+        }
+    }
+
     /// Replaces everything from row `start` on.
     fn write(&mut self, start: usize, head_dim: usize, new: &[f32]) -> Result<()> {
         match self {
@@ -130,12 +173,17 @@ impl Stored {
 /// Replaces everything from element `start` on.
 fn append<T>(stored: &mut Vec<T>, start: usize, new: impl ExactSizeIterator<Item = T>) -> Result<()> {
     stored.truncate(start);
-    stored.try_reserve(new.len()).map_err(|_| {
-        let bytes = (start + new.len()) * size_of::<T>();
-        Error::new(ErrorCode::OutOfMemory, format!("no memory for a cache of {bytes} bytes in one layer"))
-    })?;
+    reserve(stored, start + new.len())?;
     stored.extend(new);
     Ok(())
+}
+
+/// Reserves memory for this many elements in all.
+fn reserve<T>(stored: &mut Vec<T>, count: usize) -> Result<()> {
+    stored.try_reserve(count.saturating_sub(stored.len())).map_err(|_| {
+        let bytes = count.saturating_mul(size_of::<T>());
+        Error::new(ErrorCode::OutOfMemory, format!("no memory for a cache of {bytes} bytes in one layer"))
+    })
 }
 
 /// Keys and values of one layer.
@@ -153,6 +201,33 @@ impl LayerCache {
     /// Keys, and values.
     pub fn rows(&self) -> [&dyn HeadRows; 2] {
         [self.keys.as_rows(), self.values.as_rows()]
+    }
+
+    /// Bytes of the keys of a position in all heads, and of its values.
+    pub fn position_bytes(&self, [heads, head_dim]: [usize; 2]) -> usize {
+        heads * self.keys.row_bytes(head_dim)
+    }
+
+    /// The bytes of all keys (0) or all values (1), position after position.
+    pub fn bytes(&self, part: usize) -> &[u8] {
+        [&self.keys, &self.values][part].bytes()
+    }
+
+    /// The same, to be changed.
+    pub fn bytes_mut(&mut self, part: usize) -> &mut [u8] {
+        [&mut self.keys, &mut self.values][part].bytes_mut()
+    }
+
+    /// Reserves memory for this many bytes of keys and as many of values.
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        self.keys.reserve(bytes)?;
+        self.values.reserve(bytes)
+    }
+
+    /// Cuts keys and values to this many bytes each, or fills them up with zeros.
+    pub fn resize(&mut self, bytes: usize) {
+        self.keys.resize(bytes);
+        self.values.resize(bytes);
     }
 
     /// Stores keys and values `[tokens, heads, head_dim]` from `position` on and forgets what was there.

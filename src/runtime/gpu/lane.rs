@@ -21,6 +21,7 @@ use crate::runtime::pass::Reading;
 use crate::runtime::passes::saved::{digest_of, regions};
 use crate::runtime::passes::{axes, states};
 use crate::runtime::plan::Plan;
+use crate::runtime::prefixes::store::PrefixCache;
 use crate::runtime::read::Wants;
 use crate::runtime::saved::head::{Head, unsealed};
 use crate::runtime::saved::regions::{bytes_of_parts, part};
@@ -363,7 +364,7 @@ impl Session for GpuLane {
         session.read_regions(&part(&all, number)).await
     }
 
-    async fn write_part(&self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
+    async fn write_part(&mut self, tokens: usize, number: u32, file: &[u8]) -> Result<()> {
         let session = self.turn().await?;
         let all = self.state(|text| regions(session.layout(), self.number, &text.positions, tokens));
         let part = part(&all, number);

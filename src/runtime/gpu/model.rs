@@ -41,7 +41,7 @@ pub struct GpuModel {
     pub(in crate::runtime) input_rows: InputRows<Buffer>,
     /// Adapters that passes may apply.
     pub(in crate::runtime) adapters: GpuAdapters,
-    /// What was read of texts and is kept.
+    /// What was read of texts and is kept, by default nothing.
     pub(in crate::runtime) prefixes: Prefixes,
 }
 
@@ -76,11 +76,6 @@ impl GpuModel {
     /// The buffer of a weight.
     pub fn buffer(&self, id: BufferId) -> &Rc<Buffer> {
         self.table.get(id)
-    }
-
-    /// What was read of texts and is kept, by default nothing.
-    pub fn prefixes(&self) -> &Prefixes {
-        &self.prefixes
     }
 
     /// Bytes of the weights on the GPU.

@@ -22,6 +22,7 @@ use crate::runtime::passes::prefill::Lengths;
 use crate::runtime::passes::saved::{Direction, copy, kept};
 use crate::runtime::passes::{axes, rows};
 use crate::runtime::plan::{Form, List, Place, Plan, Set};
+use crate::runtime::prefixes::store::PrefixCache;
 use crate::runtime::saved::regions::{Region, bytes_of};
 use crate::{Error, ErrorCode, Result};
 

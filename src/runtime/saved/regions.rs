@@ -39,6 +39,13 @@ pub fn bytes_of_parts(regions: &[Region]) -> u64 {
     bytes + bytes.div_ceil(PART) * SEAL
 }
 
+/// Where the rows of `taken` tokens, which `regions` have, begin in data in which each region has rows of `count`
+/// tokens.
+pub fn begins(regions: &[Region], [count, taken]: [usize; 2]) -> Vec<u64> {
+    let whole = |region: &Region| region.bytes / taken as u64 * count as u64;
+    regions.iter().scan(0, |at, region| Some(std::mem::replace(at, *at + whole(region)))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

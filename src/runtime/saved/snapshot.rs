@@ -1,7 +1,6 @@
 //! Saves an engine, and restores it in a later session of the same model.
 
 use super::head::{Fits, Head, PART, Preamble, SEAL, sealed};
-use crate::runtime::any::AnySession;
 use crate::runtime::run::engine::Engine;
 use crate::runtime::session::Session;
 use crate::{Error, Result};
@@ -10,7 +9,7 @@ use crate::{Error, Result};
 /// the model: [`Engine::check_saved`], then [`Engine::restore_head`], then [`Engine::write_part`] for all parts. The
 /// caller moves the bytes, so that few of them are in memory at a time.
 impl Engine {
-    /// Saves the session without its caches, which on the CPU is all that is saved. `text`: the session's own text,
+    /// Saves the session without its caches. `text`: the session's own text,
     /// where others have used its cache since; then only what the two have in common is saved, or none of it if that is
     /// less than half of the text.
     ///
@@ -76,9 +75,7 @@ impl Engine {
                 return Err(error);
             }
         }
-        if let AnySession::Gpu(lane) = &self.session {
-            lane.write_places(&self.cached)?;
-        }
+        self.session.write_places(&self.cached)?;
         Ok((head.notes, (PART + SEAL) as u32))
     }
 
