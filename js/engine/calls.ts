@@ -72,7 +72,7 @@ export function engineHandlers(
     insert: ([number, inserted, kept]) => served(number).engine.insert(inserted, kept, () => served(number).last),
     finish: inOrder((engine) => engine.finish()),
     cancel: on((engine) => engine.cancel()),
-    lane: on(async (engine, [prompt]) => add(await engine.lane(prompt))),
+    lane: on(async (engine, [prompt, adapters]) => add(await engine.lane(prompt, adapters))),
     another: on(async (engine, [withCache]) => add(await engine.another(withCache))),
     save: on((engine, [notes, text]) => engine.save(notes, text)),
     restore: on(async (engine, [saved]) => {

@@ -126,9 +126,10 @@ export interface Engine extends TextEngine {
   /**
    * The engine for a request with this prompt: among the model's idle engines the one with the longest common prefix,
    * if that is half of the prompt or more, else the one that is idle for longest. It is taken until `finish`, or until
-   * `start` fails. `signal` ends downloads of images and sounds.
+   * `start` fails. `adapters`: the request's; what was read with others is not in common. `signal` ends downloads of
+   * images and sounds.
    */
-  lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine>;
+  lane(prompt: Prompt, adapters: StartOptions['adapters'], signal?: AbortSignal): Promise<Engine>;
   /** Another session on the same weights, with a copy of this one's KV cache or empty. */
   another(withCache: boolean): Promise<Engine>;
   /**

@@ -141,9 +141,9 @@ export class WorkerEngine implements Engine {
     return this.#call('applyChatTemplate', { ...conversation, ...(kinds && { media: kinds }) });
   }
 
-  async lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine> {
+  async lane(prompt: Prompt, adapters: StartOptions['adapters'], signal?: AbortSignal): Promise<Engine> {
     if ((this.info.parallel ?? 1) === 1) return this;
-    return new WorkerEngine(this.#connection, await this.#withContents('lane', prompt, signal), this.info);
+    return new WorkerEngine(this.#connection, await this.#withContents('lane', prompt, signal, adapters), this.info);
   }
 
   start(prompt: Prompt, { onProgress, ...options }: StartOptions): Promise<void> {

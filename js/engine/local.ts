@@ -107,10 +107,10 @@ export class LocalEngine implements Engine {
     if (!this.#free.includes(this)) this.#free.push(this);
   }
 
-  async lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine> {
+  async lane(prompt: Prompt, adapters: StartOptions['adapters'], signal?: AbortSignal): Promise<Engine> {
     if (this.#free.length < 2) return this.#free.pop() ?? this;
     const ids = await this.#ids(prompt, { signal });
-    const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids));
+    const known = this.#free.map((lane) => lane.#handle.commonPrefix(ids, adapters ?? lane.#loaded.recovery.scales()));
     const most = Math.max(...known);
     // Texts that merely begin alike are not worth what the lane has read besides.
     return this.#free.splice(2 * most >= ids.length ? known.indexOf(most) : 0, 1)[0] as Engine;

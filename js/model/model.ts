@@ -263,7 +263,7 @@ export class WasmModel {
     const { signal, prompt: checked, given } = asked(prompt, options, this.info);
     const engine = this.#use('generate');
     const start = async (turn: Turn): Promise<Engine> =>
-      started(await engine.lane(checked, turn.ending), checked, given, turn);
+      started(await engine.lane(checked, given.adapters, turn.ending), checked, given, turn);
     return new Generation({ queue: this.#queue, signal, start, ...steered(options, engine, () => checked) });
   }
 

@@ -122,7 +122,7 @@ export class Session {
       const conversation = this.#conversation('send', all, enableThinking);
       asked = conversation;
       const shown = await this.#withMarksOfCalls(start);
-      return started(await this.#open('send', conversation, turn.ending), conversation, shown, turn);
+      return started(await this.#open('send', conversation, shown, turn.ending), conversation, shown, turn);
     };
     const done = (result: GenerationResult): void => this.#note(all, result);
     const run = { queue: this.#host.queue, signal, owner: this, start: begin, done };
@@ -158,7 +158,7 @@ export class Session {
     const grammar = start.grammar && { ...start.grammar, prefix };
     const begin = async (turn: Turn): Promise<Engine> => {
       const options = { ...start, ...(grammar && { grammar }) };
-      return started(await this.#open('generate', prompt, turn.ending), prompt, options, turn);
+      return started(await this.#open('generate', prompt, options, turn.ending), prompt, options, turn);
     };
     return new Generation({ queue: this.#host.queue, signal, owner: this, start: begin });
   }
@@ -245,9 +245,9 @@ export class Session {
    * The session's engine, which is made when it is first needed: it takes memory for a cache. Where requests run
    * together, it is the model's for a request: the one that has read most of the prompt.
    */
-  async #open(call: string, prompt?: Prompt, signal?: AbortSignal): Promise<Engine> {
+  async #open(call: string, prompt?: Prompt, start?: StartOptions, signal?: AbortSignal): Promise<Engine> {
     const model = this.#use(call);
-    if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt, signal);
+    if (this.#host.shares) return prompt === undefined ? model : model.lane(prompt, start?.adapters, signal);
     if (this.#engine) return this.#engine;
     const engine = await model.another(false);
     if (this.#freed) await engine.free();

@@ -31,7 +31,7 @@ import { moved, Tab } from './tab.js';
 const MOST_MOVES = 3;
 
 /** Makes an engine of the loaded model, after each move anew. */
-type Make = (root: Engine) => Promise<Engine>;
+type Make = (root: Engine, link: Link) => Promise<Engine>;
 
 /** @internal */
 export class SharedEngine implements Engine {
@@ -80,9 +80,13 @@ export class SharedEngine implements Engine {
     return this.#call((engine) => engine.applyChatTemplate(conversation));
   }
 
-  async lane(prompt: Prompt, signal?: AbortSignal): Promise<Engine> {
+  async lane(prompt: Prompt, given: StartOptions['adapters'], signal?: AbortSignal): Promise<Engine> {
     if ((this.info.parallel ?? 1) === 1) return this;
-    const lane = new SharedEngine(this.#tab, this.info, (root) => root.lane(prompt, signal));
+    const make: Make = async (root, link) => {
+      const { adapters } = await this.#tab.adapters.numbered(link, given);
+      return root.lane(prompt, adapters, signal);
+    };
+    const lane = new SharedEngine(this.#tab, this.info, make);
     await lane.#call(async () => {}, signal);
     return lane;
   }
@@ -255,7 +259,7 @@ export class SharedEngine implements Engine {
     if (this.#made?.link === link) return this.#made.engine;
     const make = async (): Promise<Engine> => {
       await this.#tab.adapters.on(link);
-      return this.#make(link.root);
+      return this.#make(link.root, link);
     };
     const made = { link, engine: make() };
     this.#made = made;

@@ -244,8 +244,8 @@ export class WasmModel {
    */
   restoreHead(head: Uint8Array, size: number): Promise<[notes: string, part: number]>;
   writePart(number: number, part: Uint8Array): Promise<void>;
-  /** Number of these ids that are cached, from the first on. Nothing may be running. */
-  commonPrefix(ids: Uint32Array): number;
+  /** Number of these ids that are cached as these adapters, by default none, read them. Nothing may be running. */
+  commonPrefix(ids: Uint32Array, adapters?: readonly (readonly [number, number])[]): number;
   /** Blocks, tokens, hits, and lower and upper half of the bytes of the prefix cache; `undefined` during a call. */
   prefixes(): Uint32Array | undefined;
   reset(): void;

@@ -286,10 +286,14 @@ impl WasmModel {
         Ok(())
     }
 
-    /// Number of tokens of `ids` that are cached, from the first on.
+    /// Number of tokens of `ids` that are cached, from the first on, as these adapters, by default none, read them.
     #[wasm_bindgen(js_name = commonPrefix)]
-    pub fn common_prefix(&self, ids: &[u32]) -> usize {
-        self.borrow().map_or(0, |engine| engine.common_prefix(ids))
+    pub fn common_prefix(&self, ids: &[u32], adapters: JsValue) -> usize {
+        let (Ok(engine), Ok(adapters)) = (self.borrow(), from_value::<Option<Vec<_>>>(adapters, "adapters")) else {
+            return 0;
+        };
+        let with = engine.adapters_of(&adapters.unwrap_or_default(), ids);
+        with.map_or(0, |with| engine.cached_of(ids, &with))
     }
 
     /// Blocks, tokens, hits and bytes (the lower and the upper half) of the prefix cache; `undefined` while a call is

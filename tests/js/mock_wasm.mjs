@@ -86,6 +86,7 @@ export class WasmModel {
   #logprobs = false;
   #running = false;
   #known = [];
+  #with = '[]';
 
   static async load(sources, { fetch, ...options }, onProgress, device) {
     const total = sources.reduce((sum, { size }) => sum + (size ?? NaN), 0) || 0;
@@ -231,7 +232,7 @@ export class WasmModel {
     this.#reason = this.#left === plan.writes?.length ? 'stop' : 'length';
     this.#logprobs = options.logprobs !== undefined;
     this.#prompt = ids.length;
-    this.#known = [...ids];
+    [this.#known, this.#with] = [[...ids], JSON.stringify(options.adapters ?? [])];
     this.#ids = [];
     seen.running += this.#running ? 0 : 1;
     this.#running = true;
@@ -367,8 +368,9 @@ export class WasmModel {
     return plan.prefixes && Uint32Array.from(plan.prefixes);
   }
 
-  commonPrefix(ids) {
+  commonPrefix(ids, adapters = []) {
     if (this.#running) throw new Error('its caches are in use');
+    if (JSON.stringify(adapters) !== this.#with) return 0;
     const other = ids.findIndex((id, i) => id !== this.#known[i]);
     return other < 0 ? ids.length : other;
   }

@@ -96,6 +96,27 @@ for (const worker of [false, true]) {
     await model.free();
   });
 
+  test(`${at}: a lane has read a prompt if it did so with the adapters of the request`, async () => {
+    const model = await load(2);
+    const id = await model.addAdapter(new Blob([Uint8Array.of(1)]));
+    const adapters = [{ id, scale: 1 }];
+    const at = async (prompt, options) => {
+      await model.generate(prompt, { maxTokens: 1, ...options });
+      return seen.handles.at(-1);
+    };
+    const [plain, other] = [await at('Hares'), await at('Hares', { adapters })];
+    assert.notEqual(plain, other, 'the lane that is idle for longest, since none has read it so');
+    assert.equal(await at('Hares'), plain);
+    assert.equal(await at('Hares', { adapters }), other);
+    assert.equal(await at('Hares', { adapters }), other);
+    assert.equal(await at('Hares', { adapters: [] }), plain);
+    const session = model.session();
+    assert.notEqual(await at('Foxes'), plain);
+    await session.send('Hares', { maxTokens: 1, adapters });
+    assert.deepEqual(seen.started.at(-1).options.adapters, [[id, 1]]);
+    await model.free();
+  });
+
   test(`${at}: sessions run together, and each in order`, async () => {
     const model = await load();
     const [one, two] = [model.session({ system: 'S' }), model.session({ system: 'T' })];
