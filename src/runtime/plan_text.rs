@@ -13,7 +13,7 @@ use super::draft::model::FakeDraftModel;
 use super::pass::Chunk;
 use super::passes::layout::Layout;
 use super::passes::prefill::{Ends, Lengths, prefill};
-use super::passes::states;
+use super::passes::{source, states};
 use super::plan::{Form, Of, Place, Plan, Run, Step};
 use super::schedule::{Compiled, Facts, Needs, Next, Schedule};
 use super::session::Choosing;
@@ -370,6 +370,16 @@ fn drafters(text: &mut String) {
     text.push_str(&model.lines(&found.then));
 }
 
+fn sources(text: &mut String) {
+    let model = Model::new(include_bytes!("../../tests/fixtures/sources/t5-f16.gguf"), lanes(64, 2));
+    let Some(found) = source::read(model.layout(), (1, 2), &[3; 40], 12) else { return };
+    let mut plan = found.before;
+    plan.run_part(found.encoder);
+    plan.append(found.keys);
+    source::write_spans(&mut plan, model.layout(), &[0, 40]);
+    let _ = writeln!(text, "a source of 40 tokens of the second of two texts\n{}", model.lines(&plan).trim_end());
+}
+
 #[test]
 fn passes_are_those_of_the_fixture() {
     let mut found = String::new();
@@ -377,6 +387,7 @@ fn passes_are_those_of_the_fixture() {
     texts(&mut found);
     drafts(&mut found);
     drafters(&mut found);
+    sources(&mut found);
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/passes.txt");
     if std::env::var_os("WEBGGUF_BLESS").is_some() {
         std::fs::write(file, &found).expect("a writable snapshot");

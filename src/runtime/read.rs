@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::gpu::queue::{Queue, Work};
 use super::gpu::session::GpuSession;
+use super::gpu::source::check_source;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::passes::decode::{Decode, decode};
 use super::passes::prefill::{Ends, Prefill, few, prefill, see_image, single};
@@ -122,7 +123,7 @@ impl Reader<'_> {
 
     /// Makes room for all of it. Returns whether it is [short](Self::is_short).
     async fn begin(&mut self, reading: &Reading<'_>, wants: &Wants<'_>) -> Result<bool> {
-        self.session.check_source(self.number)?;
+        check_source(self.session, self.number)?;
         self.session.gpu.reads.discard();
         self.schedule.borrow_mut().started = false;
         let written = self.schedule.borrow().written();

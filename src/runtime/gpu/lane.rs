@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::model::GpuModel;
 use super::session::GpuSession;
+use super::source::read_source;
 use super::turns::Turn;
 use crate::forward::{Room, SampleBuffers};
 use crate::kernels::accept_drafts::DRAFT_ROWS;
@@ -210,7 +211,7 @@ impl Session for GpuLane {
 
     async fn read_source(&mut self, ids: &[u32], stop: &Cell<bool>) -> Result<bool> {
         self.go_back(0);
-        self.turn().await?.read_source(self.number, ids, stop).await
+        read_source(&mut *self.turn().await?, self.number, ids, stop).await
     }
 
     fn rewind(&mut self, position: usize) -> usize {

@@ -20,7 +20,7 @@ use crate::kernels::spec::{BufferId, Slice};
 use crate::runtime::passes::layout::Layout;
 use crate::runtime::passes::prefill::Lengths;
 use crate::runtime::passes::saved::{Direction, copy, kept};
-use crate::runtime::passes::{axes, rows};
+use crate::runtime::passes::{axes, rows, source};
 use crate::runtime::plan::{Form, List, Place, Plan, Set};
 use crate::runtime::prefixes::store::PrefixCache;
 use crate::runtime::saved::regions::{Region, bytes_of};
@@ -88,8 +88,8 @@ impl GpuSession {
             plan.write(*slice, bytemuck::cast_slice(frequencies));
         }
         axes::start(&mut plan, session.layout());
+        source::write_spans(&mut plan, session.layout(), &session.sources);
         session.gpu.execute(&plan)?;
-        session.write_sources();
         Ok(session)
     }
 
@@ -290,7 +290,9 @@ impl GpuSession {
         // The old caches go with their table. What was submitted before still runs.
         (self.gpu.table, self.buffers) = (table, buffers);
         self.gpu.lists.replace(lists, &mut self.gpu.table);
-        self.write_sources();
+        let mut plan = Plan::default();
+        source::write_spans(&mut plan, self.layout(), &self.sources);
+        self.gpu.execute(&plan)?;
         model.device.check()
     }
 

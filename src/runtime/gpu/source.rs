@@ -2,61 +2,59 @@
 
 use std::cell::Cell;
 
-use super::queue::Queue;
+use super::queue::{Queue, Work};
 use super::session::{GpuSession, Grown};
-use crate::gpu::Part;
-use crate::kernels::pass::Pass;
-use crate::runtime::plan::{List, Set};
+use crate::runtime::passes::source::{SourcePass, read, write_spans};
+use crate::runtime::plan::{List, Plan, Run, Set};
 use crate::{Error, Result};
 
-impl GpuSession {
-    /// Reads the source of a sequence: its rows through the encoder, and the keys and values of each layer. Nothing may
-    /// be in flight. False where `stop` was set meanwhile: the sequence has no source then.
-    ///
-    /// # Errors
-    /// `out_of_memory`, `limit_exceeded`, `device_lost`.
-    pub(in crate::runtime) async fn read_source(
-        &mut self,
-        sequence: usize,
-        ids: &[u32],
-        stop: &Cell<bool>,
-    ) -> Result<bool> {
-        self.grow_by(ids.len(), Grown::Source).await?;
-        self.sources[sequence] = 0;
-        let Some(source) = &self.buffers.source else { return Ok(false) };
-        let (pass, spans) = (source.encoder.pass, source.encoder.inputs.spans);
-        self.write(pass, &Pass::batch(&[ids]).bytes());
-        self.write(spans, bytemuck::cast_slice(&Pass::spans(&[ids])));
-        let lists = [List::Source, List::Keys].map(|list| self.gpu.lists.get(Set::Rows(1), list));
-        let [Some(encoder), Some(keys)] = lists else { return Ok(false) };
-        let mut queue = Queue::new(&self.model);
-        if !queue.run_list((encoder, 0), ids.len(), stop).await || stop.get() {
-            return Ok(false);
+/// Reads the source of a text. Nothing may be in flight. False where `stop` was set meanwhile: the text has no source
+/// then.
+///
+/// # Errors
+/// `out_of_memory`, `limit_exceeded`, `device_lost`.
+pub(in crate::runtime) async fn read_source(
+    session: &mut GpuSession,
+    number: usize,
+    ids: &[u32],
+    stop: &Cell<bool>,
+) -> Result<bool> {
+    session.grow_by(ids.len(), Grown::Source).await?;
+    session.sources[number] = 0;
+    let len = |list| session.gpu.lists.get(Set::Rows(1), list).map_or(0, |list| list.len());
+    let [len, keys] = [List::Source, List::Keys].map(len);
+    let found = read(session.layout(), (number, session.sources.len()), ids, keys);
+    let Some(SourcePass { mut before, encoder, keys: mut then }) = found else { return Ok(false) };
+    let mut queue = Queue::new(&session.model);
+    let gpu = &mut session.gpu;
+    let submit = |range, is_last: bool| {
+        let mut part = std::mem::take(&mut before);
+        part.run_part(Run { range, ..encoder.clone() });
+        if is_last {
+            part.append(std::mem::take(&mut then));
         }
-        let count = keys.len() / self.sources.len();
-        let own = Part { list: keys, range: sequence * count..(sequence + 1) * count };
-        self.model.device.submit([own], ids.len() as u32, None);
-        self.sources[sequence] = ids.len();
-        self.write_sources();
-        queue.finish().await;
-        self.model.device.check()?;
-        Ok(true)
+        gpu.execute(&part)
+    };
+    let work = Work { range: 0..len, len, tokens: ids.len() };
+    if !queue.run(work, stop, submit).await? || stop.get() {
+        return Ok(false);
     }
+    session.sources[number] = ids.len();
+    let mut plan = Plan::default();
+    write_spans(&mut plan, session.layout(), &session.sources);
+    session.gpu.execute(&plan)?;
+    queue.finish().await;
+    session.model.device.check()?;
+    Ok(true)
+}
 
-    /// Writes where the keys and values of each sequence lie. What has none attends to a row of zeros.
-    pub(in crate::runtime) fn write_sources(&self) {
-        let Some(source) = &self.buffers.source else { return };
-        let span =
-            |(of, &rows): (usize, &usize)| [of * source.rows, of * source.rows + rows.max(1)].map(|row| row as u32);
-        let spans: Vec<[u32; 2]> = self.sources.iter().enumerate().map(span).collect();
-        self.write(source.spans, bytemuck::cast_slice(&spans));
-    }
-
-    /// Checks that a sequence has a source where the model attends to one.
-    pub(in crate::runtime) fn check_source(&self, sequence: usize) -> Result<()> {
-        match (&self.buffers.source, self.sources[sequence]) {
-            (Some(_), 0) => Err(Error::invalid_argument("the model attends to a source, and has read none")),
-            _ => Ok(()),
-        }
+/// Checks that a text has a source where the model attends to one.
+///
+/// # Errors
+/// `invalid_argument` where it has none.
+pub(in crate::runtime) fn check_source(session: &GpuSession, number: usize) -> Result<()> {
+    match (&session.buffers.source, session.sources[number]) {
+        (Some(_), 0) => Err(Error::invalid_argument("the model attends to a source, and has read none")),
+        _ => Ok(()),
     }
 }

@@ -8,4 +8,5 @@ pub(super) mod prefill;
 pub(super) mod round;
 pub(super) mod rows;
 pub(super) mod saved;
+pub(super) mod source;
 pub(super) mod states;
