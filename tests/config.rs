@@ -569,6 +569,19 @@ fn pairs_in_no_section_do_not_turn() {
 }
 
 #[test]
+fn orders_of_sections_are_known_or_refused() {
+    let of = |order: &str, fourth: i32| {
+        let mut metadata = metadata("qwen2vl");
+        metadata.insert("qwen2vl.rope.dimension_sections", Value::Array(Array::I32(vec![1, 1, 1, fourth])));
+        metadata.insert("qwen2vl.rope.section_order", Value::String(order.into()));
+        webgguf::model::config(&header(metadata))
+    };
+    assert!(of("tyxz", 1).is_ok() && of("zyxt", 0).is_ok());
+    refused(of("zyxt", 1), UnsupportedArchitecture, &["section_order", "1 pairs in the fourth section"]);
+    refused(of("xyzt", 0), UnsupportedArchitecture, &["section_order", "expected tyxz or zyxt, found \"xyzt\""]);
+}
+
+#[test]
 fn each_kind_of_norm_has_an_epsilon_of_its_own() {
     let eps = |architecture: &str, keys: &[&str]| -> Vec<f32> {
         let mut metadata = without(&metadata(architecture), &format!("{architecture}.attention.layer_norm"));

@@ -48,7 +48,7 @@ fn embed(engine: &mut EmbedEngine, inputs: &[&[u32]]) -> webgguf::Result<Vec<f32
 
 /// Holds the embeddings of `ids` as rows; returns the ids of the rows.
 fn hold(engine: &mut EmbedEngine, model: &Model, ids: &[u32], digest: u64) -> Vec<u32> {
-    let source = InputSource { digest, count: ids.len() as u32, columns: 0 };
+    let source = InputSource { digest, count: ids.len() as u32, columns: 0, canvas: 0 };
     engine.hold_rows(source, &embeddings(&model.file, &model.gguf, ids)).expect("rows of the right width");
     engine.embedder.row_ids().know(source).expect("known").collect()
 }
@@ -82,7 +82,7 @@ fn rows_say_what_their_tokens_say() {
 fn what_does_not_fit_is_refused() {
     let model = Model::open("gemma-embedding2-f16");
     let mut engine = model.engine();
-    let source = InputSource { digest: 1, count: 2, columns: 0 };
+    let source = InputSource { digest: 1, count: 2, columns: 0, canvas: 0 };
     assert_eq!(engine.row_width().expect("a width"), 44);
     let error = engine.hold_rows(source, &[0.0; 87]).expect_err("one value too few");
     assert_eq!(error.code(), ErrorCode::InvalidArgument);

@@ -123,7 +123,7 @@ async fn rows_stand_among_tokens() {
     let mut held = Vec::new();
     let mut with_rows = |ids: &[u32], from: usize, count: usize| {
         let rows = embeddings(file, &gguf, &ids[from..from + count]);
-        let source = InputSource { digest: held.len() as u64, count: count as u32, columns: 0 };
+        let source = InputSource { digest: held.len() as u64, count: count as u32, columns: 0, canvas: 0 };
         let buffer = device.storage_buffer("rows", rows.len() as u64 * 4).expect("a buffer");
         device.write(&buffer, 0, bytemuck::cast_slice(&rows));
         held.push(embedder.model().add_rows_of(source, &buffer).expect("rows"));

@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 53] = [
+const NAMES: [&str; 55] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -45,6 +45,8 @@ const NAMES: [&str; 53] = [
     "minicpmv",
     "minicpmv-odd",
     "minicpmv-once",
+    "minicpmv47",
+    "minicpmv47-odd",
     "hunyuanvl",
     "hunyuanvl-odd",
     "lfm2a",
@@ -108,6 +110,8 @@ fn every_fixture_has_the_tensors_of_its_program() {
         let of_layer = |name: &str| name.strip_prefix("v.blk.")?.split('.').next()?.parse::<usize>().ok();
         let is_expected = |tensor: &str| match name {
             "lfm2a" => tensor == "a.position_embd.weight",
+            // The embeddings of the tokens around slices, which the text model has, too.
+            "minicpmv47" | "minicpmv47-odd" => tensor == "v.tok_embd_sep",
             "resampler" | "resampler-odd" => tensor == "resampler.pos_embed_k",
             // Their values are those that NeMo computes; and llama.cpp asks for parts of an encoder of images.
             "parakeet" | "parakeet-odd" => {
@@ -117,7 +121,17 @@ fn every_fixture_has_the_tensors_of_its_program() {
             _ => false,
         };
         assert!(unused.iter().all(|tensor| is_expected(tensor)), "{name}: {unused:?}");
-        let with_others = ["lfm2a", "mlp", "mlp-norm", "parakeet", "parakeet-odd", "resampler", "resampler-odd"];
+        let with_others = [
+            "lfm2a",
+            "minicpmv47",
+            "minicpmv47-odd",
+            "mlp",
+            "mlp-norm",
+            "parakeet",
+            "parakeet-odd",
+            "resampler",
+            "resampler-odd",
+        ];
         assert_eq!(unused.is_empty(), !with_others.contains(&name), "{name}");
     }
 }

@@ -50,12 +50,16 @@ impl Model {
 
     /// Ids of the embeddings of `text` as rows.
     fn rows(&self, engine: &Engine, text: &[u32], digest: u64) -> Vec<u32> {
-        self.rows_of(engine, text, InputSource { digest, count: text.len() as u32, columns: 0 })
+        self.rows_of(engine, text, InputSource { digest, count: text.len() as u32, columns: 0, canvas: 0 })
     }
 
     /// The same as cells of an image.
     fn image(&self, engine: &Engine, text: &[u32], columns: usize) -> Vec<u32> {
-        self.rows_of(engine, text, InputSource { digest: 9, count: text.len() as u32, columns: columns as u32 })
+        self.rows_of(
+            engine,
+            text,
+            InputSource { digest: 9, count: text.len() as u32, columns: columns as u32, canvas: 0 },
+        )
     }
 
     /// Ids of rows that are held until the test ends.
@@ -175,7 +179,7 @@ fn rows_that_are_not_here_are_refused() {
     assert_eq!(refused(engine.start(rows.clone(), options(), 0.0)), ErrorCode::InvalidArgument, "no token at the end");
     let mut other = model.engine();
     assert_eq!(refused(other.start([&rows[..], &[5]].concat(), options(), 0.0)), ErrorCode::InvalidArgument);
-    let source = InputSource { digest: 2, count: 2, columns: 0 };
+    let source = InputSource { digest: 2, count: 2, columns: 0, canvas: 0 };
     let short = engine.session.add_rows(source, &[0.0; 3]).expect_err("3 values");
     assert_eq!(short.code(), ErrorCode::InvalidArgument);
 }
@@ -187,7 +191,7 @@ fn rows_are_held_until_the_prompt_is_read() {
     let mut engine = model.engine();
     let mut other = count_yields(engine.another(false)).0.expect("a session");
     let text = text(40);
-    let source = InputSource { digest: 3, count: 25, columns: 0 };
+    let source = InputSource { digest: 3, count: 25, columns: 0, canvas: 0 };
     let ids: Vec<u32> = engine.session.row_ids().know(source).expect("room").collect();
     let prompt = [&text[..5], &ids, &text[30..]].concat();
     let options = || GenerateOptions { max_tokens: Some(2), ..Default::default() };

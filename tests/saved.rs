@@ -54,7 +54,7 @@ fn forged(at: usize, bytes: [u8; 4]) -> Vec<u8> {
 
 #[test]
 fn rows_are_saved_with_their_sources() {
-    let source = InputSource { digest: 0xfedc_ba98_7654_3210, count: 3, columns: 2 };
+    let source = InputSource { digest: 0xfedc_ba98_7654_3210, count: 3, columns: 2, canvas: 0 };
     let first = u32::from(Item::Row(40));
     let tokens = vec![5, first + 1, first + 2, 6];
     let head = Head { tokens, written: 4, copies: vec![4], sources: vec![(source, first)], ..head() };
@@ -91,7 +91,7 @@ fn what_does_not_fit_is_named() {
     assert!(error.message().contains("0000000000000001, here 123456789abcdef0"), "{error}");
     assert_eq!(code(read(b"", CONTEXT)), "bad_file");
     assert_eq!(code(read(&[b'G'; 500], CONTEXT)), "bad_file");
-    assert_eq!(code(read(&forged(8, 2_u32.to_le_bytes()), CONTEXT)), "bad_file", "another format");
+    assert_eq!(code(read(&forged(8, 1_u32.to_le_bytes()), CONTEXT)), "bad_file", "another format");
     // tokens, copies, notes
     for at in [16, 20, 24] {
         assert_eq!(code(read(&forged(at, u32::MAX.to_le_bytes()), CONTEXT)), "bad_file", "a length at {at}");

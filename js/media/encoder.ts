@@ -46,6 +46,7 @@ export interface TileRows {
   readonly columns: number;
   /** All. */
   readonly rows: number;
+  readonly canvas?: number; // where it lies among the other tiles
   /** `[parts, rows, width of a part]`: those that enter as embeddings do, and those for deeper layers. */
   readonly values: Float32Array;
   readonly parts: number;
@@ -318,7 +319,7 @@ export class Encoder {
   }
 
   async #tile(picture: Picture, tile: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
-    const [count = 0, columns = 0, rows = 0, before = 0] = named('image', () => picture.select(tile));
+    const [count = 0, columns = 0, rows = 0, before = 0, canvas = 0] = named('image', () => picture.select(tile));
     const most = this.#info.mostRows;
     const full = `image: ${count} patches, the encoder has room for ${most}`;
     if (count > most) throw new WebggufError('limit_exceeded', full);
@@ -326,7 +327,7 @@ export class Encoder {
     const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
     const counts = Uint32Array.of(count, rows, ...(before ? [before, before] : []));
     const fold = Uint32Array.from({ length: before }, (_, at) => at); // four patches become a row
-    return this.#filled({ columns, rows }, digestOfPart(digest, tile), signal, (handle, values) => {
+    return this.#filled({ columns, rows, canvas }, digestOfPart(digest, tile), signal, (handle, values) => {
       return handle.encode(counts, picture.patches(), ...tables, turns, parts, breaks, fold, values);
     });
   }
@@ -357,7 +358,7 @@ export class Encoder {
 
   /** The rows that `encode` writes into the array that it is given. */
   async #filled(
-    sizes: Pick<TileRows, 'columns' | 'rows'>,
+    sizes: Pick<TileRows, 'columns' | 'rows' | 'canvas'>,
     digest: string,
     signal: AbortSignal | undefined,
     encode: (handle: WasmEncoder, values: Float32Array) => Promise<boolean>,

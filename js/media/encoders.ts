@@ -72,8 +72,8 @@ export class Encoders {
   idsOf(handle: WasmModel, { layout, tiles, isSound }: Encoded, number = 0): number[] {
     return layout.flatMap((item) => {
       if (typeof item === 'string') return [...handle.tokenize(item.replace('_id>N<', `_id>${number}<`), false, true)];
-      const { digest, columns, rows } = tiles[item] as TileRows;
-      const first = handle.knowRows(digest, columns, rows);
+      const { digest, columns, rows, canvas } = tiles[item] as TileRows;
+      const first = handle.knowRows(digest, columns, rows, canvas);
       if (isSound && !this.#isSound(first)) this.#sounds.push({ first, end: first + rows });
       return Array.from({ length: rows }, (_, at) => first + at);
     });
@@ -99,7 +99,7 @@ export class Encoders {
       const known = this.#all.map((encoder) => encoder.rowsOf(digest)).find((rows) => rows !== undefined);
       const rows = own.get(digest) ?? known;
       if (!rows) throw invalidArgument('generate: these rows are kept no more');
-      handle.addRows(digest, rows.columns, rows.values);
+      handle.addRows(digest, rows.columns, rows.values, rows.canvas);
     }
   }
 

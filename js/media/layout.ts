@@ -71,6 +71,7 @@ export const FAMILIES: Record<string, Family> = {
   lfm3vl: { begin: '<|vision_start|>', end: '<|vision_end|>' },
   minicpm_ocr_1_0: SLICED,
   minicpmv4_6: SLICED,
+  minicpmv4_7: SLICED,
   mlp: { isWholeFirst: true },
   lightonocr: { begin: '<|im_start|>', end: '<|im_end|>', rows: 2048 },
   musicflamingo: { begin: '<sound>' },

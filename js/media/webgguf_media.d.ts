@@ -18,7 +18,10 @@ export class Picture {
   outputs(): number;
   /** Columns and rows of tiles, 1 if an overview follows them, and the number of tiles with the overview. */
   grid(): Uint32Array;
-  /** Selects a tile. Returns its number of patches, then columns and rows of its output. */
+  /**
+   * Selects a tile. Returns its number of patches, columns and rows of its output, patches that are merged before the
+   * layers, and its place on a canvas of all tiles.
+   */
   select(tile: number): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;

@@ -162,7 +162,7 @@ export async function runInputs(of: InputRun): Promise<Float32Array[]> {
     const encoded: Uint32Array[] = [];
     for (const input of some) encoded.push(input instanceof Uint32Array ? input : await encode(input));
     const group = joined(encoded, first + start);
-    for (const { digest, columns, values } of held?.values() ?? []) handle.addRows(digest, columns, values);
+    for (const rows of held?.values() ?? []) handle.addRows(rows.digest, rows.columns, rows.values, rows.canvas);
     held?.clear();
     const found = await stoppable(handle, signal, () => run(group));
     const width = found.length / some.length;

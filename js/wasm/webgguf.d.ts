@@ -177,13 +177,14 @@ export class WasmModel {
   rowWidth(): number;
   /**
    * The id of the first of `count` rows in prompts. The same `digest`, 16 hexadecimal digits, always gets the same ids,
-   * also after `recover`. `columns`: number of rows side by side in an image. Works while a generation runs.
+   * also after `recover`. `columns`: number of rows side by side in an image; `canvas`: where that lies among
+   * others, else 0. Works while a generation runs.
    */
-  knowRows(digest: string, columns: number, count: number): number;
+  knowRows(digest: string, columns: number, count: number, canvas?: number): number;
   /** The digests of rows that the next call of `next` reads and that were not added yet. */
   missingRows(): string[];
   /** Adds rows `[count, rowWidth]`, kept until the started prompt is read, the generation or `embed` ends. */
-  addRows(digest: string, columns: number, rows: Float32Array): void;
+  addRows(digest: string, columns: number, rows: Float32Array, canvas?: number): void;
   /** The position of a token that follows these ids. */
   countPositions(ids: Uint32Array): number;
   next(): Promise<Piece | undefined>;

@@ -138,7 +138,7 @@ impl Tiles {
 
 impl Encoder {
     /// Pixels along a side of a merged row.
-    fn align(&self) -> usize {
+    pub(crate) fn align(&self) -> usize {
         self.patch_size.saturating_mul(self.merge)
     }
 

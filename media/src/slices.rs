@@ -1,7 +1,14 @@
 //! Slices of large images as MiniCPM-V has them (LLaVA-UHD, Xu et al. 2024, <https://arxiv.org/abs/2403.11703>): all of
 //! one size, whose sides need not be equal.
 
+use crate::image::Image;
+use crate::plan::{Encoder, Tiles};
 use crate::sizes::{Size, Sizes};
+
+/// In the columns of an overview that is stretched over a canvas ...
+const OVERVIEW: usize = 1 << 30;
+/// ... and of a slice that lies on it.
+const SLICE: usize = 1 << 29;
 
 /// What an encoder says of its slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +42,23 @@ impl Slicing {
         let height = (self.side as f32 / shape.sqrt()) as usize;
         let width = (height as f32 * shape) as usize;
         Size { width: rounded(width, self.align), height: rounded(height, self.align) }
+    }
+}
+
+impl Encoder {
+    /// Columns of a tile on the canvas that all share, with [`OVERVIEW`] or [`SLICE`]; then columns and lines of the
+    /// canvas, or where the slice begins: the first in the low 16 bits, the second above.
+    pub fn canvas(&self, tiles: &Tiles, number: usize) -> (usize, usize) {
+        let of = |image: &Image| [image.size.width, image.size.height].map(|side| side / self.align());
+        let [width, height] = tiles.images.first().map_or([0; 2], of);
+        let [columns, lines] = tiles.grid.map(|count| count.max(1));
+        let packed = |[x, y]: [usize; 2]| x.min(0xffff) | y.min(0xffff) << 16;
+        match tiles.images.get(number) {
+            Some(whole) if number + 1 == tiles.images.len() => {
+                (of(whole)[0] | OVERVIEW, packed([columns * width, lines * height]))
+            }
+            _ => (width | SLICE, packed([number % columns * width, number / columns * height])),
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Picture {
     work: Option<Steps<Result<Tiles, String>>>,
     tiles: Tiles,
     tile: Tile,
+    /// Whether tiles lie on one canvas, as MiniCPM-V 4.7 has them.
+    has_canvas: bool,
 }
 
 #[wasm_bindgen]
@@ -32,8 +34,9 @@ impl Picture {
         let channels = |at: usize| [0, 1, 2].map(|channel| numbers.get(at + channel).map_or(1.0, |&n| n as f32));
         let last = numbers.len().saturating_sub(3);
         let tiled = numbers.get(18..last).unwrap_or_default().chunks_exact(2);
+        let has_canvas = projector == "minicpmv4_7";
         let encoder = Encoder {
-            projector: projector.to_owned(),
+            projector: if has_canvas { "minicpmv4_6" } else { projector }.to_owned(),
             image_size: whole(0),
             patch_size: whole(1).max(1),
             merge: whole(2).max(1),
@@ -55,7 +58,7 @@ impl Picture {
         let own = encoder.clone();
         let size = Size { width: width as usize, height: height as usize };
         let work = Steps::new(async move { own.prepare([width, height], rgba).await });
-        Self { encoder, size, work: Some(work), tiles: Tiles::default(), tile: Tile::default() }
+        Self { encoder, size, work: Some(work), tiles: Tiles::default(), tile: Tile::default(), has_canvas }
     }
 
     /// Runs one step. Once it returns true, the tiles are ready, which the methods below need.
@@ -79,12 +82,14 @@ impl Picture {
     }
 
     /// Selects a tile for the methods below. Returns the number of rows of the layers, columns and number of output
-    /// rows, and the number of patches where four of them become one of those rows, else 0.
+    /// rows, the number of patches where four of them become one of those rows, else 0, and the tile's place on the
+    /// canvas, see [`Encoder::canvas`].
     pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
         let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;
         self.tile = self.encoder.tile(image).map_err(JsValue::from)?;
         let [columns, rows] = self.tile.outputs;
-        Ok([self.tile.rows, columns, rows, self.tile.before].map(|n| n as u32).into())
+        let (columns, canvas) = if self.has_canvas { self.encoder.canvas(&self.tiles, number) } else { (columns, 0) };
+        Ok([self.tile.rows, columns, rows, self.tile.before, canvas].map(|n| n as u32).into())
     }
 
     /// See [`Tile::patches`]: a view of this module's memory.

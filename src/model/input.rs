@@ -56,10 +56,13 @@ impl From<Item> for u32 {
 
 /// The bit of [`InputSource::columns`] for an image in a frame, as HunyuanOCR has them.
 const FRAMED: u32 = 1 << 31;
+/// The bit for an overview that is stretched over the canvas of its slices, as MiniCPM-V 4.7 has them ...
+const OVERVIEW: u32 = 1 << 30;
+/// ... and for such a slice.
+const SLICE: u32 = 1 << 29;
 
 /// What rows are, apart from their numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InputSource {
     /// Digest of the content and of the encoder and its options: equal rows have equal digests.
     pub digest: u64,
@@ -68,6 +71,9 @@ pub struct InputSource {
     /// Rows side by side in an image; 0 for rows that follow each other as tokens do. With [`FRAMED`], a row stands
     /// before and one behind the image, and each line ends with one, which counts.
     pub columns: u32,
+    /// With [`OVERVIEW`] columns and lines of the canvas, with [`SLICE`] the column and the line of it where the slice
+    /// begins: the first in the low 16 bits, the second above.
+    pub canvas: u32,
 }
 
 /// Which rows have which ids. A model that is loaded again goes on with those of the one before.
@@ -263,6 +269,7 @@ impl Places {
                 Some((InputSource { columns, count, .. }, _, row)) if columns > FRAMED => {
                     self.push_framed(row, count, columns - FRAMED);
                 }
+                Some((source, _, row)) if source.columns & (OVERVIEW | SLICE) > 0 => self.push_on_canvas(row, source),
                 Some((InputSource { columns, .. }, _, row)) if columns > 0 => self.push_cell(row, columns),
                 _ => self.push_token(),
             }
@@ -305,6 +312,34 @@ impl Places {
         self.known.push(([time, (row - 1) % columns, (row - 1) / columns], time + 1));
     }
 
+    /// A row of an overview or of a slice. They lie at the time of the token before the overview, and at columns and
+    /// lines of one canvas; what follows a tile is one position behind what came before it.
+    fn push_on_canvas(&mut self, row: u32, source: InputSource) {
+        let columns = (source.columns & (SLICE - 1)).max(1);
+        let [x, y] = [source.canvas & 0xffff, source.canvas >> 16];
+        let stretched = |at: u32, of: u32, to: u32| match of.min(to) {
+            0 | 1 => 0,
+            _ => (f64::from(at) * f64::from(to - 1) / f64::from(of - 1)).round_ties_even() as u32,
+        };
+        let cell = |origin: u32, row: u32| {
+            let [column, line] = [row % columns, row / columns];
+            let [column, line] = match source.columns & OVERVIEW {
+                0 => [x + column, y + line],
+                _ => [stretched(column, columns, x), stretched(line, source.count / columns, y)],
+            };
+            [origin, origin + line, origin + column]
+        };
+        let before = self.known.last().filter(|(place, _)| row > 0 && *place == cell(place[0], row - 1));
+        if let Some(&(place, next)) = before {
+            return self.known.push((cell(place[0], row), next));
+        }
+        // A token is right before its next place, a row of a tile is not.
+        let of_tile = |(place, next): &&([u32; 3], u32)| *next > place[0] + 1;
+        let tile = self.known.iter().rev().find(of_tile).filter(|_| source.columns & SLICE > 0);
+        let origin = tile.map_or(self.next().saturating_sub(1), |(place, _)| place[0]);
+        self.known.push((cell(origin, row), self.next() + 1));
+    }
+
     /// A cell of an image: at the time of the one before it, if that is of the same image.
     fn push_cell(&mut self, row: u32, columns: u32) {
         let cell = |time: u32, row: u32| [time, time + row / columns, time + row % columns];
@@ -320,7 +355,7 @@ mod tests {
     use super::*;
 
     fn source(digest: u64, count: u32) -> InputSource {
-        InputSource { digest, count, columns: 0 }
+        InputSource { digest, count, ..InputSource::default() }
     }
 
     fn known(rows: &InputRows<char>, source: InputSource) -> Range<u32> {
@@ -330,12 +365,49 @@ mod tests {
     #[test]
     fn rows_of_a_framed_image_follow_each_other_in_time() {
         let rows = InputRows::default();
-        let image = known(&rows, InputSource { digest: 1, count: 8, columns: 3 | FRAMED });
+        let image = known(&rows, InputSource { columns: 3 | FRAMED, ..source(1, 8) });
         let mut places = Places::default();
         places.extend(0, &[5, 6].into_iter().chain(image).chain([7]).collect::<Vec<u32>>(), &rows);
         let found: Vec<[u32; 3]> = (2..11).map(|position| places.at(position)).collect();
         let cells = [[3, 0, 0], [4, 1, 0], [5, 2, 0], [6, 0, 1], [7, 1, 1], [8, 2, 1]];
         assert_eq!(found, [&[[2; 3]], &cells[..], &[[9; 3], [10; 3]]].concat());
+    }
+
+    #[test]
+    fn tiles_lie_on_one_canvas() {
+        let rows = InputRows::default();
+        // An overview of 3 × 2 rows over two slices of 2 × 3 rows side by side.
+        let overview = known(&rows, InputSource { columns: 3 | OVERVIEW, canvas: 4 | 3 << 16, ..source(1, 6) });
+        let [left, right] = [(2, 0), (3, 2)]
+            .map(|(digest, x)| known(&rows, InputSource { columns: 2 | SLICE, canvas: x, ..source(digest, 6) }));
+        let mut ids: Vec<u32> = [5, 6].into_iter().chain(overview).chain([7, 8]).chain(left).chain([7, 8]).collect();
+        ids.extend(right.chain([7]));
+        let mut places = Places::default();
+        places.extend(0, &ids, &rows);
+        let found: Vec<[u32; 3]> = (0..ids.len()).map(|position| places.at(position)).collect();
+        // The origin is the position of the token before the overview; 1 of 3 columns is column 2 of 4, at 1.5.
+        let whole = [[1, 1, 1], [1, 1, 3], [1, 1, 4], [1, 3, 1], [1, 3, 3], [1, 3, 4]];
+        let slice = |x: u32| [0, 1, 2, 3, 4, 5].map(|row| [1, 1 + row / 2, 1 + x + row % 2]);
+        let token = |at: u32| [at; 3];
+        let expected = [
+            &[token(0), token(1)][..],
+            &whole,
+            &[token(3), token(4)],
+            &slice(0),
+            &[token(6), token(7)],
+            &slice(2),
+            &[token(9)],
+        ];
+        assert_eq!(found, expected.concat());
+        // Again from within the second slice, and from its first row.
+        for from in [20, 18] {
+            let mut again = places.clone();
+            again.extend(from, &ids[from..], &rows);
+            assert_eq!(again.known, places.known, "from {from} on");
+        }
+        let mut alone = Places::default();
+        alone.extend(0, &ids[20..21], &rows);
+        assert_eq!(alone.at(0), [0, 1, 2], "a slice without anything before it");
     }
 
     #[test]
@@ -349,7 +421,7 @@ mod tests {
     #[test]
     fn an_image_lies_in_a_grid() {
         let rows = InputRows::<char>::default();
-        let image = known(&rows, InputSource { digest: 1, count: 6, columns: 3 }).start;
+        let image = known(&rows, InputSource { columns: 3, ..source(1, 6) }).start;
         let sound = known(&rows, source(2, 2)).start;
         let ids: Vec<u32> = [9, 9].into_iter().chain(image..image + 6).chain([9, sound, sound + 1]).collect();
         let mut places = Places::default();
@@ -399,7 +471,7 @@ mod tests {
     #[test]
     fn a_pass_has_one_whole_image() {
         let rows = InputRows::<char>::default();
-        let image = |digest| known(&rows, InputSource { digest, count: 4, columns: 2 });
+        let image = |digest| known(&rows, InputSource { columns: 2, ..source(digest, 4) });
         let (a, b, sound) = (image(1), image(2), known(&rows, source(3, 2)));
         let ids: Vec<u32> = [9, 9].into_iter().chain(a).chain([9]).chain(b).chain([9]).chain(sound).collect();
         let images = rows.images(&ids);

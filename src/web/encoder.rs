@@ -60,16 +60,13 @@ impl Info {
         let config = model.config();
         let encoder = config.encoder.as_ref()?;
         let TableWidths { places: [place_taps, _], breaks, .. } = TableWidths::of(&crate::model::program(config));
+        let name = encoder.projector.name;
+        let takes_tiles = name.starts_with("minicpm") || ["internvl", "resampler"].contains(&name);
         let sizes = [
             encoder.image_size,
             encoder.patch_size,
             encoder.merge,
-            if ["internvl", "minicpmv4_6", "minicpm_ocr_1_0", "resampler"].contains(&encoder.projector.name) {
-                encoder.tiles[1]
-            } else {
-                encoder.longest_edge
-            }
-            .unwrap_or(0),
+            if takes_tiles { encoder.tiles[1] } else { encoder.longest_edge }.unwrap_or(0),
             encoder.places,
             place_taps,
             config.head_dim,

@@ -20,10 +20,10 @@ impl WasmModel {
     }
 
     /// The id of the first of `count` rows of an image or a sound. The same `digest`, 16 hexadecimal digits, always
-    /// gets the same ids. `columns`: number of rows side by side, 0 for rows that follow each other as tokens do.
+    /// gets the same ids. `columns` and `canvas`: see [`InputSource`].
     #[wasm_bindgen(js_name = knowRows)]
-    pub fn know_rows(&self, digest: &str, columns: u32, count: u32) -> Result<u32, JsValue> {
-        let source = InputSource { digest: digest_of(digest)?, count, columns };
+    pub fn know_rows(&self, digest: &str, columns: u32, count: u32, canvas: u32) -> Result<u32, JsValue> {
+        let source = InputSource { digest: digest_of(digest)?, count, columns, canvas };
         self.rows.know(source).map(|ids| ids.start).map_err(to_js)
     }
 
@@ -37,9 +37,9 @@ impl WasmModel {
     /// Gives rows, `[rows, width of the model]`, for the prompt that was started, which are kept until it is read, or
     /// for the next call of `embed`.
     #[wasm_bindgen(js_name = addRows)]
-    pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32]) -> Result<(), JsValue> {
+    pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32], canvas: u32) -> Result<(), JsValue> {
         let count = (rows.len() / self.row_width()?.max(1)) as u32;
-        let source = InputSource { digest: digest_of(digest)?, count, columns };
+        let source = InputSource { digest: digest_of(digest)?, count, columns, canvas };
         match &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
             Loaded::Text(engine) => engine.hold_rows(source, rows).map_err(to_js),
             Loaded::Embed(engine) => engine.hold_rows(source, rows).map_err(to_js),

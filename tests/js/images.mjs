@@ -36,6 +36,8 @@ export const NAMES = [
   'minicpmv',
   'minicpmv-odd',
   'minicpmv-once',
+  'minicpmv47',
+  'minicpmv47-odd',
   'hunyuanvl',
   'hunyuanvl-odd',
   'mlp',

@@ -426,7 +426,7 @@ def encoders():
     yield e
 
 
-def deeper(source: Path, target: Path, layers: int, keys: dict[str, int | list[int]], tokens: dict[str, int] | None = None) -> None:
+def deeper(source: Path, target: Path, layers: int, keys: dict[str, int | str | list[int]], tokens: dict[str, int] | None = None) -> None:
     """A copy of a model of one layer with so many of the same, of several with 0, with more keys, and with tokens of these
     types in place of its last ones."""
     reader = gguf.GGUFReader(source)
@@ -444,7 +444,8 @@ def deeper(source: Path, target: Path, layers: int, keys: dict[str, int | list[i
             writer.add_key_value(name, value, field.types[0], inner)
     writer.add_block_count(layers or reader.fields[f"{architecture}.block_count"].contents())
     for key, value in keys.items():
-        (writer.add_array if isinstance(value, list) else writer.add_uint32)(key, value)
+        add = {list: writer.add_array, str: writer.add_string}.get(type(value), writer.add_uint32)
+        add(key, value)
     for tensor in reader.tensors:
         names = [tensor.name.replace("blk.0.", f"blk.{layer}.") for layer in range(max(layers, 1))]
         for name in sorted(set(names)):

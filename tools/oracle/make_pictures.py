@@ -12,6 +12,7 @@ import re
 import tempfile
 from pathlib import Path
 
+import gguf
 import make_encoders
 import numpy as np
 from asked import Asked, expect, some
@@ -94,6 +95,12 @@ def encoders():
     yield minicpmv("minicpmv-odd", "minicpm_ocr_1_0", patch_size=3, image_size=40, embedding_length=12, block_count=4,
                    attention__head_count=2, projector__scale_factor=4, wa_layer_indexes=[2])
     yield minicpmv("minicpmv-once", "minicpmv4_6", projector__scale_factor=2, wa_layer_indexes=[1])
+    # And says that the origin of an image is in the first section.
+    make_encoders.deeper(MODELS / "qwen3vl-f16.gguf", TARGET / "minicpmv47-text.gguf", 1,
+                         {"qwen3vl.n_deepstack_layers": 0, "qwen3vl.rope.section_order": "zyxt"}, SLICED)
+    yield minicpmv("minicpmv47", "minicpmv4_7", max_slice_nums=6)
+    yield minicpmv("minicpmv47-odd", "minicpmv4_7", patch_size=3, image_size=40, embedding_length=12, block_count=4,
+                   attention__head_count=2, projector__scale_factor=2, wa_layer_indexes=[2], max_slice_nums=4)
     # Without the fourth section, which turns in llama.cpp in the two rows around an image.
     make_encoders.deeper(MODELS / "hunyuan_vl-f16.gguf", TARGET / "hunyuanvl-text.gguf", 0,
                          {"hunyuan_vl.rope.dimension_sections": [4, 3, 3, 0]})
@@ -197,7 +204,9 @@ def kimivl(name: str, **numbers) -> Encoder:
 
 
 def minicpmv(name: str, projector: str, **numbers) -> Encoder:
-    e = Encoder(name, projector, "../encoders/minicpmv-text", [(60, 40), (150, 91), (21, 9)], **{
+    has_canvas = projector == "minicpmv4_7"
+    text = f"minicpmv{'47' * has_canvas}-text"
+    e = Encoder(name, projector, f"../encoders/{text}", [(60, 40), (150, 91), (21, 9)], **{
         "embedding_length": 18, "projection_dim": 44, "feed_forward_length": 27, "block_count": 3, "image_size": 48} | numbers)
     e.keys |= GELU
     d = e.width
@@ -215,7 +224,18 @@ def minicpmv(name: str, projector: str, **numbers) -> Encoder:
     e.norm("mm.input_norm", 4 * d)
     e.linear("mm.up", 45, 4 * d)
     e.linear("mm.down", 44, 45)
+    if has_canvas:
+        e.tensors.append(("v.tok_embd_sep", separators(TARGET / f"{text}.gguf"), False))
     return e
+
+
+def separators(text: Path) -> np.ndarray:
+    """The embeddings of the tokens behind an overview and between slices."""
+    reader = gguf.GGUFReader(text)
+    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
+    table = next(tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
+    values = gguf.quants.dequantize(table.data, table.tensor_type)
+    return values[[tokens.index(token) for token in ["</image>", "<slice>", "</slice>", "Ċ"]]].astype(np.float32)
 
 
 def hunyuanvl(name: str, **numbers) -> Encoder:
@@ -291,7 +311,13 @@ def cases(encoder: Encoder, asked: Asked, folder: Path) -> list[dict]:
         image = f"picture-{width}x{height}.png"
         if not (TARGET / image).exists():
             Image.fromarray(pixels).save(TARGET / image, optimize=True)
-        found.append({"image": image, **some(asked.ask(pixels, folder), 1)})
+        answer = asked.ask(pixels, folder)
+        between = {name: values for name, values, _ in encoder.tensors}.get("v.tok_embd_sep")
+        if between is not None:
+            # llama.cpp has the tokens around slices among the rows; here they are tokens.
+            tokens = [[round(float(value), 6) for value in row] for row in between]
+            answer["rows"] = [[row for row in piece if row not in tokens] for piece in answer["rows"]]
+        found.append({"image": image, **some(answer, 1)})
     return found
 
 

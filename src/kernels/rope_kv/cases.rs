@@ -120,10 +120,10 @@ const SECTIONS: RopeSections = RopeSections { pairs: [8, 6, 7, 0], by_turns: fal
 /// Three tokens, an image of six cells, a token, and an image of two lines in a frame.
 fn image() -> Places {
     let rows = InputRows::<()>::default();
-    let source = InputSource { digest: 1, count: 6, columns: COLUMNS };
+    let source = InputSource { digest: 1, count: 6, columns: COLUMNS, canvas: 0 };
     let cells = rows.ids().know(source).expect("a few rows");
     let mut places = Places::default();
-    let framed = InputSource { digest: 2, count: 8, columns: 3 | 1 << 31 };
+    let framed = InputSource { digest: 2, count: 8, columns: 3 | 1 << 31, canvas: 0 };
     let framed = rows.ids().know(framed).expect("a few rows");
     places.extend(0, &[0, 0, 0].into_iter().chain(cells).chain([0]).chain(framed).collect::<Vec<u32>>(), &rows);
     places

@@ -161,6 +161,21 @@ impl RopeSections {
     }
 }
 
+/// `rope.section_order`: for rows of images the first section has the time in most files, in MiniCPM-V 4.7's the origin
+/// of the image, which the fourth one has elsewhere; the time is then in the fourth, which must be empty.
+fn check_order(keys: &Keys, fourth: usize) -> Result<()> {
+    let name = keys.name("rope.section_order");
+    match keys.metadata.str(&name)? {
+        None | Some("tyxz") => Ok(()),
+        Some("zyxt") if fourth == 0 => Ok(()),
+        Some("zyxt") => Err(unsupported(format!("metadata `{name}`: zyxt with {fourth} pairs in the fourth section"))),
+        Some(other) => {
+            let shown: String = other.chars().take(64).collect();
+            Err(unsupported(format!("metadata `{name}`: expected tyxz or zyxt, found {shown:?}")))
+        }
+    }
+}
+
 /// The sections, if the file has any. Consecutive sections that are all empty count as none.
 ///
 /// # Errors
@@ -172,6 +187,7 @@ pub(super) fn sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<
     if !by_turns && !found.is_empty() && found.iter().all(|&pairs| pairs == 0) {
         return Ok(None);
     }
+    check_order(keys, pairs[3])?;
     let sections = RopeSections { pairs, by_turns };
     match (0..rope_dims / 2).any(|pair| sections.axis(pair).is_some()) {
         true => Ok(Some(sections)),

@@ -2,9 +2,9 @@
 //!
 //! A file is a head, then parts of the caches, each followed by its digest (u64). The head is a preamble of 56 bytes
 //! (below), the ids of the cached tokens and the positions of the checkpoints of recurrent states (u32 each), for each
-//! source of rows among the ids its digest, count, columns and first id (5 u32), the notes of the caller in UTF-8, and
-//! the digest of all that. All numbers are little-endian. The file does not say which bytes of which buffers a part
-//! has: a session knows that from its own buffers, if its layout is the one that was saved.
+//! source of rows among the ids its digest, count, columns, canvas and first id (6 u32), the notes of the caller in
+//! UTF-8, and the digest of all that. All numbers are little-endian. The file does not say which bytes of which buffers
+//! a part has: a session knows that from its own buffers, if its layout is the one that was saved.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -13,7 +13,7 @@ use crate::model::{InputSource, Item};
 use crate::{Error, ErrorCode, Result};
 
 const MAGIC: [u8; 8] = *b"wggufses";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Bytes of a digest.
 pub(in crate::runtime) const SEAL: u64 = size_of::<u64>() as u64;
 /// Bytes of the shortest head, with which every file begins: a preamble and a digest.
@@ -203,16 +203,16 @@ fn cut_short(found: u64, expected: u64) -> Error {
 }
 
 /// Number of u32 of a source in a file.
-const SOURCE_WORDS: usize = 5;
+const SOURCE_WORDS: usize = 6;
 
 fn words_of(source: InputSource, first: u32) -> [u32; SOURCE_WORDS] {
-    let InputSource { digest, count, columns } = source;
-    [digest as u32, (digest >> 32) as u32, count, columns, first]
+    let InputSource { digest, count, columns, canvas } = source;
+    [digest as u32, (digest >> 32) as u32, count, columns, canvas, first]
 }
 
 fn source_of(words: &[u32]) -> (InputSource, u32) {
     let digest = u64::from(words[0]) | u64::from(words[1]) << 32;
-    (InputSource { digest, count: words[2], columns: words[3] }, words[4])
+    (InputSource { digest, count: words[2], columns: words[3], canvas: words[4] }, words[5])
 }
 
 fn words(bytes: &[u8]) -> Vec<u32> {

@@ -1,4 +1,5 @@
-//! The encoder of MiniCPM-V 4.6: SigLIP's layers, among which 2 × 2 patches become one row, and once more behind them.
+//! The encoder of MiniCPM-V 4.6 and 4.7: SigLIP's layers, among which 2 × 2 patches become one row, and once more
+//! behind them.
 
 use super::super::super::ActivationKind;
 use super::super::super::config::{EncoderConfig, ModelConfig};

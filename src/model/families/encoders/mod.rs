@@ -138,6 +138,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("lightonocr", pixtral::pixtral, (MERGE, 1), PAGE).rotated().exact(),
     encoder("paddleocr", siglip::paddleocr, (None, 2), PAGE).rotated().exact().sized(),
     encoder("minicpmv4_6", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
+    encoder("minicpmv4_7", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
     encoder("minicpm_ocr_1_0", minicpm::minicpmv, (SCALE, 4), MostRows::Fixed(minicpm::ROWS)).exact(),
     encoder("resampler", resampler::resampler, (None, 1), MostRows::Fixed(minicpm::ROWS)).exact(),
     encoder("phi4", siglip::phi4, (None, 1), PATCHES).exact().sized(),
