@@ -103,6 +103,21 @@ fn halves_of(numbers: vec4<f32>) -> vec2<u32> {
 }
 ";
 
+/// The same for `shaders/device/shared/subgroup_matrix_16.wgsl`.
+const SQUARE_MATRIX_FUNCTIONS: &str = "
+alias RowMatrix = f32;
+alias KeyMatrix = f32;
+alias SumMatrix = f32;
+fn load_query(at: u32) -> RowMatrix { return f32(tile[at].x); }
+fn load_key(at: u32) -> KeyMatrix { return f32(tile[at].x); }
+fn load_values(at: u32) -> KeyMatrix { return f32(tile[at].x); }
+fn load_weights(at: u32) -> RowMatrix { return f32(weights[at].x); }
+fn multiply_add(row: RowMatrix, keys: KeyMatrix, sum: SumMatrix) -> SumMatrix { return row * keys + sum; }
+fn load_sums(at: u32) -> SumMatrix { return scores[at].x; }
+fn store_sums(at: u32, sum: SumMatrix) { scores[at].x = sum; }
+fn halves_of(eight: Eight) -> vec4<u32> { return vec4<u32>(bitcast<vec4<u32>>(eight.low + eight.high)); }
+";
+
 /// The decimal literals of a shader, with their suffixes.
 fn decimals(wgsl: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
@@ -167,6 +182,7 @@ fn shared(kernel_name: &str) -> &'static str {
 /// The module of a shader, without what browsers demand and naga refuses.
 fn parse(id: &str, wgsl: &str) -> (Module, ModuleInfo) {
     let wgsl = &wgsl.replace(shared("subgroup_matrix"), MATRIX_FUNCTIONS);
+    let wgsl = &wgsl.replace(shared("subgroup_matrix_16"), SQUARE_MATRIX_FUNCTIONS);
     let refused = |line: &&str| {
         let extensions = ["enable subgroups", "enable chromium_experimental_subgroup_matrix", "diagnostic("];
         extensions.iter().any(|start| line.starts_with(start))

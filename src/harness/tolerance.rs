@@ -34,6 +34,9 @@ impl Tolerance {
     /// For attention over f16 keys and values whose scores reach some tens.
     pub const ATTENTION: Self = Self { abs: 1e-4, rel: 1e-4 };
 
+    /// The same where queries, keys, values and weights are rounded to f16.
+    pub const HALF_ATTENTION: Self = Self { abs: 8e-3, rel: 2e-3 };
+
     /// For a weight read from a block: exact but for the order of a multiplication and a subtraction.
     pub const READ: Self = Self { abs: 1e-6, rel: 1e-6 };
 

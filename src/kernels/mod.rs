@@ -29,8 +29,9 @@ macro_rules! for_each_kernel {
         $then! {
             accept_drafts [SPEC] (reference) (cases);
             argmax [MERGE, SPEC] (reference) ();
-            attention [DECODE, MERGE, SPEC, TILED] (reference, reference_merge) (cases, cases_rotated, cases_tiled);
-            attention_batch [SPEC, TILED] (reference) (cases, cases_source, cases_tiled);
+            attention [DECODE, MATRICES, MERGE, SPEC, TILED] (reference, reference_merge)
+                (cases, cases_matrices, cases_rotated, cases_tiled);
+            attention_batch [MATRICES, SPEC, TILED] (reference) (cases, cases_matrices, cases_source, cases_tiled);
             attention_blocks [SPEC] (reference) (cases);
             attention_far [SPEC] (reference) (cases);
             attention_near [SPEC] (reference) (cases);

@@ -8,12 +8,14 @@ use crate::kernels::kv_type::KvType;
 pub(super) static ROWS: &[(&str, Row)] = &[
     ("attention", |view| cached_attention(view, view.constant("QUERIES"), view.constant("VALUE_DIM"), 8)),
     ("attention_tiled", |view| cached_attention(view, 64, view.constant("HEAD_DIM"), TILED_PERCENT)),
+    ("attention_subgroup_matrix", attention_subgroup_matrix),
     ("attention_decode", attention_decode),
     ("attention_merge", attention_merge),
     ("attention_batch", |view| batch_attention(view, view.param("heads"), view.param("group"), 5)),
     ("attention_batch_tiled", |view| {
         batch_attention(view, view.constant("HEADS"), view.constant("GROUP"), TILED_PERCENT)
     }),
+    ("attention_batch_subgroup_matrix", attention_batch_subgroup_matrix),
     ("attention_blocks", attention_blocks),
     ("attention_far", attention_far),
     ("attention_near", attention_near),
@@ -24,6 +26,10 @@ pub(super) static ROWS: &[(&str, Row)] = &[
 
 /// Percentage of the f32 peak that attention in tiles of 64 × 64 reaches (record of 2026-11-25).
 const TILED_PERCENT: u64 = 50;
+
+/// Percentage of the peak of subgroup matrices that attention reaches, whose scores pass through workgroup memory
+/// (record of 2026-11-30).
+const MATRIX_PERCENT: u64 = 20;
 
 /// Instructions for the cosine and sine of a pair, from 64-bit turns.
 const ROTATION: u64 = 80;
@@ -54,6 +60,19 @@ fn cached_attention(view: &View, queries: u64, value_dim: u64, percent: u64) -> 
         percent,
         ..Work::default()
     }
+}
+
+/// The same with products on subgroup matrices.
+fn attention_subgroup_matrix(view: &View) -> Work {
+    on_matrices(cached_attention(view, 64, view.constant("HEAD_DIM"), MATRIX_PERCENT))
+}
+
+fn attention_batch_subgroup_matrix(view: &View) -> Work {
+    on_matrices(batch_attention(view, view.constant("HEADS"), view.constant("GROUP"), MATRIX_PERCENT))
+}
+
+fn on_matrices(work: Work) -> Work {
+    Work { flops: 0, matrix: work.flops, ..work }
 }
 
 fn attention_decode(view: &View) -> Work {

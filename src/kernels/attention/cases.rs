@@ -3,15 +3,16 @@
 
 use crate::harness::cache::{packed_row, rounded_row};
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance, places};
+use crate::kernels::attention::matrices::attention_subgroup_matrix;
 use crate::kernels::attention::tiled::{attention_tiled, can_tile};
 use crate::kernels::attention::{
-    Attention, Distances, Limits, Splits, attention_decode, attention_few, attention_merge, split_count,
+    Attention, Distances, Limits, MATRICES, Splits, attention_decode, attention_few, attention_merge, split_count,
 };
 use crate::kernels::kv_type::KvType;
 use crate::kernels::pass::{Pass, Row};
 use crate::kernels::reference::{self, AttentionRules, Head, attention_head};
 use crate::kernels::rope_kv::{Cache, Heads};
-use crate::kernels::spec::BufferId;
+use crate::kernels::spec::{BufferId, Dispatch};
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("attention");
@@ -441,7 +442,20 @@ fn chunk_case(random: &mut Random, heads: Heads, limits: Limits, chunk: [u32; 3]
     chunk_case_with(random, heads, limits, chunk, (1, None))
 }
 
+/// The same but for [`MATRICES`].
 pub(super) fn chunk_case_with(
+    random: &mut Random,
+    heads: Heads,
+    limits: Limits,
+    chunk: [u32; 3],
+    with: (u32, Option<&[f32]>),
+) -> Vec<Case> {
+    let mut cases = chunk_cases(random, heads, limits, chunk, with);
+    cases.retain(|case| case.kernel_name != MATRICES.kernel_name);
+    cases
+}
+
+pub(super) fn chunk_cases(
     random: &mut Random,
     heads: Heads,
     mut limits: Limits,
@@ -462,16 +476,19 @@ pub(super) fn chunk_case_with(
     let expected = expected(heads, limits, position, (&q, sinks, &table), &sequences[sequence as usize]);
     let sinks = if sinks.is_some() { ", sinks" } else { "" };
     let name = format!("{}{sinks}", name(heads, limits, &bench.pass.rows));
-    let can_tile = can_tile(heads.head_dim) && limits.alibi == 0.0 && limits.value_dim == 0;
-    let can_tile = can_tile && limits.distances.is_none();
-    let tiled = can_tile.then(|| attention_tiled(pass, groups, &problem, limits));
+    let is_plain = limits.alibi == 0.0 && limits.value_dim == 0 && limits.distances.is_none();
+    let tiled = (is_plain && can_tile(heads.head_dim)).then(|| attention_tiled(pass, groups, &problem, limits));
+    let matrices = is_plain.then(|| attention_subgroup_matrix(pass, &problem, limits));
     let few = attention_few(pass, &problem, limits);
+    let rounded = Expected::Close(expected.clone(), Tolerance::HALF_ATTENTION);
     let case = bench.case(name, vec![few], y, Expected::Close(expected, Tolerance::ATTENTION));
-    let tiled = tiled.map(|dispatch| {
+    let other = |dispatch: Dispatch, expected: &Expected| {
         let (kernel_name, variant) = (dispatch.kernel.spec.kernel_name, dispatch.kernel.id.clone());
-        Case { kernel_name, variant, dispatches: vec![dispatch], ..case.clone() }
-    });
-    [case].into_iter().chain(tiled).collect()
+        Case { kernel_name, variant, dispatches: vec![dispatch], expected: expected.clone(), ..case.clone() }
+    };
+    let tiled = tiled.map(|dispatch| other(dispatch, &case.expected));
+    let matrices = matrices.map(|dispatch| other(dispatch, &rounded));
+    [case.clone()].into_iter().chain(tiled).chain(matrices).collect()
 }
 
 fn name(heads: Heads, limits: Limits, rows: &[Row]) -> String {

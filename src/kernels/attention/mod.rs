@@ -1,18 +1,20 @@
-//! Attention over the cache: `attention_tiled` and `attention` for the many rows of a prefill chunk, `attention_decode`
-//! and `attention_merge` for the few rows of a decode step, split over the keys.
+//! Attention over the cache: `attention_subgroup_matrix`, `attention_tiled` and `attention` for the many rows of a
+//! prefill chunk, `attention_decode` and `attention_merge` for the few rows of a decode step, split over the keys.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
+#[cfg(feature = "harness")]
+pub(crate) mod cases_matrices;
 #[cfg(feature = "harness")]
 pub(crate) mod cases_rotated;
 #[cfg(feature = "harness")]
 pub(crate) mod cases_tiled;
 pub mod distances;
+pub mod matrices;
 pub mod reference;
 pub mod reference_merge;
 pub mod tiled;
 
-use super::caps::Caps;
 use super::kv_type::KvType;
 use super::rope_kv::{Cache, Heads, Qkv, RopeKv};
 use super::spec::{
@@ -20,8 +22,8 @@ use super::spec::{
 };
 
 pub use distances::Distances;
-pub use tiled::SPEC as TILED;
-use tiled::{Choice, attention_tiled};
+pub use matrices::SPEC as MATRICES;
+pub use tiled::{SPEC as TILED, attention};
 
 /// The contract with `shaders/model/attention.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -219,18 +221,8 @@ impl Limits {
     }
 }
 
-/// Causal attention of a chunk of up to `rows` rows: of one sequence, and their positions follow each other.
-pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
-    let head_dim = problem.heads.head_dim;
-    match tiled::choose(caps, (problem.heads.heads, head_dim), rows) {
-        _ if limits.alibi != 0.0 || limits.distances.is_some() => attention_few(pass, problem, limits),
-        _ if limits.value_dim(head_dim) != head_dim => attention_few(pass, problem, limits),
-        Choice::Few => attention_few(pass, problem, limits),
-        Choice::Tiled { groups } => attention_tiled(pass, groups, problem, limits),
-    }
-}
-
-/// The same for heads of any size, where there are few rows, and for images whose rows see each other.
+/// Causal attention of a chunk with heads of any size, where there are few rows, and for images whose rows see each
+/// other.
 pub fn attention_few(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
     let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.

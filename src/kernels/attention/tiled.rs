@@ -1,6 +1,7 @@
-//! `attention_tiled`: attention of a chunk in tiles of 64 queries and 64 keys.
+//! `attention_tiled`: attention of a chunk in tiles of 64 queries and 64 keys; and which kernel takes a chunk.
 
-use super::{Attention, Limits};
+use super::matrices::{self, attention_subgroup_matrix};
+use super::{Attention, Limits, attention_few};
 use crate::kernels::caps::Caps;
 use crate::kernels::rope_kv::Heads;
 use crate::kernels::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, bool_override, params, read, write};
@@ -85,6 +86,19 @@ pub fn choose(caps: &Caps, (heads, head_dim): (u32, u32), rows: u32) -> Choice {
     let fits = |rule: &&Rule| rows >= rule.min_rows && tiles >= rule.min_tiles && subgroup >= rule.min_subgroup;
     let rule = RULES.iter().find(fits).filter(|_| can_tile(head_dim));
     rule.map_or(Choice::Few, |rule| rule.choice)
+}
+
+/// Causal attention of a chunk of up to `rows` rows: of one sequence, and their positions follow each other.
+pub fn attention(caps: &Caps, (pass, rows): (Slice, u32), problem: &Attention, limits: Limits) -> Dispatch {
+    let Heads { heads, head_dim, .. } = problem.heads;
+    let is_plain = limits.alibi == 0.0 && limits.distances.is_none() && limits.value_dim(head_dim) == head_dim;
+    match choose(caps, (heads, head_dim), rows) {
+        Choice::Tiled { .. } if is_plain && matrices::supports(caps, head_dim) => {
+            attention_subgroup_matrix(pass, problem, limits)
+        }
+        Choice::Tiled { groups } if is_plain => attention_tiled(pass, groups, problem, limits),
+        _ => attention_few(pass, problem, limits),
+    }
 }
 
 /// How a workgroup is divided.

@@ -3,13 +3,17 @@
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
 #[cfg(feature = "harness")]
+pub(crate) mod cases_matrices;
+#[cfg(feature = "harness")]
 pub(crate) mod cases_source;
 #[cfg(feature = "harness")]
 pub(crate) mod cases_tiled;
+pub mod matrices;
 pub mod reference;
 pub mod tiled;
 
 use super::attention::distances::{self, Distances};
+use super::attention::matrices::supports;
 use super::attention::tiled::{Choice, choose};
 use super::caps::Caps;
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, overrides, params, read, write};
@@ -131,6 +135,8 @@ pub struct SourceBuffers {
     pub y: Slice,
 }
 
+pub use matrices::SPEC as MATRICES;
+use matrices::attention_batch_subgroup_matrix;
 pub use tiled::SPEC as TILED;
 
 /// Attention of every row of the pass over the rows of its own input, for inputs that usually have many rows, as images
@@ -143,6 +149,9 @@ pub fn attention_of_inputs(
     buffers: BatchBuffers,
 ) -> Dispatch {
     match choose(caps, (of.heads, of.head_dim), rows) {
+        Choice::Tiled { .. } if tiled::can_take(rules) && supports(caps, of.head_dim) => {
+            attention_batch_subgroup_matrix(of, rules, buffers)
+        }
         Choice::Tiled { groups } if tiled::can_take(rules) => tiled::attention_batch_tiled(groups, of, rules, buffers),
         _ => attention_batch(of, rules, buffers),
     }

@@ -30,7 +30,23 @@ pub static SPEC: KernelSpec = KernelSpec {
     overrides: &["HEAD_DIM", "PARTS", "COLUMN_PARTS", "BUFFERS", "WG_SIZE", "HEADS", "GROUP", "SCALE"],
 };
 
-/// Whether the kernel can follow these rules.
+impl Params {
+    /// The parameters of a batch with q, k and v in one row.
+    pub(super) fn of(of: BatchHeads, rules: BatchRules) -> Self {
+        let BatchHeads { heads, kv_heads, head_dim } = of;
+        let elements = head_dim / 8;
+        Self {
+            elements,
+            stride: of.row() / 8,
+            k_at: heads * elements,
+            v_at: (heads + kv_heads) * elements,
+            causal: rules.causal.into(),
+            window: rules.window,
+        }
+    }
+}
+
+/// Whether the kernel, or that on subgroup matrices, can follow these rules.
 pub fn can_take(rules: BatchRules) -> bool {
     rules.soft_cap == 0.0 && rules.alibi == 0.0 && rules.distances.is_none()
 }
@@ -46,16 +62,7 @@ pub fn attention_batch_tiled(groups: u32, of: BatchHeads, rules: BatchRules, buf
         ("SCALE", rules.scale.into()),
     ];
     let constants = [&Parts::of(head_dim, groups).constants(), own.as_slice()].concat();
-    let elements = head_dim / 8;
-    let params = Params {
-        elements,
-        stride: of.row() / 8,
-        k_at: heads * elements,
-        v_at: (heads + kv_heads) * elements,
-        causal: rules.causal.into(),
-        window: rules.window,
-    };
     let BatchBuffers { pass, inputs, qkv, y } = buffers;
     let grid = [Extent::Fixed(heads), Extent::PerRows(TILE), Extent::Fixed(1)];
-    Dispatch::new(Kernel::new(&SPEC, &constants), &params, &[pass, inputs, qkv, qkv, qkv, y], grid)
+    Dispatch::new(Kernel::new(&SPEC, &constants), &Params::of(of, rules), &[pass, inputs, qkv, qkv, qkv, y], grid)
 }
