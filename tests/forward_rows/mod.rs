@@ -10,7 +10,7 @@ use webgguf::runtime::HeldRows;
 use super::*;
 
 fn source(digest: u64, rows: usize) -> InputSource {
-    InputSource { digest, count: rows as u32, columns: 0 }
+    InputSource { digest, count: rows as u32, columns: 0, canvas: 0 }
 }
 
 /// Ids of the embeddings of `text` as rows.
@@ -101,7 +101,7 @@ async fn cells_of_an_image_turn_by_several_axes() {
         let text = ids(60, vocab);
         let embedded = embeddings(file, &header(file), &text[10..40]);
         let prompt = |engine: &Engine, columns: u32| {
-            let image = held(engine, InputSource { digest: 5, count: 30, columns }, &embedded);
+            let image = held(engine, InputSource { digest: 5, count: 30, columns, canvas: 0 }, &embedded);
             [&text[..10], &image, &text[40..]].concat()
         };
         let of_text = logits(&mut gpu, &text).await;

@@ -37,7 +37,7 @@ const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mraderma
     *.attention.iclr_lora_rank *.attention.value_residual_mix_lora_rank *.attention.gate_lora_rank \
     *.attention.sliding_window *.attention.rope_pattern *.attention.scale *.attention.temperature_ \
     *.attention.shared_kv_layers *.attention.recurrent_layers *.rope.dimension_ *.rope.freq_base *.rope.scale_linear \
-    *.rope.scaling.type *.rope.scaling.factor *.rope.scaling.alpha *.rope.scaling.attn_factor \
+    *.rope.section_order *.rope.scaling.type *.rope.scaling.factor *.rope.scaling.alpha *.rope.scaling.attn_factor \
     *.rope.scaling.original_context_length *.rope.scaling.finetuned *.rope.scaling.yarn_ *.ssm. *.wkv. *.shortconv. \
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
