@@ -6,8 +6,7 @@ use std::rc::Rc;
 use super::checkpoints::Checkpoints;
 use super::kept_states::Kept;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
-use super::prefixes::cpu::CpuPrefixes;
-use super::prefixes::store::PrefixCache;
+use super::prefixes::store::{PrefixCache, Prefixes};
 use super::saved::head::Head;
 use super::session::{AdapterUse, Listener, NO_TOKEN, RunIds, Session, Token};
 use crate::Result;
@@ -26,7 +25,7 @@ type Numbered = (u32, Rc<Adapter>);
 pub struct CpuSession {
     pub(super) model: CpuModel,
     /// What was read of texts and is kept, shared by all clones; by default nothing.
-    pub(super) prefixes: Rc<CpuPrefixes>,
+    pub(super) prefixes: Rc<Prefixes<Rc<Vec<u8>>>>,
     /// Adapters that are loaded, shared by all clones.
     adapters: Rc<RefCell<Vec<Numbered>>>,
     options: SamplingOptions,

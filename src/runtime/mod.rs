@@ -1,5 +1,6 @@
 //! Models at work: a model's weights on a device, sessions that use them, and the loop from prompt to text.
 
+mod adapter_use;
 mod adapters;
 mod any;
 mod checkpoints;

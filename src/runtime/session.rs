@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+pub use super::adapter_use::AdapterUse;
 use super::draft::drafting::Drafting;
 use super::saved::head::Head;
 use crate::kernels::kv_type::KvType;
@@ -17,17 +18,6 @@ pub struct Token {
     pub id: u32,
     /// Whether the token ends the run.
     pub end: bool,
-}
-
-/// An adapter at work in a text.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AdapterUse {
-    /// Number of the adapter.
-    pub id: u32,
-    /// Factor of what the adapter adds to the model; never 0.
-    pub scale: f32,
-    /// The first position at which the adapter works.
-    pub from: usize,
 }
 
 /// What a run says about the choice of its tokens, beside the sampling options.

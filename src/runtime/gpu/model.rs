@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use super::adapters::GpuAdapters;
 use super::pace::Pace;
-use super::prefixes::Prefixes;
 use super::row_cache::{Rows, Slotted};
 use crate::Result;
 use crate::forward::{CHUNK, Export, Plan, RowCache, Weights};
@@ -15,6 +14,7 @@ use crate::kernels::spec::BufferId;
 use crate::model::program::Program;
 use crate::model::{Adapter, InputRows, ModelConfig};
 use crate::runtime::load::verdict::SelfCheck;
+use crate::runtime::prefixes::store::Prefixes;
 
 /// Weights on a device, and what is known of the model. Once built, nothing changes but its adapters, its prompt rows,
 /// the prefixes that it keeps and the slots of a cached table. Any number of
@@ -42,7 +42,7 @@ pub struct GpuModel {
     /// Adapters that passes may apply.
     pub(in crate::runtime) adapters: GpuAdapters,
     /// What was read of texts and is kept, by default nothing.
-    pub(in crate::runtime) prefixes: Prefixes,
+    pub(in crate::runtime) prefixes: Prefixes<Rc<Buffer>>,
 }
 
 impl GpuModel {

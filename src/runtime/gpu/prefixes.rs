@@ -22,9 +22,6 @@ use crate::{ErrorCode, Result};
 /// A buffer of kept bytes.
 type Data = Rc<Buffer>;
 
-/// The texts that the sessions of a model on the GPU keep.
-pub type Prefixes = crate::runtime::prefixes::store::Prefixes<Data>;
-
 /// Copies rows of `taken` tokens into regions, from data in which each region has rows of `count` tokens.
 fn copy_rows<'a>(plan: &mut Plan<'a>, regions: &[Region], data: &'a Buffer, [count, taken]: [usize; 2]) {
     for (region, at) in regions.iter().zip(begins(regions, [count, taken])) {

@@ -2,17 +2,11 @@
 
 use std::rc::Rc;
 
-use super::store::{End, PrefixCache, Prefixes, Taken, copies_to_keep};
+use super::store::{End, PrefixCache, Taken, copies_to_keep};
 use super::tree::{BLOCK, Found, TextRead};
 use crate::runtime::cpu::CpuSession;
 use crate::runtime::saved::regions::{begins, bytes_of};
 use crate::runtime::session::AdapterUse;
-
-/// Kept bytes.
-pub(in crate::runtime) type Data = Rc<Vec<u8>>;
-
-/// The texts that the sessions of a model on the CPU keep.
-pub(in crate::runtime) type CpuPrefixes = Prefixes<Data>;
 
 impl CpuSession {
     /// Keeps `text`, all that the session has read, as far as there is room beside what is `wanted`. `asked`: number of

@@ -1,8 +1,7 @@
 //! Which texts are kept, in blocks of tokens. Blocks are found by content: a path of blocks from the first position on
 //! is a text, and texts that begin alike share the blocks of their beginning.
 
-use crate::runtime::adapters::positions_kept;
-use crate::runtime::session::AdapterUse;
+use crate::runtime::adapter_use::{AdapterUse, positions_kept};
 
 /// Tokens of a block; the last one of a text may have fewer.
 pub const BLOCK: usize = 256;
