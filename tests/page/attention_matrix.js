@@ -1,5 +1,7 @@
 // In the page of attention_matrix.test.mjs: runs one chunk, or one batch, and compares it with sums in f64.
 
+import { dispatched } from './dispatch.js';
+
 let seed = 1;
 const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0);
 /** Between -1 and 1. */
@@ -36,41 +38,6 @@ function inputs({ heads, kvHeads, headDim, rows, before, capacity, ring, window,
   return { k, v, pass, q, ofHeads, packedK: packed(k), packedV: packed(v) };
 }
 
-/** What attention leaves in y, which has a row more than the pass, of ones. */
-async function output(device, { code, heads, headDim, rows }, { params, inputs, constants }) {
-  const buffer = (array, usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC) => {
-    const made = device.createBuffer({ size: Math.ceil(array.byteLength / 16) * 16, usage, mappedAtCreation: true });
-    new array.constructor(made.getMappedRange()).set(array);
-    made.unmap();
-    return made;
-  };
-  const y = buffer(new Float32Array((rows + 1) * heads * headDim).fill(1));
-  const buffers = [buffer(params, GPUBufferUsage.UNIFORM), ...inputs.map((array) => buffer(array)), y];
-  const type = (i) => (i === 0 ? 'uniform' : i === 6 ? 'storage' : 'read-only-storage');
-  const entries = buffers.map((_, i) => ({
-    binding: i,
-    visibility: GPUShaderStage.COMPUTE,
-    buffer: { type: type(i) },
-  }));
-  const layout = device.createBindGroupLayout({ entries });
-  const pipeline = await device.createComputePipelineAsync({
-    layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-    compute: { module: device.createShaderModule({ code }), constants },
-  });
-  const bound = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
-  const back = device.createBuffer({ size: y.size, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
-  const encoder = device.createCommandEncoder();
-  const work = encoder.beginComputePass();
-  work.setPipeline(pipeline);
-  work.setBindGroup(0, device.createBindGroup({ layout, entries: bound }));
-  work.dispatchWorkgroups(heads, Math.ceil(rows / 64));
-  work.end();
-  encoder.copyBufferToBuffer(y, 0, back, 0, y.size);
-  device.queue.submit([encoder.finish()]);
-  await back.mapAsync(GPUMapMode.READ);
-  return new Float32Array(back.getMappedRange());
-}
-
 /**
  * A row of one head, in f64, over the keys from `first` to before `end`.
  * @param at where the values of a key begin in k and in v
@@ -99,8 +66,10 @@ async function compared(problem, given, expected) {
   const { maxComputeWorkgroupStorageSize } = adapter.limits;
   const requiredLimits = { maxComputeWorkgroupStorageSize };
   const device = await adapter.requestDevice({ requiredLimits, requiredFeatures: ['subgroups'] });
-  const found = await output(device, problem, given);
-  const { rows, heads, headDim } = problem;
+  const { rows, heads, headDim, code } = problem;
+  // There is a row more than the pass has, of ones.
+  const before = new Float32Array((rows + 1) * heads * headDim).fill(1);
+  const found = await dispatched(device, { ...given, code, before, workgroups: [heads, Math.ceil(rows / 64)] });
   let [error, largest] = [0, 0];
   for (let row = 0; row < rows; row++) {
     for (let head = 0; head < heads; head++) {

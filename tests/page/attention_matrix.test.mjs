@@ -2,27 +2,11 @@
 // in sizes that fill no tile. On a GPU that has them the kernel's cases run (kernels.html).
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { test } from 'node:test';
 import { expand } from '../../tools/shaders.mjs';
-import { openSite } from './site.mjs';
+import { here, pageWith, replaced } from './stand_in.mjs';
 
-const here = (name) => fs.readFileSync(new URL(name, import.meta.url), 'utf8');
-
-const site = await openSite({
-  routes: {
-    '/attention.html': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>'),
-    '/attention_matrix.js': (_, response) =>
-      response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(here('attention_matrix.js')),
-  },
-});
-const page = await site.open('/attention.html');
-
-/** A text with one of its parts, which stands there once, replaced. */
-function replaced(text, part, by) {
-  assert.equal(text.split(part).length, 2);
-  return text.replace(part, () => by);
-}
+const page = await pageWith('attention_matrix.js', 'dispatch.js');
 
 /** A kernel's text with the stand-in, which has to know each thread's number in its subgroup. */
 function textOf(kernel, files) {

@@ -1,5 +1,7 @@
 // In the page of subgroup_matrix.test.mjs: runs one product and compares it with sums in f64.
 
+import { dispatched } from './dispatch.js';
+
 let seed = 1;
 const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0);
 /** Bits of an f16 between 1/8 and 1/2 in magnitude. */
@@ -51,42 +53,17 @@ function inputs({ type, rows, cols, tokens }) {
 }
 
 /** What the product leaves in y, given the inputs. */
-async function output(device, given, { code, rows, cols, tokens, added, tile }) {
+function output(device, given, { code, rows, cols, tokens, added, tile }) {
   const { words, scalesAt, stride, pass, x, scales, bias, before } = given;
-  const buffer = (array, usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC) => {
-    const made = device.createBuffer({ size: Math.ceil(array.byteLength / 16) * 16, usage, mappedAtCreation: true });
-    new array.constructor(made.getMappedRange()).set(array);
-    made.unmap();
-    return made;
-  };
-  const params = buffer(Uint32Array.of(FIRST_ROW, Y_OFFSET, 0xffffffff, 0), GPUBufferUsage.UNIFORM);
-  const [w, y] = [words, before].map((array) => buffer(array));
-  const buffers = [params, buffer(pass), buffer(x), buffer(scales), w, w, buffer(bias), y];
-  const type = (i) => (i === 0 ? 'uniform' : i === 7 ? 'storage' : 'read-only-storage');
-  const entries = buffers.map((_, i) => ({
-    binding: i,
-    visibility: GPUShaderStage.COMPUTE,
-    buffer: { type: type(i) },
-  }));
-  const layout = device.createBindGroupLayout({ entries });
   const sizes = { COLS: cols, ROWS: rows, Y_STRIDE: stride, SUBGROUP_SIZE: 32, BIAS: added, RESIDUAL: added };
-  const constants = scalesAt === undefined ? sizes : { ...sizes, SCALES_AT: scalesAt };
-  const pipeline = await device.createComputePipelineAsync({
-    layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-    compute: { module: device.createShaderModule({ code }), constants },
+  return dispatched(device, {
+    code,
+    constants: scalesAt === undefined ? sizes : { ...sizes, SCALES_AT: scalesAt },
+    params: Uint32Array.of(FIRST_ROW, Y_OFFSET, 0xffffffff, 0),
+    inputs: [pass, x, scales, words, words, bias],
+    before,
+    workgroups: [Math.ceil(tokens / tile.tokens), Math.ceil(rows / tile.rows)],
   });
-  const bound = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
-  const back = device.createBuffer({ size: y.size, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
-  const encoder = device.createCommandEncoder();
-  const work = encoder.beginComputePass();
-  work.setPipeline(pipeline);
-  work.setBindGroup(0, device.createBindGroup({ layout, entries: bound }));
-  work.dispatchWorkgroups(Math.ceil(tokens / tile.tokens), Math.ceil(rows / tile.rows));
-  work.end();
-  encoder.copyBufferToBuffer(y, 0, back, 0, y.size);
-  device.queue.submit([encoder.finish()]);
-  await back.mapAsync(GPUMapMode.READ);
-  return new Float32Array(back.getMappedRange());
 }
 
 /**

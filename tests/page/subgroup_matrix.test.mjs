@@ -2,29 +2,13 @@
 // in sizes that fill no tile. On a GPU that has them the kernel's cases run (kernels.html).
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { test } from 'node:test';
 import { expand } from '../../tools/shaders.mjs';
-import { openSite } from './site.mjs';
+import { here, pageWith, replaced } from './stand_in.mjs';
 
-const STAND_IN = fs.readFileSync(new URL('subgroup_matrix_stand_in.wgsl', import.meta.url), 'utf8');
+const STAND_IN = here('subgroup_matrix_stand_in.wgsl');
 
-const site = await openSite({
-  routes: {
-    '/product.html': (_, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>'),
-    '/subgroup_matrix.js': (_, response) =>
-      response
-        .writeHead(200, { 'Content-Type': 'text/javascript' })
-        .end(fs.readFileSync(new URL('subgroup_matrix.js', import.meta.url), 'utf8')),
-  },
-});
-const page = await site.open('/product.html');
-
-/** A text with one of its parts, which stands there once, replaced. */
-function replaced(text, part, by) {
-  assert.equal(text.split(part).length, 2);
-  return text.replace(part, () => by);
-}
+const page = await pageWith('subgroup_matrix.js', 'dispatch.js');
 
 /** The kernel's text. */
 function textOf({ type, packed, shape, tiling }) {
