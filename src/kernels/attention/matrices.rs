@@ -1,17 +1,16 @@
 //! `attention_subgroup_matrix`: attention of a chunk with products of f16 on subgroup matrices.
 
+use super::chunks::OF_CHUNKS;
 use super::{Attention, Limits};
 use crate::kernels::caps::{ActivationFormat, Caps};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::rope_kv::Heads;
-use crate::kernels::spec::{
-    Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, bool_override, read, write,
-};
+use crate::kernels::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, SUBGROUP_MATRIX, Slice};
 
 /// The contract with `shaders/device/model/attention_subgroup_matrix.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_subgroup_matrix",
-    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
+    bindings: OF_CHUNKS,
     params: NoParams::LAYOUT,
     overrides: &["HEAD_DIM", "HEADS", "GROUP", "CAPACITY", "RING", "SCALE", "WINDOW", "SOFT_CAP", "SINKS"],
 };
@@ -53,20 +52,10 @@ pub fn on_matrices(kernel: Kernel) -> Kernel {
 
 /// Causal attention of a chunk: rows of one sequence whose positions follow each other.
 pub fn attention_subgroup_matrix(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
-    let constants = [
-        ("HEAD_DIM", head_dim.into()),
-        ("HEADS", heads.into()),
-        ("GROUP", (heads / kv_heads).into()),
-        ("CAPACITY", capacity.into()),
-        ("RING", bool_override(ring)),
-        ("SCALE", problem.scale.into()),
-        ("WINDOW", limits.window.into()),
-        ("SOFT_CAP", limits.soft_cap.into()),
-        ("SINKS", bool_override(problem.sinks.is_some())),
-    ];
-    let sinks = problem.sinks.unwrap_or(problem.q);
-    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
+    let Heads { heads, head_dim, kv_type, .. } = problem.heads;
+    let own = [("HEAD_DIM", head_dim.into())];
+    let constants = [&own[..], &problem.constants(limits), &[problem.has_sinks()]].concat();
+    let buffers = problem.buffers(pass);
     let grid = [Extent::Fixed(heads), Extent::PerRows(ROWS), Extent::Fixed(1)];
     let halves = if kv_type == KvType::F16 { "halves_kept" } else { "halves_rounded" };
     let kernel = on_matrices(Kernel::new(&SPEC, &constants)).cached(kv_type).import("halves", halves);

@@ -9,6 +9,7 @@ pub(crate) mod cases_matrices;
 pub(crate) mod cases_rotated;
 #[cfg(feature = "harness")]
 pub(crate) mod cases_tiled;
+mod chunks;
 pub mod distances;
 pub mod matrices;
 pub mod reference;
@@ -21,17 +22,14 @@ use super::spec::{
     Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice, bool_override, overrides, params, read, write,
 };
 
+use chunks::OF_CHUNKS;
 pub use distances::Distances;
 pub use matrices::SPEC as MATRICES;
 pub use tiled::{SPEC as TILED, attention};
 
 /// The contract with `shaders/model/attention.wgsl`.
-pub static SPEC: KernelSpec = KernelSpec {
-    kernel_name: "attention",
-    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
-    params: NoParams::LAYOUT,
-    overrides: OF_FEW,
-};
+pub static SPEC: KernelSpec =
+    KernelSpec { kernel_name: "attention", bindings: OF_CHUNKS, params: NoParams::LAYOUT, overrides: OF_FEW };
 
 /// The constants of `attention.wgsl` that all its variants have.
 const OF_FEW: &[&str] = &[
@@ -224,30 +222,22 @@ impl Limits {
 /// Causal attention of a chunk with heads of any size, where there are few rows, and for images whose rows see each
 /// other.
 pub fn attention_few(pass: Slice, problem: &Attention, limits: Limits) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
+    let Heads { heads, head_dim, kv_type, .. } = problem.heads;
     // 16 queries of 128 values fill half of the 16 KiB of workgroup memory.
     let queries = if head_dim <= 128 { 16 } else { 8 };
     let staged = head_dim <= STAGED_HEAD_DIM;
     let value_dim = limits.value_dim(head_dim);
-    let constants = [
+    let own = [
         ("HEAD_DIM", head_dim.into()),
         ("VALUE_DIM", value_dim.into()),
         ("QUERIES", queries.into()),
         ("STAGED", bool_override(staged)),
         ("Q_TILE", if staged { (queries * head_dim.div_ceil(8)).into() } else { 1.0 }),
         ("WG_SIZE", (value_dim / 2 * queries / 8).into()),
-        ("HEADS", heads.into()),
-        ("GROUP", (heads / kv_heads).into()),
-        ("CAPACITY", capacity.into()),
-        ("RING", bool_override(ring)),
-        ("SCALE", problem.scale.into()),
-        ("WINDOW", limits.window.into()),
-        ("SOFT_CAP", limits.soft_cap.into()),
-        ("ALIBI", limits.alibi.into()),
-        ("SINKS", bool_override(problem.sinks.is_some())),
     ];
-    let sinks = problem.sinks.unwrap_or(problem.q);
-    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
+    let constants =
+        [&own, &problem.constants(limits)[..], &[("ALIBI", limits.alibi.into()), problem.has_sinks()]].concat();
+    let buffers = problem.buffers(pass);
     let grid = [Extent::Fixed(heads), Extent::PerRows(queries), Extent::Fixed(1)];
     let dispatch = Dispatch::new(Kernel::new(&SPEC, &constants).cached(kv_type), &NoParams::default(), &buffers, grid);
     distances::biased(dispatch, &BIASED, "distance_bias_few", limits.distances)

@@ -1,10 +1,11 @@
 //! `attention_tiled`: attention of a chunk in tiles of 64 queries and 64 keys; and which kernel takes a chunk.
 
+use super::chunks::OF_CHUNKS;
 use super::matrices::{self, attention_subgroup_matrix};
 use super::{Attention, Limits, attention_few};
 use crate::kernels::caps::Caps;
 use crate::kernels::rope_kv::Heads;
-use crate::kernels::spec::{Dispatch, Extent, Kernel, KernelSpec, PARAMS, Slice, bool_override, params, read, write};
+use crate::kernels::spec::{Dispatch, Extent, Kernel, KernelSpec, Slice, params};
 
 params! {
     /// Per-dispatch numbers.
@@ -17,7 +18,7 @@ params! {
 /// The contract with `shaders/model/attention_tiled.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
     kernel_name: "attention_tiled",
-    bindings: &[PARAMS, read("this_pass"), read("q"), read("k_cache"), read("v_cache"), read("sinks"), write("y")],
+    bindings: OF_CHUNKS,
     params: Params::LAYOUT,
     overrides: &[
         "HEAD_DIM",
@@ -136,21 +137,10 @@ impl Parts {
 
 /// Causal attention of a chunk: rows of one sequence whose positions follow each other.
 pub fn attention_tiled(pass: Slice, groups: u32, problem: &Attention, limits: Limits) -> Dispatch {
-    let Heads { heads, kv_heads, head_dim, capacity, ring, kv_type } = problem.heads;
-    let own = [
-        ("HEAD_DIM", head_dim.into()),
-        ("HEADS", heads.into()),
-        ("GROUP", (heads / kv_heads).into()),
-        ("CAPACITY", capacity.into()),
-        ("RING", bool_override(ring)),
-        ("SCALE", problem.scale.into()),
-        ("WINDOW", limits.window.into()),
-        ("SOFT_CAP", limits.soft_cap.into()),
-        ("SINKS", bool_override(problem.sinks.is_some())),
-    ];
-    let constants = [&Parts::of(head_dim, groups).constants(), own.as_slice()].concat();
-    let sinks = problem.sinks.unwrap_or(problem.q);
-    let buffers = [pass, problem.q, problem.cache.k, problem.cache.v, sinks, problem.y];
+    let Heads { heads, head_dim, kv_type, .. } = problem.heads;
+    let (parts, own) = (Parts::of(head_dim, groups).constants(), [("HEAD_DIM", head_dim.into())]);
+    let constants = [&parts[..], &own, &problem.constants(limits), &[problem.has_sinks()]].concat();
+    let buffers = problem.buffers(pass);
     let grid = [Extent::Fixed(heads), Extent::PerRows(TILE), Extent::Fixed(1)];
     let kernel = Kernel::new(&SPEC, &constants).cached(kv_type);
     Dispatch::new(kernel, &Params { elements: head_dim / 8 }, &buffers, grid)
