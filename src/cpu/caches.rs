@@ -19,6 +19,11 @@ impl CpuModel {
         found
     }
 
+    /// How many caches there are.
+    pub fn caches(&self) -> usize {
+        self.cache.len()
+    }
+
     /// The keys (part 0) or values (part 1) of a cache, position after position.
     pub fn rows(&self, cache: usize, part: usize) -> &[u8] {
         self.cache[cache].bytes(part)

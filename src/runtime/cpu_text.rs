@@ -25,7 +25,7 @@ impl CpuSession {
 
     /// The copies of states in these slots.
     pub(super) fn states_in(&self, slots: &[usize]) -> Vec<Region> {
-        let (caches, states) = (self.model.row_bytes().len(), self.model.states());
+        let (caches, states) = (self.model.caches(), self.model.states());
         let of = |slot: &usize| {
             let first = 2 * caches + slot * states.len();
             states.iter().enumerate().map(move |(number, state)| Region {
@@ -54,7 +54,7 @@ impl CpuSession {
         let mut found = Vec::new();
         found.try_reserve_exact(bytes_of(regions) as usize).ok()?;
         for region in regions {
-            let bytes = match place(region.buffer, self.model.row_bytes().len(), self.model.states().len()) {
+            let bytes = match place(region.buffer, self.model.caches(), self.model.states().len()) {
                 Place::Rows(cache, part) => self.model.rows(cache, part),
                 Place::State(slot, number) => {
                     let (_, copies) = self.checkpoints.as_ref()?;
@@ -68,7 +68,7 @@ impl CpuSession {
 
     /// Writes the bytes of a region.
     pub(super) fn copy_in(&mut self, region: &Region, bytes: &[u8]) {
-        let place = place(region.buffer, self.model.row_bytes().len(), self.model.states().len());
+        let place = place(region.buffer, self.model.caches(), self.model.states().len());
         let there = match (place, &mut self.checkpoints) {
             (Place::Rows(cache, part), _) => self.model.rows_mut(cache, part),
             (Place::State(slot, number), Some((_, copies))) => bytemuck::cast_slice_mut(&mut copies[slot][number]),
