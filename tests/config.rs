@@ -582,6 +582,27 @@ fn orders_of_sections_are_known_or_refused() {
 }
 
 #[test]
+fn layers_that_take_further_rows_are_named_or_refused() {
+    let of = |numbers: Vec<i32>| {
+        let mut metadata = metadata("granite");
+        let layers = metadata.u64("granite.block_count").unwrap().unwrap() as usize;
+        let mapping: Vec<i32> = numbers.into_iter().chain([-1; 16]).take(layers).collect();
+        metadata.insert("granite.deepstack_mapping", Value::Array(Array::I32(mapping)));
+        webgguf::model::config(&header(metadata))
+    };
+    let none = of(vec![0, -1]).expect("no further rows");
+    assert_eq!((none.row_width(), none.deep.at.len()), (none.hidden, 0));
+    let one = of(vec![-1, 1]).expect("rows for the second layer");
+    assert_eq!((one.row_width(), one.deep.at, one.deep.rows), (2 * one.hidden, vec![[0, 0]], 1));
+    refused(of(vec![-1, 0]), UnsupportedArchitecture, &["deepstack_mapping", "other than 0"]);
+    refused(of(vec![-1, 2]), BadFile, &["deepstack_mapping", "all of 1 to 2, 1 is missing"]);
+    refused(of(vec![-1, 9]), BadFile, &["deepstack_mapping", "expected up to 8, found 9"]);
+    let mut short = metadata("granite");
+    short.insert("granite.deepstack_mapping", Value::Array(Array::I32(vec![-1])));
+    refused(webgguf::model::config(&header(short)), BadFile, &["deepstack_mapping", "numbers, found 1"]);
+}
+
+#[test]
 fn each_kind_of_norm_has_an_epsilon_of_its_own() {
     let eps = |architecture: &str, keys: &[&str]| -> Vec<f32> {
         let mut metadata = without(&metadata(architecture), &format!("{architecture}.attention.layer_norm"));

@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 55] = [
+const NAMES: [&str; 57] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -59,6 +59,8 @@ const NAMES: [&str; 55] = [
     "mlp-norm",
     "resampler",
     "resampler-odd",
+    "granite4_vision",
+    "granite4_vision-odd",
     "granite_speech",
     "granite_speech-taken",
     "parakeet",
@@ -112,6 +114,9 @@ fn every_fixture_has_the_tensors_of_its_program() {
             "lfm2a" => tensor == "a.position_embd.weight",
             // The embeddings of the tokens around slices, which the text model has, too.
             "minicpmv47" | "minicpmv47-odd" => tensor == "v.tok_embd_sep",
+            "granite4_vision" | "granite4_vision-odd" => {
+                tensor.starts_with("v.post_ln.") || of_layer(tensor).is_some_and(|layer| layer >= depth)
+            }
             "resampler" | "resampler-odd" => tensor == "resampler.pos_embed_k",
             // Their values are those that NeMo computes; and llama.cpp asks for parts of an encoder of images.
             "parakeet" | "parakeet-odd" => {
@@ -122,6 +127,8 @@ fn every_fixture_has_the_tensors_of_its_program() {
         };
         assert!(unused.iter().all(|tensor| is_expected(tensor)), "{name}: {unused:?}");
         let with_others = [
+            "granite4_vision",
+            "granite4_vision-odd",
             "lfm2a",
             "minicpmv47",
             "minicpmv47-odd",
@@ -194,6 +201,27 @@ fn hostile_numbers_of_llava_are_refused() {
 }
 
 #[test]
+fn hostile_numbers_of_granite_vision_are_refused() {
+    let refused = |key: &str, wrong: Value, part: &str| {
+        refused(with("granite4_vision", &format!("clip.vision.{key}"), Some(wrong)), BadFile, part);
+    };
+    let list = |numbers: &[i32]| Value::Array(Array::I32(numbers.to_vec()));
+    refused("embedding_length", Value::U32(72), "expected a multiple of 64, found 72");
+    refused("projector.window_side", Value::U32(3), "expected a divisor of 8 patches, found 3");
+    refused("projector.query_side", Value::U32(3), "expected a divisor of 4, found 3");
+    refused("projector.query_side", Value::U32(5), "query_side");
+    refused("image_grid_pinpoints", list(&[]), "expected a size of tiles, found none");
+    refused("feature_layer", list(&[]), "expected 1 to 9 layers, found 0");
+    refused("feature_layer", list(&[1; 10]), "expected 1 to 9 layers, found 10");
+    refused("feature_layer", list(&[2, 2, 0, 1, 3]), "expected layers below 3, found 3");
+    refused("feature_layer", list(&[2, 2, 0, 1, -1]), "expected layers below 3, found -1");
+    refused("projector.spatial_offsets", list(&[-1; 4]), "expected 5 numbers, found 4");
+    refused("projector.spatial_offsets", list(&[-1, 0, 4, 1, 2]), "expected numbers up to 3, found 4");
+    // Only of 2 × 2 patches one is taken.
+    refused("projector.query_side", Value::U32(1), "expected numbers up to -1, found 0");
+}
+
+#[test]
 fn hostile_numbers_of_a_resampler_are_refused() {
     let width = Some(Value::U32(200));
     refused(with("resampler", "clip.vision.projection_dim", width), BadFile, "expected a multiple of 128, found 200");
@@ -252,6 +280,9 @@ fn missing_tensors_are_named() {
         ("granite_speech", "a.enc_ctc_out_mid.weight"),
         ("granite_speech", "a.proj_query"),
         ("granite_speech-taken", "a.proj_blk.1.cross_attn_v.bias"),
+        ("granite4_vision", "v.image_newline"),
+        ("granite4_vision", "v.proj_blk.4.img_pos"),
+        ("granite4_vision", "v.proj_blk.3.cross_attn_k.bias"),
         ("parakeet", "a.blk.1.conv_norm_var"),
         ("parakeet", "mm.a.norm_pre.weight"),
     ] {

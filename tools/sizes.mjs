@@ -17,10 +17,10 @@ export const SIZE_BUDGET = 760_000;
 export const GRAMMAR_BUDGET = 466_600;
 /**
  * The same of what a page with images loads more: WebAssembly, JavaScript, and the part of the engine that encoders
- * need (40,000), which grows with the number of encoders: Granite Speech is 2,000 of it; tiles on a canvas, as
- * MiniCPM-V 4.7 has them, are 300 bytes.
+ * need (42,000), which grows with the number of encoders: Granite Speech is 2,000 of it, Granite Vision 4.1 with tiles
+ * that are put together line by line 4,000; tiles on a canvas, as MiniCPM-V 4.7 has them, are 300 bytes.
  */
-export const MEDIA_BUDGET = 114_000;
+export const MEDIA_BUDGET = 118_000;
 /** The same of what a page with a vocoder loads more: the part of the engine, and the scripts of `webgguf/voice`. */
 export const SPEECH_BUDGET = 60_000;
 /**

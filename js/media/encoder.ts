@@ -23,10 +23,12 @@ import { wasmClasses } from '../wasm/instance.js';
 import { linkPart } from '../wasm/link-part.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
 import type { EncoderOptions, Input } from './encoder-options.js';
+import { assembled } from './assembled.js';
 import { FAMILIES, type LayoutItem, layoutOf, layoutOfFrame, layoutOfSound, numbersOfFrames } from './layout.js';
 import { mediaModule, named } from './module.js';
 import type { Frames } from '../video/frames.js';
 import type { Pixels } from './header.js';
+import { checkRows } from './room.js';
 import { RATE, type Samples } from './samples.js';
 import { inParts, inSteps, oneByOne } from './steps.js';
 import type { Picture, Sound } from './webgguf_media.js';
@@ -309,7 +311,9 @@ export class Encoder {
       await inSteps(() => named('image', () => picture.step()), asked.signal);
       const [columns = 0, rows = 0, overview = 0, count = 0] = picture.grid();
       const encode = (tile: number): Promise<TileRows> => this.#tile(picture, tile, digest, asked.signal);
-      const { isFrame } = asked;
+      const { isFrame = false } = asked;
+      const order = picture.order(isFrame);
+      if (order.length > 0) return await assembled({ projector, count, order }, asked, encode);
       // The last tile is the whole image.
       const tiles = await (isFrame ? oneByOne(1, asked, () => encode(count - 1)) : oneByOne(count, asked, encode));
       return { layout: isFrame ? layoutOfFrame(projector) : layoutOf(projector, [columns, rows, overview]), tiles };
@@ -369,12 +373,6 @@ export class Encoder {
     if (!isDone) throw new DOMException('the image or sound is no longer wanted', 'AbortError');
     return { ...sizes, values, parts, digest };
   }
-}
-
-/** Nothing is encoded that has no room. */
-function checkRows(what: string, rows: number, { most }: Asked): void {
-  if (rows <= most) return;
-  throw new WebggufError('context_full', `${what} take ${rows} tokens, the context has room for ${most}`);
 }
 
 /** How an encoder is loaded again. */

@@ -52,6 +52,7 @@ export const FAMILIES: Record<string, Family> = {
   gemma4uv: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },
   gemma4v: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },
   glm4v: { begin: '<|begin_of_image|>', end: '<|end_of_image|>' },
+  granite4_vision: { end: '\n' },
   hunyuanvl: { begin: '<｜hy_place▁holder▁no▁100｜>', end: '<｜hy_place▁holder▁no▁101｜>', rows: 2048 },
   idefics3: {
     tile: '<fake_token_around_image><row_R_col_C>',

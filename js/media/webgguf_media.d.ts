@@ -23,6 +23,11 @@ export class Picture {
    * layers, and its place on a canvas of all tiles.
    */
   select(tile: number): Uint32Array;
+  /**
+   * Which rows of all tiles a prompt has, where rows follow each other tile by tile, the overview last. Empty where
+   * rows stand in a prompt as tiles give them. `whole`: of an overview that is the only tile.
+   */
+  order(whole: boolean): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */
   patches(): Float32Array;
   /** Tables of the selected tile: positions, merged rows, rotations, breaks, and lengths of its parts. */

@@ -3,7 +3,8 @@
 //!
 //! Sizes, tiles, filters and spectrograms equal those of llama.cpp's `mtmd`, which resizes as Pillow does.
 
-pub mod chunks;
+pub mod assembled;
+mod chunks;
 pub mod conformer;
 pub mod eighths;
 pub mod forms;

@@ -23,9 +23,10 @@ const SLICES: usize = 9;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 13] = [
+const EXACT: [&str; 14] = [
     "dots_ocr",
     "gemma4uv",
+    "granite4_vision",
     "hunyuanvl",
     "janus_pro",
     "kimivl",
@@ -190,6 +191,9 @@ impl Encoder {
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
             }
             "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => self.slicing().sizes(size),
+            "granite4_vision" if !self.tiled.is_empty() => {
+                Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
+            }
             "mlp" if !self.tiled.is_empty() && size.width.max(size.height) > square.width => {
                 Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
             }
@@ -230,6 +234,9 @@ impl Encoder {
         let [tile, whole] = [sizes.tile, sizes.whole].map(|size| self.outputs(size));
         if tile == 0 || whole == 0 {
             return Err(self.too_small(sizes.tile));
+        }
+        if let Some(grid) = sizes.grid().filter(|_| self.is_assembled()) {
+            return Ok(self.assembled_rows(size, grid));
         }
         Ok(sizes.grid().map_or(0, Size::area) * tile + whole)
     }
@@ -303,6 +310,7 @@ impl Encoder {
         match self.projector.as_str() {
             "hunyuanvl" => (columns + 1) * lines + 2,
             "resampler" if columns * lines > 0 => self.queries,
+            "granite4_vision" if columns * lines > 0 => self.rows_of_tile(),
             _ => columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 },
         }
     }
@@ -329,6 +337,7 @@ impl Encoder {
             "mlp" if self.places > grid.cells.len() => return self.with_class(&grid, image),
             "minicpmv4_6" | "minicpm_ocr_1_0" => return self.in_squares(grid, image),
             "resampler" => return self.resampled(&grid, image),
+            "granite4_vision" => return self.in_windows(&grid, image),
             _ => {}
         }
         let area = (self.merge * self.merge) as f32;

@@ -15,7 +15,7 @@ impl Encoder {
     pub fn places(&self, grid: &Grid) -> Result<Taps, String> {
         let side = (self.places as f64).sqrt() as usize;
         match self.projector.as_str() {
-            "gemma3" | "idefics3" | "janus_pro" | "mlp" => {
+            "gemma3" | "granite4_vision" | "idefics3" | "janus_pro" | "mlp" => {
                 let area = grid.patches.area();
                 match area <= self.places {
                     true => Ok(grid.learned()),

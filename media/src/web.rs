@@ -92,6 +92,14 @@ impl Picture {
         Ok([self.tile.rows, columns, rows, self.tile.before, canvas].map(|n| n as u32).into())
     }
 
+    /// See [`Encoder::order`]; empty where rows stand in a prompt as tiles give them. `whole`: of the overview alone.
+    pub fn order(&self, whole: bool) -> Vec<u32> {
+        match self.encoder.is_assembled() {
+            true => self.encoder.order((!whole).then_some((self.size, self.tiles.grid))),
+            false => Vec::new(),
+        }
+    }
+
     /// See [`Tile::patches`]: a view of this module's memory.
     pub fn patches(&self) -> Float32Array {
         view(&self.tile.patches)

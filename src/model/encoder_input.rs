@@ -62,7 +62,7 @@ impl TableWidths {
             Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
             Op::ConvAround { taps, .. } => Self { places: [taps, 0], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
-            Op::Break { .. } => Self { breaks: found.breaks + 1, ..found },
+            Op::Break { number, .. } => Self { breaks: found.breaks.max(number + 1), ..found },
             Op::Angles { y, .. } => Self { turns: found.turns + program.width(y), ..found },
             Op::Turn { head_dim, .. } => Self { turns: head_dim / 2 * 2, ..found },
             _ => found,

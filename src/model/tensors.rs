@@ -164,14 +164,17 @@ fn check_shape(tensor: &TensorInfo, spec: &WeightSpec) -> Result<()> {
 /// Suffixes of tensors that change a product: biases, factors (NVFP4), and adapters.
 const CHANGING: [&str; 4] = [".bias", ".scale", ".lora_a", ".lora_b"];
 
-/// Whether a model has tensors of this name that it needs not: layers behind the last predict further tokens, and a
-/// classifier is not asked where a text becomes a vector.
+/// Whether a model has tensors of this name that it needs not: layers behind the last predict further tokens, a
+/// classifier is not asked where a text becomes a vector, and Granite Vision has no norm behind its layers.
 fn is_unused(config: &ModelConfig, name: &str) -> bool {
     let images = config.encoder.as_ref().filter(|encoder| encoder.bins == 0);
     let (prefix, layers) = images.map_or(("blk.", config.layers), |encoder| ("v.blk.", encoder.depth));
     let layer = name.strip_prefix(prefix).and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+    let is_not_normed = images.is_some_and(|encoder| !encoder.offsets.is_empty());
     let has_scores = config.embedder.pooling == Some(Pooling::Rank);
-    layer.is_some_and(|layer| layer >= layers) || (name.starts_with("cls.") && !has_scores)
+    layer.is_some_and(|layer| layer >= layers)
+        || (name.starts_with("cls.") && !has_scores)
+        || (name.starts_with("v.post_ln.") && is_not_normed)
 }
 
 /// A warning about tensors that are not read, if there are any.

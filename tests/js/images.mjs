@@ -45,6 +45,8 @@ export const NAMES = [
   'mlp-norm',
   'resampler',
   'resampler-odd',
+  'granite4_vision',
+  'granite4_vision-odd',
 ];
 
 /** The rows that are expected of an image, some with their places among all, or all of its tiles. */

@@ -125,6 +125,15 @@ def encoders():
                 embedding_length=32, attention__head_count=4, block_count=3, feed_forward_length=27,
                 feature_layer=[0, 2, 3], image_grid_pinpoints=[35, 70, 70, 35, 70, 70, 105, 70])
     yield llava("mlp-norm", "llama-f32", [(24, 24), (17, 90)], projection_dim=64, block_count=3, feature_layer=[1])
+    yield granite4_vision("granite4_vision", [-1, 1, 3, 2, 4], [-1, 0, 3, 1, 2], image_size=32, embedding_length=64,
+                          attention__head_count=2, block_count=3, feature_layer=[2, 2, 0, 1, 1],
+                          projector__window_side=4, projector__query_side=2,
+                          image_grid_pinpoints=[32, 64, 64, 32, 64, 64, 96, 32, 32, 96])
+    # Means of nine patches, and a layer behind those that any projector takes.
+    yield granite4_vision("granite4_vision-odd", [-1, -1, 1], [-1, -1], image_size=45, patch_size=5,
+                          embedding_length=128, attention__head_count=4, feed_forward_length=27, block_count=3,
+                          feature_layer=[1, 0], projector__window_side=3, projector__query_side=1,
+                          image_grid_pinpoints=[45, 90, 90, 45, 90, 90, 135, 45])
 
 
 def resampler(name: str, queries: int, version: int, **numbers) -> Encoder:
@@ -174,6 +183,38 @@ def llava(name: str, text: str, sizes: list[tuple[int, int]], **numbers) -> Enco
     else:
         e.linear("mm.0", 45, taken * d)
         e.linear("mm.2", rows, 45)
+    return e
+
+
+def granite4_vision(name: str, mapping: list[int], offsets: list[int], **numbers) -> Encoder:
+    """The text model takes the rows of the projectors from the second on before layers that `mapping` says."""
+    with tempfile.TemporaryDirectory() as folder:
+        shape = Shape(48, 3, 1, 56, layers=len(mapping), tied=True, stream_std=0.6, update_gain=1 / 0.22, logit_std=3.6 * 8)
+        [plain] = write_model(model("granite-deep", Type.F16, bpe(307, "gpt-2"), shape, embedding_scale=12.0,
+                                    residual_scale=0.22, attention__scale=0.25, logit_scale=8.0), Path(folder))
+        make_encoders.deeper(plain, TARGET / f"{name}-text.gguf", 0, {"granite.deepstack_mapping": mapping})
+    e = Encoder(name, "granite4_vision", f"../encoders/{name}-text", [(60, 40), (150, 91), (21, 90)], projection_dim=48,
+                projector__spatial_offsets=offsets, **numbers)
+    if name == "granite4_vision":
+        e.keys |= GELU
+    d, n = e.width, e.numbers
+    e.start(((n["image_size"] // n["patch_size"]) ** 2,))
+    e.blocks(half=True)
+    e.norm("v.post_ln", d)
+    e.tensor("v.image_newline", 48, deviation=1.0)
+    for at in [f"v.proj_blk.{block}." for block in range(len(offsets))]:
+        e.tensor(at + "img_pos", n["projector__window_side"] ** 2, d, deviation=0.5)
+        e.tensor(at + "query", n["projector__query_side"] ** 2, d, deviation=0.5)
+        e.norm(at + "norm", d)
+        e.norm(at + "post_norm", d)
+        for attention in ["self_attn", "cross_attn"]:
+            for part in ["q", "k", "v", "out"]:
+                e.linear(f"{at}{attention}_{part}", d, d, half=True)
+            e.norm(f"{at}{attention}_norm", d)
+        e.linear(at + "ffn_up", 40, d, half=True)
+        e.linear(at + "ffn_down", d, 40, half=True)
+        e.norm(at + "ffn_norm", d)
+        e.linear(at + "linear", 48, d)
     return e
 
 

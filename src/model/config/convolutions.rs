@@ -65,6 +65,12 @@ fn is_kernel(name: &str) -> bool {
     KERNELS.iter().any(|kernel| name.starts_with(kernel)) && !name.contains(".norm.")
 }
 
+/// Whether a tensor is a table whose rows may have several axes.
+fn is_table(name: &str) -> bool {
+    let is_projector = name.starts_with("v.proj_blk.") && (name.ends_with(".query") || name.ends_with(".img_pos"));
+    name == "v.position_embd.weight" || name.starts_with("a.gen.code.") || is_projector
+}
+
 /// Reshapes convolution kernels into matrices with a row per output, and position tables of several axes into one
 /// table.
 pub fn flatten(gguf: &mut Gguf) {
@@ -87,7 +93,7 @@ pub fn flatten(gguf: &mut Gguf) {
             vec![product(dims)]
         } else if (is_kernel(&tensor.name) || MERGERS.contains(&tensor.name.as_str())) && dims.len() > 2 {
             vec![before, dims[dims.len() - 1]]
-        } else if tensor.name == "v.position_embd.weight" || tensor.name.starts_with("a.gen.code.") {
+        } else if is_table(&tensor.name) {
             vec![dims[0], product(&dims[1..])]
         } else {
             continue;

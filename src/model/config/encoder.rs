@@ -1,6 +1,8 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
-use super::encoder_lists::{check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled};
+use super::encoder_lists::{
+    activation, check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled,
+};
 use super::parts::Part;
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN};
 use crate::error::{Error, Result};
@@ -115,6 +117,8 @@ pub struct EncoderConfig {
     pub queries: usize,
     /// Heads of their attention, for projectors whose files say.
     pub query_heads: usize,
+    /// Which patch in the place of a query each projector begins it with, or their mean.
+    pub offsets: Vec<Option<usize>>,
     /// The layer behind which rows are merged, of encoders that merge rows among their layers.
     pub merges_behind: usize,
     /// All layers but the last of each group of this size attend in windows.
@@ -234,6 +238,7 @@ impl EncoderConfig {
             taken: Vec::new(),
             queries: 0,
             query_heads: 0,
+            offsets: Vec::new(),
             merges_behind: 0,
             window_pattern: None,
             window: None,
@@ -296,7 +301,7 @@ impl EncoderConfig {
             ..Self::nothing(projector)
         };
         config.check(keys)?;
-        Ok(config)
+        if projector.name == "granite4_vision" { config.with_projectors(keys, layers) } else { Ok(config) }
     }
 
     fn check(&self, keys: &Keys) -> Result<()> {
@@ -352,18 +357,6 @@ impl EncoderConfig {
     }
 }
 
-/// The activation, from two keys; without them the quick GELU, but for Gemma 4, whose files do not have them.
-fn activation(keys: &Keys, projector: &Projector) -> Result<ActivationKind> {
-    let is_set = |name: &str| Ok::<_, Error>(keys.metadata.bool(&format!("{CLIP}.{name}"))?.unwrap_or(false));
-    match (is_set("use_gelu")?, is_set("use_silu")?) {
-        (true, true) => Err(Error::bad_file("metadata `clip.use_gelu` and `clip.use_silu`: expected one, found both")),
-        (true, false) => Ok(ActivationKind::Gelu),
-        (false, true) => Ok(ActivationKind::Silu),
-        (false, false) if projector.name == "gemma4v" => Ok(ActivationKind::Gelu),
-        (false, false) => Ok(ActivationKind::QuickGelu),
-    }
-}
-
 /// The standard deviation of each channel.
 fn deviations(keys: &Keys) -> Result<[f32; 3]> {
     let found = channels(keys, "image_std")?;
@@ -387,8 +380,17 @@ fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
 /// Output widths of the projector's matrices and of the kernels before the encoder's layers.
 fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
     let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
-    let begins =
-        ["mm.", "v.deepstack.", "a.conv1d.", "a.conv2d.", "a.pre_encode.", "v.vit_merger.", "a.enc_", "a.proj_"];
+    let begins = [
+        "mm.",
+        "v.deepstack.",
+        "a.conv1d.",
+        "a.conv2d.",
+        "a.pre_encode.",
+        "v.vit_merger.",
+        "a.enc_",
+        "a.proj_",
+        "v.proj_",
+    ];
     let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
     let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
     own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()

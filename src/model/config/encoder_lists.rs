@@ -1,9 +1,10 @@
 //! What files say of images in lists, and in keys that not all projectors have.
 
-use super::encoder::{EncoderConfig, MAX_SIDE, MAX_WINDOW, Projector};
+use super::encoder::{CLIP, EncoderConfig, MAX_SIDE, MAX_WINDOW, Projector};
 use super::numbers::undivided;
-use super::{Keys, MAX_HEADS, MAX_HIDDEN};
+use super::{Keys, MAX_DEEP_ROWS, MAX_HEADS, MAX_HIDDEN};
 use crate::error::{Error, ErrorCode, Result};
+use crate::model::ActivationKind;
 
 /// Values of a head of a resampler.
 pub(in crate::model) const RESAMPLER_HEAD: usize = 128;
@@ -77,9 +78,78 @@ impl EncoderConfig {
     }
 }
 
+/// Values of a head of a Q-Former of Granite Vision.
+const QUERY_HEAD: usize = 64;
+
+impl EncoderConfig {
+    /// Rows of the layers that the queries of a window see.
+    pub fn window_rows(&self) -> usize {
+        if self.bins > 0 { self.merge } else { self.merge * self.merge }
+    }
+
+    /// The numbers of Granite Vision's projectors: the layer whose rows each takes, and what its queries begin with.
+    pub(super) fn with_projectors(self, keys: &Keys, layers: usize) -> Result<Self> {
+        let (taken, depth) = projected_layers(keys, layers)?;
+        let wrong = |name: &str, what: String| Err(Error::bad_file(format!("metadata `{}`: {what}", keys.name(name))));
+        let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
+        if !hidden.is_multiple_of(QUERY_HEAD) {
+            return wrong("embedding_length", format!("expected a multiple of {QUERY_HEAD}, found {hidden}"));
+        }
+        let (side, window) = (self.image_size / self.patch_size, self.merge);
+        if !side.is_multiple_of(window) {
+            return wrong("projector.window_side", format!("expected a divisor of {side} patches, found {window}"));
+        }
+        let queries = keys.required("projector.query_side", window)?;
+        if !window.is_multiple_of(queries) {
+            return wrong("projector.query_side", format!("expected a divisor of {window}, found {queries}"));
+        }
+        if self.tiled.is_empty() {
+            return wrong("image_grid_pinpoints", "expected a size of tiles, found none".to_owned());
+        }
+        let offsets = offsets(keys, taken.len(), window / queries)?;
+        let (deep_layers, query_heads) = (taken[1..].to_vec(), hidden / QUERY_HEAD);
+        Ok(Self { taken, depth, deep_layers, offsets, query_heads, queries: queries * queries, ..self })
+    }
+}
+
+/// `feature_layer` of Granite Vision: for each projector the layer whose rows it takes. And how many layers are run.
+fn projected_layers(keys: &Keys, layers: usize) -> Result<(Vec<usize>, usize)> {
+    let name = keys.name("feature_layer");
+    let found = keys.metadata.i32s(&name)?.unwrap_or_default();
+    if !(1..=MAX_DEEP_ROWS + 1).contains(&found.len()) {
+        let most = MAX_DEEP_ROWS + 1;
+        return Err(Error::bad_file(format!("metadata `{name}`: expected 1 to {most} layers, found {}", found.len())));
+    }
+    match found.iter().find(|&&layer| layer < 0 || layer as usize >= layers) {
+        Some(wrong) => {
+            Err(Error::bad_file(format!("metadata `{name}`: expected layers below {layers}, found {wrong}")))
+        }
+        None => {
+            let taken: Vec<usize> = found.iter().map(|&layer| layer as usize).collect();
+            let last = taken.iter().copied().max().unwrap_or(0);
+            Ok((taken, last + 1))
+        }
+    }
+}
+
+/// `projector.spatial_offsets`: for each of the `count` projectors which of 2 × 2 patches a query begins with, or a
+/// negative number for the mean of `side` × `side` patches.
+fn offsets(keys: &Keys, count: usize, side: usize) -> Result<Vec<Option<usize>>> {
+    let name = keys.name("projector.spatial_offsets");
+    let found = keys.metadata.i32s(&name)?.unwrap_or_default();
+    if found.len() != count {
+        return Err(Error::bad_file(format!("metadata `{name}`: expected {count} numbers, found {}", found.len())));
+    }
+    let most = if side == 2 { 3 } else { -1 };
+    match found.iter().find(|&&offset| offset > most) {
+        Some(wrong) => Err(Error::bad_file(format!("metadata `{name}`: expected numbers up to {most}, found {wrong}"))),
+        None => Ok(found.iter().map(|&offset| usize::try_from(offset).ok()).collect()),
+    }
+}
+
 /// `image_grid_pinpoints`: sizes of whole tiles.
 pub(super) fn tiled(keys: &Keys, projector: &Projector) -> Result<Vec<[usize; 2]>> {
-    if projector.name != "mlp" {
+    if !["granite4_vision", "mlp"].contains(&projector.name) {
         return Ok(Vec::new());
     }
     let tile = keys.required("image_size", MAX_SIDE)?;
@@ -148,5 +218,17 @@ pub(super) fn queries(keys: &Keys, projector: &Projector, shape: &[u64]) -> Resu
             "tensor resampler.query: expected 1 to {MAX_QUERIES} queries, found {}",
             if shape.is_empty() { 0 } else { count }
         ))),
+    }
+}
+
+/// The activation, from two keys; without them the quick GELU, but for Gemma 4, whose files do not have them.
+pub(super) fn activation(keys: &Keys, projector: &Projector) -> Result<ActivationKind> {
+    let is_set = |name: &str| Ok::<_, Error>(keys.metadata.bool(&format!("{CLIP}.{name}"))?.unwrap_or(false));
+    match (is_set("use_gelu")?, is_set("use_silu")?) {
+        (true, true) => Err(Error::bad_file("metadata `clip.use_gelu` and `clip.use_silu`: expected one, found both")),
+        (true, false) => Ok(ActivationKind::Gelu),
+        (false, true) => Ok(ActivationKind::Silu),
+        (false, false) if projector.name == "gemma4v" => Ok(ActivationKind::Gelu),
+        (false, false) => Ok(ActivationKind::QuickGelu),
     }
 }

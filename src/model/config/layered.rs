@@ -1,8 +1,11 @@
 //! Numbers that differ from layer to layer, and how often the layers run.
 
-use super::{Keys, MAX_LAYERS};
+use super::{Keys, MAX_DEEP_ROWS, MAX_LAYERS};
 use crate::error::{Error, Result};
 use crate::model::Xielu;
+
+/// Architectures whose files say which layers further rows are for.
+const MAPPED: [&str; 2] = ["granite", "granite_swa"];
 
 /// How often the stack of layers runs. Each run has its own KV cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,58 @@ impl Stacks {
             return Err(Error::bad_file(message));
         }
         Ok(Self { layers: size, high, low })
+    }
+}
+
+/// Further rows of images for deeper layers (DeepStack, Meng et al. 2024, <https://arxiv.org/abs/2406.04334>).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeepRows {
+    /// How many a row of an image brings beside the one that enters as an embedding.
+    pub rows: usize,
+    /// A layer, and which of the further rows is added behind it.
+    pub at: Vec<[usize; 2]>,
+}
+
+impl DeepRows {
+    /// `n_deepstack_layers`: the rows of the first layers in order; in Granite `deepstack_mapping`: of each layer the
+    /// number of what is added before it, from 1 on, or a negative number.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` where the row itself is added before a layer again.
+    pub(super) fn from_keys(keys: &Keys, layers: usize) -> Result<Self> {
+        let name = keys.name("deepstack_mapping");
+        let mapping = if MAPPED.contains(&keys.architecture) { keys.metadata.i32s(&name)? } else { None };
+        let Some(mapping) = mapping else {
+            let rows = keys.number("n_deepstack_layers", layers.min(MAX_DEEP_ROWS))?.unwrap_or(0);
+            return Ok(Self { rows, at: (0..rows).map(|row| [row, row]).collect() });
+        };
+        if mapping.len() != layers {
+            let found = mapping.len();
+            return Err(Error::bad_file(format!("metadata `{name}`: expected {layers} numbers, found {found}")));
+        }
+        let mut at = Vec::new();
+        for (layer, &number) in mapping.iter().enumerate().skip(1).filter(|(_, number)| **number >= 0) {
+            match number as usize {
+                row @ 1..=MAX_DEEP_ROWS => at.push([layer - 1, row - 1]),
+                0 => {
+                    return Err(super::unsupported(format!(
+                        "metadata `{name}`: expected numbers other than 0, found 0"
+                    )));
+                }
+                row => {
+                    return Err(Error::bad_file(format!(
+                        "metadata `{name}`: expected up to {MAX_DEEP_ROWS}, found {row}"
+                    )));
+                }
+            }
+        }
+        let rows = at.iter().map(|[_, row]| row + 1).max().unwrap_or(0);
+        match (0..rows).find(|row| at.iter().all(|[_, found]| found != row)) {
+            Some(row) => {
+                Err(Error::bad_file(format!("metadata `{name}`: expected all of 1 to {rows}, {} is missing", row + 1)))
+            }
+            None => Ok(Self { rows, at }),
+        }
     }
 }
 

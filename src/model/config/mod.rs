@@ -23,7 +23,7 @@ use numbers::{head_dim, heads, quantization, rope_dims, trunk_layers, vocabulary
 pub use rope::{RopeScaling, RopeSections, YarnRamp};
 
 pub use latent::Latent;
-pub use layered::{Decoder, Loops, Stacks, T5};
+pub use layered::{Decoder, DeepRows, Loops, Stacks, T5};
 pub use wkv::Wkv;
 
 pub use convolutions::{STRIDES, flatten, rounded_kernel};
@@ -256,8 +256,8 @@ pub struct ModelConfig {
     pub vocab: usize,
     /// Whether the embedding table is also the head.
     pub tied: bool,
-    /// DeepStack: the number of first layers after which rows of an image are added to the residual stream again.
-    pub deep_rows: usize,
+    /// DeepStack: further rows of an image that are added to the residual stream.
+    pub deep: DeepRows,
     /// Pooling, for embedders and rerankers.
     pub embedder: EmbedderConfig,
     /// The further numbers of an encoder of images or sounds.
@@ -368,7 +368,7 @@ impl ModelConfig {
             context_length,
             vocab: if encoder.is_some() { 1 } else { vocabulary(&keys, &gguf.tensors)? },
             tied: !gguf.tensors.iter().any(|tensor| tensor.name == HEAD),
-            deep_rows: keys.number("n_deepstack_layers", layers.min(MAX_DEEP_ROWS))?.unwrap_or(0),
+            deep: DeepRows::from_keys(&keys, layers)?,
             embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
             encoder,
             rotations: Rotations::read(gguf)?,

@@ -115,13 +115,13 @@ pub(super) fn quantization(metadata: &Metadata, tensors: &[TensorInfo]) -> Resul
 impl super::ModelConfig {
     /// Values of a row of a prompt: those that enter as an embedding does, and those for deeper layers.
     pub fn row_width(&self) -> usize {
-        self.hidden * (1 + self.deep_rows)
+        self.hidden * (1 + self.deep.rows)
     }
 
     /// Whether rows of images and sounds are multiplied with what embeddings of tokens are multiplied with: not in
     /// Gemma 3 and later (<https://arxiv.org/abs/2503.19786>), nor in models whose deeper layers take rows.
     pub fn scales_rows(&self) -> bool {
         let is_new_gemma = self.architecture.starts_with("gemma") && !["gemma", "gemma2"].contains(&self.architecture);
-        self.deep_rows == 0 && !is_new_gemma
+        self.deep.rows == 0 && !is_new_gemma
     }
 }

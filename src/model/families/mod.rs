@@ -231,14 +231,16 @@ pub fn program(config: &ModelConfig) -> Program {
 /// Names of the rows for deeper layers.
 const DEEP: [&str; MAX_DEEP_ROWS] = ["deep 0", "deep 1", "deep 2", "deep 3", "deep 4", "deep 5", "deep 6", "deep 7"];
 
-/// Adds further rows of images after the first layers (DeepStack, Meng et al. 2024,
-/// <https://arxiv.org/abs/2406.04334>). For tokens these rows are zero.
+/// Adds further rows of images after some layers (DeepStack, Meng et al. 2024, <https://arxiv.org/abs/2406.04334>). For
+/// tokens these rows are zero.
 fn with_deep_rows(mut program: Program, config: &ModelConfig) -> Program {
     let to = program.residual();
-    for (name, layer) in DEEP.into_iter().zip(0..config.deep_rows) {
+    for (name, row) in DEEP.into_iter().zip(0..config.deep.rows) {
         let x = program.activation(name, config.hidden);
         program.embed.push(Op::Input { y: x });
-        program.layers[layer].push(Op::Add { x, scale: 1.0, to });
+        for [layer, _] in config.deep.at.iter().filter(|[_, of]| *of == row) {
+            program.layers[*layer].push(Op::Add { x, scale: 1.0, to });
+        }
     }
     program
 }

@@ -189,9 +189,10 @@ impl GpuEmbedder {
         let program = &self.model.program;
         for (op, [rows, weights]) in program.repeats().zip(&tables.repeats) {
             let &Op::Repeat { rows: count, .. } = op else { continue };
-            let indices: Vec<u32> = (0..input.outputs).map(|row| (row % count) as u32).collect();
+            let most = input.rows.max(input.outputs);
+            let indices: Vec<u32> = (0..most).map(|row| (row % count) as u32).collect();
             self.write(*rows, bytemuck::cast_slice(&indices));
-            self.write(*weights, bytemuck::cast_slice(&vec![1.0_f32; input.outputs]));
+            self.write(*weights, bytemuck::cast_slice(&vec![1.0_f32; most]));
         }
     }
 

@@ -1,21 +1,20 @@
 //! Granite Speech (2025, <https://arxiv.org/abs/2505.08699>): a Conformer (Gulati et al. 2020,
 //! <https://arxiv.org/abs/2005.08100>) whose rows see a block of others, with embeddings of distances (Shaw et al.
-//! 2018, <https://arxiv.org/abs/1803.02155>), and a Q-Former (Li et al. 2023, <https://arxiv.org/abs/2301.12597>),
-//! whose queries see a window of rows.
+//! 2018, <https://arxiv.org/abs/1803.02155>), and a Q-Former, whose queries see a window of rows.
 
 use super::super::super::config::{EncoderConfig, ModelConfig};
-use super::super::super::program::{Activation, BlockSpec, Norm, NormKind, Op, Program, Spreading, Weight};
-use super::super::super::{ActivationKind, Role, WeightKey};
+use super::super::super::program::{Activation, BlockSpec, Op, Program, Spreading};
 use super::lfm_audio::{convolution, half_step, layer_norm, normed};
 use super::llava::{TAKEN, side_by_side};
+use super::queries::{Queries, norm_of};
 use super::vit::{Form, Vit, names, own};
 
 /// Rows of the layers of one pass: a minute, fifty rows a second.
 pub const ROWS: usize = 3000;
-/// Layers of the Q-Former.
+/// Layers of the Q-Former ...
 const LAYERS: usize = 2;
-/// Epsilon of its norms.
-const EPS: f32 = 1e-12;
+/// ... and where they are in the file.
+const QUERIES: Queries = Queries { group: "a.proj_blk" };
 
 /// A product of pairs of frames, layers, in whose middle the classes that the encoder tells rows apart by are added,
 /// and the Q-Former, which reads the rows of layers that the file names, too.
@@ -88,75 +87,19 @@ fn queries(mut vit: Vit, x: Activation) -> Program {
         [(0, "cross_attn_k.weight", "cross_attn_k.bias"), (1, "cross_attn_v.weight", "cross_attn_v.bias")].map(
             |(of, weight, bias)| {
                 let y = vit.activation(keys[layer][of], width);
-                vit.push(Op::Linear { x, weight: key(layer, weight), bias: weight_of(layer, bias), y });
+                vit.push(Op::Linear { x, weight: QUERIES.key(layer, weight), bias: QUERIES.bias(layer, bias), y });
                 y
             },
         )
     });
-    let (rows, norm) = (vit.encoder.queries, norm(&vit, ["a.proj_norm.weight", "a.proj_norm.bias"].map(own)));
+    let (rows, norm) = (vit.encoder.queries, norm_of(&vit, ["a.proj_norm.weight", "a.proj_norm.bias"].map(own)));
     let queries = vit.activation("queries", width);
     vit.push(Op::Repeat { table: own("a.proj_query"), rows, y: queries });
     let stream = vit.activation("stream", width);
     vit.push(Op::Norm { x: queries, norm, y: stream });
     for (layer, kv) in kv.into_iter().enumerate().take(LAYERS) {
-        query_layer(&mut vit, layer, stream, kv);
+        QUERIES.write(&mut vit, layer, stream, kv);
     }
     vit.project_rows(stream, ["a.proj_linear.weight", "a.proj_linear.bias"]);
     vit.finish()
-}
-
-/// Attention of the queries of a window to each other, then to its rows, and a feed-forward, each with a norm behind
-/// the sum.
-fn query_layer(vit: &mut Vit, layer: usize, x: Activation, kv: [Activation; 2]) {
-    let (width, heads) = (vit.config.hidden, vit.encoder.query_heads);
-    let head_dim = width / heads;
-    let queries = vit.encoder.queries;
-    let scale = (head_dim as f32).sqrt().recip();
-    let own = BlockSpec { heads, head_dim, scale, queries, keys: queries, farthest: 0, filled: false };
-    let product = |vit: &mut Vit, x: Activation, [weight, bias]: [&'static str; 2], name, width| {
-        let y = vit.activation(name, width);
-        vit.push(Op::Linear { x, weight: key(layer, weight), bias: weight_of(layer, bias), y });
-        y
-    };
-    let add = |vit: &mut Vit, update: Activation, [weight, bias]: [&'static str; 2]| {
-        vit.push(Op::Add { x: update, scale: 1.0, to: x });
-        let norm = norm(vit, [key(layer, weight), key(layer, bias)]);
-        vit.push(Op::Norm { x, norm, y: x });
-    };
-    let names = [
-        (["self_attn_q.weight", "self_attn_q.bias"], "query q"),
-        (["self_attn_k.weight", "self_attn_k.bias"], "query k"),
-        (["self_attn_v.weight", "self_attn_v.bias"], "query v"),
-    ];
-    let [q, k, v] = names.map(|(names, label)| product(vit, x, names, label, width));
-    let y = vit.activation("query attended", width);
-    vit.push(Op::AttendBlocks { q, kv: [k, v], with: [None; 2], spec: own, y });
-    let update = product(vit, y, ["self_attn_out.weight", "self_attn_out.bias"], "query update", width);
-    add(vit, update, ["self_attn_norm.weight", "self_attn_norm.bias"]);
-    let q = product(vit, x, ["cross_attn_q.weight", "cross_attn_q.bias"], "query q", width);
-    let with = ["cross_attn_k.bias", "cross_attn_v.bias"].map(|name| Some(key(layer, name)));
-    let spec = BlockSpec { keys: vit.encoder.merge, filled: true, ..own };
-    vit.push(Op::AttendBlocks { q, kv, with, spec, y });
-    let update = product(vit, y, ["cross_attn_out.weight", "cross_attn_out.bias"], "query update", width);
-    add(vit, update, ["cross_attn_norm.weight", "cross_attn_norm.bias"]);
-    let wide = vit.encoder.width_of(&key(layer, "ffn_up.weight").name());
-    let up = product(vit, x, ["ffn_up.weight", "ffn_up.bias"], "query up", wide);
-    vit.push(Op::Activate { x: up, kind: ActivationKind::GeluErf });
-    let update = product(vit, up, ["ffn_down.weight", "ffn_down.bias"], "query update", width);
-    add(vit, update, ["ffn_norm.weight", "ffn_norm.bias"]);
-}
-
-/// A tensor of a layer of the Q-Former.
-const fn key(layer: usize, name: &'static str) -> WeightKey {
-    WeightKey { layer: Some(layer), role: Role::Named { group: "a.proj_blk", name } }
-}
-
-const fn weight_of(layer: usize, name: &'static str) -> Option<Weight> {
-    Some(Weight { key: key(layer, name), optional: false })
-}
-
-/// A layer norm of the Q-Former.
-fn norm(vit: &Vit, [weight, bias]: [WeightKey; 2]) -> Norm {
-    let bias = Some(Weight { key: bias, optional: false });
-    Norm { bias, eps: EPS, ..vit.norm(NormKind::Layer, weight, vit.config.hidden) }
 }

@@ -9,6 +9,7 @@ mod gemma;
 mod gemma_unified;
 mod glm;
 mod granite_speech;
+mod granite_vision;
 mod hunyuan;
 mod internvl;
 mod lfm3;
@@ -19,6 +20,7 @@ mod minicpm;
 mod parakeet;
 mod pixtral;
 mod pocket;
+mod queries;
 mod qwen;
 mod qwen_audio;
 mod resampler;
@@ -53,6 +55,8 @@ const SCALE: Option<&str> = Some("projector.scale_factor");
 const MERGE: Option<&str> = Some("spatial_merge_size");
 /// The same of rows that queries see, for Granite Speech.
 const WINDOW: Merge = (Some("projector.window_size"), 15);
+/// Patches along a side of the window that queries see, for Granite Vision.
+const WINDOW_SIDE: Merge = (Some("projector.window_side"), 1);
 /// 1,024 rows of 2 × 2 patches.
 const PATCHES: MostRows = MostRows::Fixed(4096);
 /// A projector without options.
@@ -145,6 +149,8 @@ static ENCODERS: &[Encoder] = &[
     encoder("kimivl", siglip::kimivl, (SCALE, 1), PATCHES).rotated().exact(),
     encoder("hunyuanvl", hunyuan::hunyuanvl, (MERGE, 2), PAGE).exact().sized(),
     encoder("dots_ocr", qwen::dots_ocr, (SCALE, 2), PAGE).rotated().exact().sized(),
+    // And the end of a line.
+    encoder("granite4_vision", granite_vision::granite4_vision, WINDOW_SIDE, MostRows::OfImage(1)).exact(),
     // And a class token.
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
     // As many rows as llama.cpp takes.

@@ -15,6 +15,11 @@ impl Vit<'_> {
         self.program.rope_table(table)
     }
 
+    /// Further rows for prompts, for a deeper layer of the text model.
+    pub fn side(&mut self, rows: Activation) {
+        self.program.sides.insert(0, rows);
+    }
+
     /// Whether the file has a tensor.
     pub fn has(&self, key: WeightKey) -> bool {
         self.config.has_tensor(&key.name())
