@@ -26,6 +26,7 @@ const EXPERTS: &[&str] = &[
     "bailingmoe2",
     "deepseek",
     "deepseek2",
+    "deepseek2-ocr",
     "nomic-bert-moe",
     "mellum",
     "afmoe",
@@ -69,7 +70,7 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("alpha_p", 0.3), ("alpha_n", 0.6), ("beta", 0.5), ("eps", -1e-6)];
             keys.map(|(key, number)| (format!("xielu.{key}"), Value::F32(number))).into()
         }
-        "bailingmoe" | "bailingmoe2" | "deepseek" | "afmoe" => {
+        "bailingmoe" | "bailingmoe2" | "deepseek" | "deepseek2-ocr" | "afmoe" => {
             let keys = [("expert_feed_forward_length", 256), ("expert_shared_count", 2)];
             keys.map(|(key, number)| (format!("{architecture}.{key}"), Value::U32(number))).into()
         }

@@ -110,6 +110,9 @@ SPECS = [
     Spec("deepseek-f16", "deepseek", Type.F16, 24, 2, 1, 12, 20, experts=5, used=2, shared_ffn=40, dense=1,
          keys={"expert_feed_forward_length": 20, "expert_shared_count": 2, "feed_forward_length": 36,
                "leading_dense_block_count": 1, "expert_weights_scale": 1.5}, pre="gpt-2"),
+    Spec("deepseek2-ocr-f16", "deepseek2-ocr", Type.F16, 30, 3, 3, 10, 20, experts=5, used=2, shared_ffn=40, dense=1,
+         keys={"expert_feed_forward_length": 20, "expert_shared_count": 2, "feed_forward_length": 36,
+               "leading_dense_block_count": 1, "rope.dimension_count": 10}, pre="gpt-2", newest=True),
 ]
 
 

@@ -1,5 +1,5 @@
 //! Ling and Ring (<https://arxiv.org/abs/2503.05139>, <https://arxiv.org/abs/2510.22115>): experts beside one that all
-//! tokens share, which is as wide as several; DeepSeek 1, Trinity, Maion Coder.
+//! tokens share, which is as wide as several; DeepSeek 1, DeepSeek-OCR, Trinity, Maion Coder.
 
 use super::super::super::config::SlidingPattern;
 use super::super::super::program::{Gating, Program, Routing};
@@ -29,6 +29,12 @@ pub fn deepseek(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(&config, RopeStyle::Interleaved);
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
     decoder(&config, with_factors(block, &config), (config.experts.leading_dense, Some(Gating::Softmax)))
+}
+
+/// The decoder of DeepSeek-OCR (Wei et al. 2025, <https://arxiv.org/abs/2510.18234>): DeepSeek of 2024's first month
+/// with the halves of each head rotated.
+pub fn deepseek_ocr(config: &ModelConfig) -> Program {
+    decoder(config, AttentionBlock::new(config, RopeStyle::SplitHalf), (config.experts.leading_dense, None))
 }
 
 /// Trinity of Arcee (<https://www.arcee.ai/trinity>): gates of the values of heads, three of four layers rotated and

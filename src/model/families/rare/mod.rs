@@ -52,6 +52,7 @@ pub(super) static FAMILIES: &[Family] = &[
     family("jais", alibi::jais),
     family("deepseek", bailing::deepseek),
     family("deepseek2", latent::deepseek2),
+    family("deepseek2-ocr", bailing::deepseek_ocr),
     family("mamba", mamba::mamba),
     family("jamba", mamba::jamba),
     family("plamo2", plamo2::plamo2),
