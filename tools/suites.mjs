@@ -6,7 +6,7 @@ import path from 'node:path';
 import { compileTests, testsAmong } from './artifacts.mjs';
 import { browserProgram, browserPrograms, compileBrowserPrograms } from './browser-tests.mjs';
 import { buildHarness } from './build.mjs';
-import { findDriver } from './browser.mjs';
+import { findBrowser, findDriver } from './browser.mjs';
 import { filesUnder, ROOT, run } from './common.mjs';
 import { added, countCargo, countNode, hasFailedTest } from './counting.mjs';
 import { driverEnv, findDriverManifest } from './firefox.mjs';
@@ -33,6 +33,7 @@ import {
 } from './sizes.mjs';
 import { style } from './style.mjs';
 import { findCargo, rustEnv } from './toolchain.mjs';
+import { unchanged } from './unchanged.mjs';
 import { watch } from './watch.mjs';
 
 /**
@@ -249,15 +250,27 @@ async function grammars() {
 
 async function browser() {
   if (!findDriver()) return skipped('no chromedriver; install the one of your Chrome, or set CHROMEDRIVER to its path');
-  const programs = browserPrograms();
-  const files = await compileBrowserPrograms(programs);
-  return runPrograms(
-    programs.map((name) => ({
+  const names = browserPrograms();
+  const { isKnown, record } = unchanged(names, findBrowser());
+  const known = isWhole() ? [] : names.filter(isKnown);
+  const same = known.map((name) =>
+    skipped(`${name}: all that it is made of is as it was when it passed; --all runs it`),
+  );
+  const left = names.filter((name) => !known.includes(name));
+  if (left.length === 0) return added(same);
+  const files = await compileBrowserPrograms(left);
+  const ran = await runPrograms(
+    left.map((name) => ({
       name,
       run: () => browserProgram(files.get(name), { all: isWhole(), isAlone: true, watch: watch() }),
-      count: countCargo,
+      count: (result) => {
+        const counts = countCargo(result);
+        if (counts.failed === 0 && process.argv.includes('--record')) record(name);
+        return counts;
+      },
     })),
   );
+  return { ...added([...same, ran]), again: ran.again };
 }
 
 /** Whether tests that take long run, too. */

@@ -1,13 +1,14 @@
 // `npm test`: prepares, builds, runs every suite, and counts. The last line is `N passed, N failed`, with
 // `, N skipped` where tests were skipped. `npm test -- --only host,page` runs some suites, `--list` names them, and
-// `--all` runs what takes long, too (tests/long.mjs).
+// `--all` runs what takes long, too (tests/long.mjs), `--record` notes which programs passed (unchanged.mjs).
 // Two suites run at a time, unless the machine is small or `--lanes 1` says otherwise; each prints its output in one
 // block when it is over. A program of tests that fails is run once more at the end, by itself, see programs.mjs.
 
 import fs from 'node:fs';
 import os from 'node:os';
+import path from 'node:path';
 import { build } from './build.mjs';
-import { CACHE, isMain, runMain, seconds, Stop } from './common.mjs';
+import { CACHE, isMain, ROOT, runMain, seconds, Stop } from './common.mjs';
 import { added } from './counting.mjs';
 import { inLanes } from './lanes.mjs';
 import { prepare } from './prepare.mjs';
@@ -25,6 +26,17 @@ const LAST = ['page'];
 const BUILD = { name: 'build' };
 /** At most twice as much of a suite's failures is printed again at the end. */
 const TOLD_CHARS = 6000;
+
+/** A run of everything writes at most this in a bare clone. */
+const DISK_BYTES = 12e9;
+
+/** Says so where the disk may become full, before what then fails says something else. */
+export function diskWarning({ bavail, bsize }, isBare) {
+  const free = bavail * bsize;
+  if (!isBare || free >= DISK_BYTES) return null;
+  const [has, wants] = [free, DISK_BYTES].map((bytes) => `${(bytes / 1e9).toFixed(1)} GB`);
+  return `the disk has ${has} free, and a run of everything in a bare clone writes up to ${wants}`;
+}
 
 /** Runs one of the chains of a suite; its counts. */
 async function runChain(suite, work, building) {
@@ -137,7 +149,12 @@ async function main() {
   }
   const start = performance.now();
   if (isWhole()) process.env.WEBGGUF_ALL = '1';
+  // A run of everything compiles everything: what cargo would keep for a later change takes 2 GB and time.
+  if (!option('only')) process.env.CARGO_INCREMENTAL ??= '0';
   const chosen = chooseSuites();
+  const isBare = !option('only') && !fs.existsSync(path.join(ROOT, 'target'));
+  const warning = diskWarning(fs.statfsSync(ROOT), isBare);
+  if (warning) console.warn(warning);
   fs.mkdirSync(CACHE, { recursive: true });
   await prepare({ tests: true });
   const { rows, flaky } = await runAgain(await runSuites(chosen));

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import { ROOT } from '../../tools/common.mjs';
-import { schedule } from '../../tools/test.mjs';
+import { diskWarning, schedule } from '../../tools/test.mjs';
 
 const url = (name) => JSON.stringify(pathToFileURL(path.join(ROOT, 'tools', name)).href);
 
@@ -73,4 +73,14 @@ test('long suites begin early, the files of pages last, and the build beside the
   assert.deepEqual(order(2, 'js', 'page'), ['build', 'js', 'page']);
   assert.deepEqual(order(2, 'style', 'host'), ['host', 'style']);
   assert.deepEqual(order(1), ['build', 'style', 'host', 'tools', 'browser', 'js', 'package', 'page']);
+});
+
+test('before a first run of everything the free space of the disk is looked at', () => {
+  const disk = (bytes) => ({ bavail: bytes / 4096, bsize: 4096 });
+  assert.match(
+    diskWarning(disk(5.9e9), true),
+    /has 5\.9 GB free, and a run of everything in a bare clone writes up to 12/,
+  );
+  assert.equal(diskWarning(disk(5.9e9), false), null, 'what was compiled before is there');
+  assert.equal(diskWarning(disk(30e9), true), null);
 });
