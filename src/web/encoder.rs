@@ -1,6 +1,6 @@
 //! The class behind the option `mmproj`: an encoder of images or sounds, whose rows enter the prompts of a model.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use js_sys::{Float32Array, Function, Promise, Uint8Array};
@@ -10,6 +10,7 @@ use wasm_bindgen::prelude::*;
 use super::device_handle::DeviceHandle;
 use super::errors::{from_value, to_js, to_value};
 use super::load::load_encoder;
+use super::one_at_a_time::OneAtATime;
 use super::promise::promise;
 use super::source::ByteSource;
 use crate::Error;
@@ -25,7 +26,7 @@ const HEARING: [&str; 2] = ["a.blk.0.ffn_up.weight", "mm.a.input_projection.weig
 /// The encoder that JavaScript holds.
 #[wasm_bindgen]
 pub struct WasmEncoder {
-    encoder: Rc<RefCell<AnyEmbedder>>,
+    encoder: OneAtATime<AnyEmbedder>,
     stop: Rc<Cell<bool>>,
 }
 
@@ -116,19 +117,18 @@ impl WasmEncoder {
         promise(async move {
             let options = from_value(options, "options")?;
             let encoder = load_encoder(sources, options, on_progress, device).await?;
-            Ok(Self { encoder: Rc::new(RefCell::new(encoder)), stop: Rc::default() })
+            Ok(Self { encoder: OneAtATime::new(encoder), stop: Rc::default() })
         })
     }
 
     /// Properties of the encoder.
     pub fn info(&self) -> Result<JsValue, JsValue> {
-        to_value(&Info::of(&*self.encoder.try_borrow().map_err(|_| busy())?))
+        to_value(&Info::of(&*self.encoder.take().ok_or_else(busy)?))
     }
 
     /// Fills `values` with the rows of an image or a tile, `[parts, outputs, width / parts]`; `false` where the call
     /// was cancelled. The caller allocates it, because an allocation that fails here would be an exception inside
     /// WebAssembly.
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail with a clear error")]
     #[allow(clippy::too_many_arguments, reason = "arrays cross to JavaScript one by one")]
     pub fn encode(
         &self,
@@ -160,7 +160,7 @@ impl WasmEncoder {
         let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
         stop.set(false);
         promise(async move {
-            let mut encoder = encoder.try_borrow_mut().map_err(|_| busy())?;
+            let mut encoder = encoder.take().ok_or_else(busy)?;
             let bytes = Uint8Array::new_with_byte_offset_and_length(
                 &values.buffer(),
                 values.byte_offset(),

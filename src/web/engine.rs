@@ -1,6 +1,6 @@
 //! The class that `js/model/model.ts` wraps. Overlapping calls are refused rather than queued.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use js_sys::{Float32Array, Function, Promise};
@@ -12,6 +12,7 @@ use super::errors::{from_value, to_js, to_value};
 use super::generate_options::JsGenerateOptions;
 use super::info::Info;
 use super::load::load;
+use super::place::Place;
 use super::promise::promise;
 use super::results::{evaluation, hidden_states, result, split};
 use super::session::Siblings;
@@ -19,8 +20,8 @@ use super::source::ByteSource;
 use super::tensor::TensorEngine;
 use super::vocabulary::ChatTemplate;
 use crate::Error;
-use crate::model::{Embeds, RowIds};
-use crate::runtime::{AnySession, EmbedEngine, EmbedOptions, Engine, Loaded, Session};
+use crate::model::RowIds;
+use crate::runtime::{AnySession, EmbedOptions, Loaded};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
@@ -28,9 +29,9 @@ use crate::tokenizer::Tokenizer;
 /// A loaded model. JavaScript's class of the same name (`js/model/model.ts`) wraps it.
 #[wasm_bindgen]
 pub struct WasmModel {
-    pub(super) engine: Rc<RefCell<Loaded>>,
+    pub(super) engine: Place,
     tokenizer: Rc<Tokenizer>,
-    /// The engine's stop flag, which can be set while a generation borrows the engine.
+    /// The engine's stop flag, which can be set while a generation has the engine.
     stop: Rc<Cell<bool>>,
     pub(super) siblings: Siblings,
     /// Why `load` chose the CPU, where the page left the choice open.
@@ -64,7 +65,7 @@ impl WasmModel {
 
     /// The device of a model that writes text on the GPU, for another to be loaded on.
     pub fn device(&self) -> Result<Option<DeviceHandle>, JsValue> {
-        let engine = self.borrow()?;
+        let engine = self.engine.text()?;
         let AnySession::Gpu(lane) = &engine.session else { return Ok(None) };
         Ok(Some(DeviceHandle { device: lane.model().device().clone(), tuning: None }))
     }
@@ -72,15 +73,18 @@ impl WasmModel {
     /// Lets `draft`, which is used up, draft tokens for this model and for sessions made from it later.
     #[wasm_bindgen(js_name = useDraft)]
     pub fn use_draft(&self, draft: WasmModel) -> Result<(), JsValue> {
-        match Rc::try_unwrap(draft.engine).map_err(|_| busy())?.into_inner() {
-            Loaded::Text(draft) => self.borrow()?.use_draft(draft).map_err(to_js),
+        match draft.engine.into_inner()? {
+            Loaded::Text(draft) => self.engine.text()?.use_draft(draft).map_err(to_js),
             Loaded::Embed(_) => Err(to_js(Error::invalid_argument("option 'draft': the model writes no text"))),
         }
     }
 
     /// What the model is and where it runs.
     pub fn info(&self) -> Result<JsValue, JsValue> {
-        let mut info = Info::of(&*self.engine.try_borrow().map_err(|_| busy())?);
+        let mut info = match &self.engine {
+            Place::Text(_) => Info::of_text(&*self.engine.text()?),
+            Place::Embed(_) => Info::of_embedder(&*self.engine.embedder(false)?),
+        };
         info.backend_reason = self.why_cpu.clone();
         to_value(&info)
     }
@@ -121,7 +125,7 @@ impl WasmModel {
         let others: JsGenerateOptions = from_value(options, "options")?;
         let options = others.with(sampling).map_err(to_js)?;
         let prompt_tokens = ids.len();
-        let mut engine = self.borrow()?;
+        let mut engine = self.engine.text()?;
         engine.check_drafting(options.drafting).map_err(to_js)?;
         let cached_tokens = engine.start(ids, options, now()).map_err(to_js)?;
         if let Some(listener) = listener {
@@ -132,7 +136,7 @@ impl WasmModel {
 
     /// Makes the started generation follow a grammar, given the promise of a matcher of the module `grammar`.
     pub fn constrain(&self, matcher: js_sys::Promise) -> Result<(), JsValue> {
-        self.borrow()?.constrain(super::constraint::compiling(matcher));
+        self.engine.text()?.constrain(super::constraint::compiling(matcher));
         Ok(())
     }
 
@@ -148,11 +152,10 @@ impl WasmModel {
     }
 
     /// The next tokens and the text that became final; `undefined` when the generation has ended.
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn next(&self) -> Promise {
         let (engine, tokenizer) = (self.engine.clone(), self.tokenizer.clone());
         promise(async move {
-            let Some(piece) = borrow(&engine)?.next(now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
+            let Some(piece) = engine.text()?.next(now).await.map_err(to_js)? else { return Ok(JsValue::UNDEFINED) };
             let made = js_sys::Object::new();
             js_sys::Reflect::set(&made, &"ids".into(), &js_sys::Uint32Array::from(piece.ids.as_slice()))?;
             js_sys::Reflect::set(&made, &"text".into(), &piece.text.into())?;
@@ -172,41 +175,38 @@ impl WasmModel {
     /// Ends the generation and returns its result.
     pub fn finish(&self) -> Promise {
         let engine = self.engine.clone();
-        promise(async move { result(&borrow(&engine)?.finish().map_err(to_js)?) })
+        promise(async move { result(&engine.text()?.finish().map_err(to_js)?) })
     }
 
     /// Forced decoding: for each position the most likely id, and the log-probability of the id that follows. `logits`
     /// is filled with all logits, `[ids, vocab]`; the caller allocates it, because an allocation that fails here would
     /// be an exception inside WebAssembly. `undefined` where the call was cancelled.
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn evaluate(&self, ids: Vec<u32>, logits: Option<Float32Array>, adapters: JsValue) -> Promise {
         let engine = self.engine.clone();
         self.stop.set(false);
         promise(async move {
             let adapters: Vec<(u32, f32)> = from_value(adapters, "adapters")?;
-            evaluation(&mut *borrow(&engine)?, &ids, logits, &adapters).await
+            evaluation(&mut *engine.text()?, &ids, logits, &adapters).await
         })
     }
 
     /// Reads `ids` and leaves the hidden states of the last layer in a tensor `[ids, hidden]` of `tensors`; `undefined`
     /// where the call was cancelled.
     #[wasm_bindgen(js_name = hiddenStates)]
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn hidden_states(&self, ids: Vec<u32>, tensors: &TensorEngine) -> Promise {
         let (engine, tensors) = (self.engine.clone(), tensors.clone());
         self.stop.set(false);
-        promise(async move { hidden_states(&mut *borrow(&engine)?, &ids, &tensors).await })
+        promise(async move { hidden_states(&mut *engine.text()?, &ids, &tensors).await })
     }
 
     /// Reads `ids` and gives the hidden states behind the output norm, `[ids, hidden]`; `undefined` where the call was
     /// cancelled.
     #[wasm_bindgen(js_name = normedStates)]
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn normed_states(&self, ids: Vec<u32>) -> Promise {
         let engine = self.engine.clone();
         self.stop.set(false);
         promise(async move {
-            let found = borrow(&engine)?.normed_states(&ids).await.map_err(to_js)?;
+            let found = engine.text()?.normed_states(&ids).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
     }
@@ -214,35 +214,32 @@ impl WasmModel {
     /// Reads what of `ids` is not cached, whose rows were given before, and gives the hidden state of the last one
     /// behind the output norm, `[hidden]`; `undefined` where the call was cancelled.
     #[wasm_bindgen(js_name = nextState)]
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn next_state(&self, ids: Vec<u32>) -> Promise {
         let engine = self.engine.clone();
         self.stop.set(false);
         promise(async move {
-            let found = borrow(&engine)?.next_state(&ids).await.map_err(to_js)?;
+            let found = engine.text()?.next_state(&ids).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
     }
 
     /// The vectors of inputs, `[inputs, dimensions]`; `undefined` where the call was cancelled. `ids` has the inputs
     /// one after the other, `lengths` the number of ids of each.
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn embed(&self, ids: Vec<u32>, lengths: Vec<u32>, normalize: bool, dimensions: Option<u32>) -> Promise {
         let engine = self.engine.clone();
         promise(async move {
             let options = EmbedOptions { normalize, dimensions: dimensions.map(|n| n as usize) };
-            let mut engine = borrow_embedder(&engine, false)?;
+            let mut engine = engine.embedder(false)?;
             let found = engine.embed(&split(&ids, &lengths), &options).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
     }
 
     /// The scores of inputs, which are given as for [`Self::embed`].
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn rank(&self, ids: Vec<u32>, lengths: Vec<u32>) -> Promise {
         let engine = self.engine.clone();
         promise(async move {
-            let mut engine = borrow_embedder(&engine, true)?;
+            let mut engine = engine.embedder(true)?;
             let found = engine.scores(&split(&ids, &lengths)).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
@@ -250,11 +247,10 @@ impl WasmModel {
 
     /// Registers an adapter under this number, given the bytes of a GGUF file.
     #[wasm_bindgen(js_name = addAdapter)]
-    #[allow(clippy::await_holding_refcell_ref, reason = "overlapping calls fail in borrow() with a clear error")]
     pub fn add_adapter(&self, id: u32, file: Vec<u8>) -> Promise {
         let engine = self.engine.clone();
         promise(async move {
-            borrow(&engine)?.add_adapter(id, &file).await.map_err(to_js)?;
+            engine.text()?.add_adapter(id, &file).await.map_err(to_js)?;
             Ok(JsValue::UNDEFINED)
         })
     }
@@ -262,24 +258,25 @@ impl WasmModel {
     /// Removes an adapter; false where none has this number.
     #[wasm_bindgen(js_name = removeAdapter)]
     pub fn remove_adapter(&self, id: u32) -> Result<bool, JsValue> {
-        Ok(self.borrow()?.remove_adapter(id))
+        Ok(self.engine.text()?.remove_adapter(id))
     }
 
     /// Converts a text for `embed` to token ids.
     #[wasm_bindgen(js_name = encodeInput)]
     pub fn encode_input(&self, text: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
-        Ok(borrow_embedder(&self.engine, false)?.encode(text, truncate))
+        Ok(self.engine.embedder(false)?.encode(text, truncate))
     }
 
     /// Converts a query and a document for `rank` to token ids.
     #[wasm_bindgen(js_name = encodePair)]
     pub fn encode_pair(&self, query: &str, document: &str, truncate: bool) -> Result<Vec<u32>, JsValue> {
-        Ok(borrow_embedder(&self.engine, true)?.encode_pair(query, document, truncate))
+        Ok(self.engine.embedder(true)?.encode_pair(query, document, truncate))
     }
 
     /// Forgets the KV cache, what is kept of prompts, and any generation.
     pub fn reset(&self) -> Result<(), JsValue> {
-        if let Loaded::Text(engine) = &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
+        if let Place::Text(_) = &self.engine {
+            let mut engine = self.engine.text()?;
             engine.reset();
             engine.session.prefixes().clear();
         }
@@ -289,7 +286,8 @@ impl WasmModel {
     /// Number of tokens of `ids` that are cached, from the first on, as these adapters, by default none, read them.
     #[wasm_bindgen(js_name = commonPrefix)]
     pub fn common_prefix(&self, ids: &[u32], adapters: JsValue) -> usize {
-        let (Ok(engine), Ok(adapters)) = (self.borrow(), from_value::<Option<Vec<_>>>(adapters, "adapters")) else {
+        let (Ok(engine), Ok(adapters)) = (self.engine.text(), from_value::<Option<Vec<_>>>(adapters, "adapters"))
+        else {
             return 0;
         };
         let with = engine.adapters_of(&adapters.unwrap_or_default(), ids);
@@ -299,7 +297,7 @@ impl WasmModel {
     /// Blocks, tokens, hits and bytes (the lower and the upper half) of the prefix cache; `undefined` while a call is
     /// under way, and for embedders.
     pub fn prefixes(&self) -> Option<Vec<u32>> {
-        let engine = self.borrow().ok()?;
+        let engine = self.engine.text().ok()?;
         let held = engine.session.prefixes();
         let ([blocks, tokens, hits], bytes) = (held.counts(), held.bytes());
         Some(vec![blocks, tokens, hits, bytes as u32, (bytes >> 32) as u32])
@@ -310,10 +308,6 @@ impl WasmModel {
     pub fn wasm_memory_bytes(&self) -> f64 {
         core::arch::wasm32::memory_size::<0>() as f64 * 65_536.0
     }
-
-    fn borrow(&self) -> Result<RefMut<'_, Engine>, JsValue> {
-        borrow(&self.engine)
-    }
 }
 
 impl WasmModel {
@@ -323,43 +317,12 @@ impl WasmModel {
             Loaded::Text(engine) => (engine.tokenizer.clone(), engine.stop.clone(), engine.session.row_ids()),
             Loaded::Embed(engine) => (engine.tokenizer.clone(), engine.stop.clone(), engine.embedder.row_ids()),
         };
-        let engine = Rc::new(RefCell::new(loaded));
-        siblings.join(&engine);
+        let engine = Place::new(loaded);
+        if let Place::Text(place) = &engine {
+            siblings.join(place);
+        }
         Self { engine, tokenizer, stop, siblings, why_cpu: None, rows }
     }
-}
-
-pub(super) fn busy() -> JsValue {
-    to_js(Error::invalid_argument("the model is busy with another call: await that first"))
-}
-
-/// Borrows the engine of a model that writes text.
-pub(super) fn borrow(engine: &RefCell<Loaded>) -> Result<RefMut<'_, Engine>, JsValue> {
-    let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
-    RefMut::filter_map(loaded, |loaded| match loaded {
-        Loaded::Text(engine) => Some(engine),
-        Loaded::Embed(_) => None,
-    })
-    .map_err(|_| to_js(Error::invalid_argument("the model writes no text: use embed or rank")))
-}
-
-/// Borrows the engine of an embedder, or of a reranker where it `ranks`.
-pub(super) fn borrow_embedder(engine: &RefCell<Loaded>, ranks: bool) -> Result<RefMut<'_, EmbedEngine>, JsValue> {
-    let loaded = engine.try_borrow_mut().map_err(|_| busy())?;
-    if let Loaded::Text(engine) = &*loaded {
-        let config = engine.session.config();
-        let why = match config.embedder.embeds {
-            Embeds::Never => format!("models of architecture {} do so here", config.architecture),
-            _ if ranks => "rank takes the file of a reranker".into(),
-            _ => "its file names no pooling: load it with the option 'pooling'".into(),
-        };
-        return Err(to_js(Error::invalid_argument(format!("the model writes text and gives no vectors: {why}"))));
-    }
-    RefMut::filter_map(loaded, |loaded| match loaded {
-        Loaded::Embed(engine) => Some(engine),
-        Loaded::Text(_) => None,
-    })
-    .map_err(|_| busy())
 }
 
 /// Whether a control token marks thoughts or calls, which templates look for in what the model wrote.

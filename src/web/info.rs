@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::gpu::Device;
 use crate::kernels::kv_type::KvType;
 use crate::model::ModelConfig;
-use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, Loaded, SelfCheck, Session};
+use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, SelfCheck, Session};
 use crate::tokenizer::Tokenizer;
 
 /// Mirrors `ModelInfo` in `js/types.ts`.
@@ -61,15 +61,8 @@ impl OnGpu {
 }
 
 impl Info {
-    /// The info about a loaded model.
-    pub fn of(loaded: &Loaded) -> Self {
-        match loaded {
-            Loaded::Text(engine) => Self::of_text(engine),
-            Loaded::Embed(engine) => Self::of_embedder(engine),
-        }
-    }
-
-    fn of_text(engine: &Engine) -> Self {
+    /// The info about a model that writes text.
+    pub fn of_text(engine: &Engine) -> Self {
         let (config, context) = (engine.session.config(), engine.session.context_length());
         let (device, on_gpu) = match &engine.session {
             AnySession::Gpu(lane) => {
@@ -83,7 +76,8 @@ impl Info {
         Self { kv_type: Some(engine.session.kv_type()), parallel, prefix_cache_bytes, ..info }
     }
 
-    fn of_embedder(engine: &EmbedEngine) -> Self {
+    /// The info about an embedder.
+    pub fn of_embedder(engine: &EmbedEngine) -> Self {
         let (config, context) = (engine.embedder.config(), engine.embedder.context_length());
         let (device, on_gpu) = match &engine.embedder {
             AnyEmbedder::Gpu(embedder) => (

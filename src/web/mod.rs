@@ -12,6 +12,8 @@ mod info;
 mod inspect;
 mod load;
 mod logprobs;
+mod one_at_a_time;
+mod place;
 mod progress;
 mod promise;
 #[cfg(feature = "harness")]

@@ -2,20 +2,21 @@
 
 use wasm_bindgen::prelude::*;
 
-use super::engine::{WasmModel, borrow, busy};
+use super::engine::WasmModel;
 use super::errors::to_js;
+use super::place::Place;
 use crate::Error;
 use crate::model::InputSource;
-use crate::runtime::{Loaded, Session};
+use crate::runtime::Session;
 
 #[wasm_bindgen]
 impl WasmModel {
     /// Number of values of a prompt row.
     #[wasm_bindgen(js_name = rowWidth)]
     pub fn row_width(&self) -> Result<usize, JsValue> {
-        match &*self.engine.try_borrow().map_err(|_| busy())? {
-            Loaded::Text(engine) => Ok(engine.session.config().row_width()),
-            Loaded::Embed(engine) => engine.row_width().map_err(to_js),
+        match &self.engine {
+            Place::Text(_) => Ok(self.engine.text()?.session.config().row_width()),
+            Place::Embed(_) => self.engine.embedder(false)?.row_width().map_err(to_js),
         }
     }
 
@@ -30,7 +31,7 @@ impl WasmModel {
     /// The digests of the rows that the next call of `next` needs and that are not there.
     #[wasm_bindgen(js_name = missingRows)]
     pub fn missing_rows(&self) -> Result<Vec<String>, JsValue> {
-        let missing = borrow(&self.engine)?.missing_rows();
+        let missing = self.engine.text()?.missing_rows();
         Ok(missing.iter().map(|source| format!("{:016x}", source.digest)).collect())
     }
 
@@ -40,16 +41,16 @@ impl WasmModel {
     pub fn add_rows(&self, digest: &str, columns: u32, rows: &[f32], canvas: u32) -> Result<(), JsValue> {
         let count = (rows.len() / self.row_width()?.max(1)) as u32;
         let source = InputSource { digest: digest_of(digest)?, count, columns, canvas };
-        match &mut *self.engine.try_borrow_mut().map_err(|_| busy())? {
-            Loaded::Text(engine) => engine.hold_rows(source, rows).map_err(to_js),
-            Loaded::Embed(engine) => engine.hold_rows(source, rows).map_err(to_js),
+        match &self.engine {
+            Place::Text(_) => self.engine.text()?.hold_rows(source, rows).map_err(to_js),
+            Place::Embed(_) => self.engine.embedder(false)?.hold_rows(source, rows).map_err(to_js),
         }
     }
 
     /// The position of a token that follows these ids.
     #[wasm_bindgen(js_name = countPositions)]
     pub fn count_positions(&self, ids: &[u32]) -> Result<u32, JsValue> {
-        Ok(borrow(&self.engine)?.session.count_positions(ids))
+        Ok(self.engine.text()?.session.count_positions(ids))
     }
 }
 

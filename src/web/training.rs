@@ -3,7 +3,7 @@
 use js_sys::{Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use super::engine::{WasmModel, borrow};
+use super::engine::WasmModel;
 use super::errors::to_js;
 use super::tensor::TensorEngine;
 use crate::Error;
@@ -19,7 +19,7 @@ impl WasmModel {
     /// [`Export`](crate::forward::Export), and the weights as tensors. `texts` as for `TensorEngine::open`.
     #[wasm_bindgen(js_name = exportProgram)]
     pub fn export_program(&self, texts: String) -> Result<Array, JsValue> {
-        let engine = borrow(&self.engine)?;
+        let engine = self.engine.text()?;
         let AnySession::Gpu(lane) = &engine.session else {
             return Err(to_js(Error::invalid_argument("training needs a model on WebGPU, this one is on the CPU")));
         };
