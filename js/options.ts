@@ -163,7 +163,8 @@ const ADAPTERS: Check = (value) => {
   return Array.isArray(value) && value.every(fits) ? undefined : 'an array of { id, scale } with finite scales';
 };
 
-const GENERATE: Record<keyof GenerateOptions, Check> = {
+/** @internal */
+export const GENERATE: Record<keyof GenerateOptions, Check> = {
   onProgress: LOAD.onProgress,
   maxTokens: TOKENS,
   reasoningBudget: integer(0, MOST_TOKENS, 'an integer of at least 0'),

@@ -61,6 +61,7 @@ import * as shared from './shared/engine.js';
 import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
+import * as converse from './voice/converse.js';
 import * as voice from './voice/speak.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
@@ -114,7 +115,7 @@ const ofPage: typeof onDemand = having({
     shared,
     signs,
   },
-  ...{ templates, transcriptions, voice, worker },
+  ...{ converse, templates, transcriptions, voice, worker },
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
 const ofOpenai: typeof openaiFiles = having({

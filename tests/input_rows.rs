@@ -184,6 +184,27 @@ fn rows_that_are_not_here_are_refused() {
     assert_eq!(short.code(), ErrorCode::InvalidArgument);
 }
 
+#[test]
+fn an_answer_follows_a_row_where_that_is_asked_for() {
+    for name in MODELS {
+        let model = Model::open(name);
+        let mut engine = model.engine();
+        let text = text(40);
+        let expected = generate(&mut engine, &text).0;
+        let prompt = [&text[..30], &model.rows(&engine, &text[30..], 1)[..]].concat();
+        let follow = |engine: &mut Engine, prompt: &[u32], most: usize| {
+            let options =
+                GenerateOptions { max_tokens: Some(most), ignore_eos: true, follows_row: true, ..Default::default() };
+            let cached = engine.start(prompt.to_vec(), options, 0.0).expect("a good prompt");
+            while count_yields(engine.next(|| 0.0)).0.expect("a good model").is_some() {}
+            (engine.finish().expect("a run").ids, cached)
+        };
+        let mut engine = count_yields(engine.another(false)).0.expect("a session");
+        assert_eq!(follow(&mut engine, &prompt[..39], 1).1, 0, "{name}");
+        assert_eq!(follow(&mut engine, &prompt, 6), (expected, 39), "{name}: the last row alone is read");
+    }
+}
+
 /// Rows are needed until the cache has them, and no longer.
 #[test]
 fn rows_are_held_until_the_prompt_is_read() {

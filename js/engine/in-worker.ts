@@ -20,7 +20,7 @@ import {
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
-import type { Said, ToSay } from '../voice/reader.js';
+import type { Begun, Said, ToSay } from '../voice/reader.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
@@ -212,8 +212,10 @@ export class WorkerEngine implements Engine {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
   }
 
-  say(asked: ToSay | undefined, signal?: AbortSignal): Promise<Said> {
-    return this.#connection.channel.call('say', [this.#number, asked], { signal });
+  async say(asked: ToSay | Begun | undefined, signal?: AbortSignal): Promise<Said> {
+    const isLong = asked && 'prompt' in asked;
+    const sent = isLong ? { ...asked, prompt: await contentsIn(asked.prompt, signal) } : asked;
+    return this.#connection.channel.call('say', [this.#number, sent], { signal });
   }
 
   voice(ids: Uint32Array, first: number, part: SoundPart, signal?: AbortSignal): Promise<Float32Array> {

@@ -5,16 +5,13 @@ import { stoppable } from '../cancel.js';
 import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
-import type { Said, Speaker, Text, ToSay } from '../voice/reader.js';
+import type { Begun, Said, Speaker, Text, ToSay } from '../voice/reader.js';
 import type { SoundPart, Vocoder } from '../voice/vocoder.js';
 import { type Group, type Input, type InputRun, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { Conversation } from '../templates/types.js';
-import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo, ModelState, PrefixCacheUse } from '../types/info.js';
-import type { LoadOptions } from '../types/load.js';
-import type { Evaluation } from '../types/read.js';
-import type { Source } from '../types/source.js';
+import type { Evaluation, GenerationResult, Piece, PrefixCacheUse } from '../types.js';
+import type { LoadOptions, ModelInfo, ModelState, Source } from '../types.js';
 import { giveNeeded } from '../wasm/give-needed.js';
 import type { TensorEngine, TensorHandle, WasmModel as WasmHandle } from '../wasm/webgguf.js';
 import {
@@ -281,10 +278,12 @@ export class LocalEngine implements Engine {
     return vocoder.samples(states.subarray((states.length / ids.length) * first), part, signal);
   }
 
-  async say(asked: ToSay | undefined, signal?: AbortSignal): Promise<Said> {
-    const [speaker, handle] = [this.#loaded.encoders?.vocoder as Speaker, this.#handle];
+  async say(asked: ToSay | Begun | undefined, signal?: AbortSignal): Promise<Said> {
+    const [speaker, handle, rows] = [this.#loaded.encoders?.vocoder as Speaker, this.#handle, new Map()];
     const run: Text['run'] = (work, of) => this.#kept(() => stoppable(handle, of, work), of);
-    return speaker.say(asked, { handle, run, contextLength: this.info.contextLength }, signal);
+    const prompt = asked && 'prompt' in asked && (await this.#ids(asked.prompt, { signal, rows, fits: true }));
+    const text = { handle, run, contextLength: this.info.contextLength, media: [...rows.values()] };
+    return speaker.say(asked && prompt ? { ...asked, prompt } : asked, text, signal);
   }
 
   exportProgram(shaders: string): ReturnType<WasmHandle['exportProgram']> {

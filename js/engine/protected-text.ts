@@ -17,7 +17,8 @@ type Vocabulary = Pick<WasmModel, 'chatTemplate' | 'protect'>;
 export function chatText(vocabulary: Vocabulary, conversation: Conversation): string {
   const { messages, tools, text, parseSpecial = false } = conversation;
   if (text !== undefined) return vocabulary.protect(text, messages[0]?.role === 'assistant');
-  const template = vocabulary.chatTemplate();
+  const { speech, ...usual } = vocabulary.chatTemplate();
+  const template = conversation.isSpeech && speech !== undefined ? { ...usual, source: speech } : usual;
   const variables = withSwitches(template.source, conversation.variables);
   if (parseSpecial) return writeConversation(template, { ...conversation, ...(variables && { variables }) });
   const protect = (text: string): string => vocabulary.protect(text, false);

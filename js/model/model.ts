@@ -33,6 +33,7 @@ import { asked, checkCall, scalesOf, someIds, started } from './prompt.js';
 import { Queue, type Request } from './queue.js';
 import { knowItself, throughProxies } from '../proxies.js';
 import { Session, type SessionHost } from './session.js';
+import { Speaking } from './speaking.js';
 import { steered } from './steering.js';
 import { Tensor } from '../tensor/tensor.js';
 import type { ChatTemplateOptions, Message, SessionOptions } from '../types/chat.js';
@@ -51,7 +52,7 @@ import type {
   TokenizeOptions,
 } from '../types/read.js';
 import type { Source } from '../types/source.js';
-import type { SpeakOptions, SpeechOptions, SpeechPiece, VoiceSound } from '../types/speech.js';
+import type { VoiceSound } from '../types/speech.js';
 
 files.startWorker = async (signal) => (await onDemand.worker()).startWorker(signal);
 files.preload = async () => (await onDemand.preload()).preload();
@@ -66,7 +67,7 @@ const UNKNOWN_CALLS =
  * const model = await WasmModel.load('/models/qwen3-0.6b-q4_k_m.gguf');
  * for await (const piece of model.generate('Once upon a time', { maxTokens: 200 })) out.textContent += piece.text;
  */
-export class WasmModel {
+export class WasmModel extends Speaking {
   /** What the model is and where it runs. */
   readonly info: ModelInfo;
   /** The voices that a model like Pocket TTS speaks with, by name: the option `voice` of `speak`. */
@@ -82,6 +83,7 @@ export class WasmModel {
 
   private constructor(engine: Engine, tools: ModelInfo['tools'], warn: (warning: LoadWarning) => void) {
     if (!engine) throw invalidArgument('new WasmModel: a model is made by await WasmModel.load(source)');
+    super();
     knowItself(this);
     this.#engine = engine;
     this.#warn = warn;
@@ -208,19 +210,6 @@ export class WasmModel {
     const create = async (request: TranscriptionRequest, options?: RequestOptions) =>
       new (await onDemand.transcriptions()).LocalTranscriptions(this).create(request, options);
     return { transcriptions: { create: create as Transcriptions['create'] } };
-  }
-
-  /**
-   * Speaks a text sentence by sentence, by the {@link LoadOptions.vocoder}. The pieces follow each other without a gap;
-   * leaving the loop ends the speech. Throws the errors of `generate`; `context_full` where a sentence is too long.
-   */
-  async *speak(text: string, options: SpeakOptions = {}): AsyncGenerator<SpeechPiece, void> {
-    yield* (await onDemand.voice()).speak(this, text, options);
-  }
-
-  /** The whole sound of a text as a file, made as {@link speak} makes it. */
-  async speech(text: string, options: SpeechOptions = {}): Promise<Blob> {
-    return (await onDemand.voice()).speech(this, text, options);
   }
 
   /** Tells the page of what is no error. @internal */

@@ -11,6 +11,7 @@ export const onDemand = allFetched({
   completions: () => import('../openai/completions.js'),
   embedContents: () => import('./embed-contents.js'),
   embeddings: () => import('../openai/embeddings.js'),
+  converse: () => import('../voice/converse.js'),
   families: () => import('../openai/families.js'),
   inWorker: () => import('../engine/in-worker.js'),
   inspect: () => import('../load/inspect.js'),

@@ -12,7 +12,7 @@ import { Everyone, held, names, onceFree, portOf, type Said } from './messages.j
 import { Text } from './text.js';
 
 /** Calls during which no other request may run. */
-const ALONE = ['evaluate', 'embed', 'rank', 'voice', 'another', 'save', 'restore', 'reset'] as const;
+const ALONE = ['evaluate', 'embed', 'rank', 'voice', 'say', 'another', 'save', 'restore', 'reset'] as const;
 
 /** The root's number in each connection. */
 const ROOT = 1;

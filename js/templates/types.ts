@@ -6,6 +6,8 @@ export interface ChatTemplate {
   readonly source?: string;
   /** For conversations with tools, where the file has one of its own. */
   readonly tools?: string;
+  /** For a text that is to be spoken, where the file has one, named `tts`. */
+  readonly speech?: string;
   readonly bos: string;
   readonly eos: string;
   readonly unknown: string;
@@ -24,6 +26,8 @@ export interface Conversation {
   readonly media?: readonly Medium[];
   /** What the template has made of it already, with the marks; the messages are of no use then. */
   readonly text?: string;
+  /** Whether it is a text that is to be spoken, which the file has a template for. */
+  readonly isSpeech?: boolean;
   /** Further variables of the template. */
   readonly variables?: Readonly<Record<string, unknown>>;
 }

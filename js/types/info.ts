@@ -2,6 +2,7 @@
  * What is known of a file before it is loaded, and of a model after. No code here.
  */
 import type { ErrorCode } from '../errors.js';
+import type { SamplingOptions } from '../sampling.js';
 
 /** Another kernel variant than the table's. */
 export interface TunedChoice {
@@ -163,6 +164,11 @@ export interface PrefixCacheUse {
   readonly hits: number;
 }
 
+/** How a file suggests that something is chosen; what it does not say is absent. */
+export type SuggestedSampling = Readonly<
+  Pick<SamplingOptions, 'temperature' | 'topK' | 'topP' | 'minP' | 'repetitionPenalty'>
+>;
+
 /** What a loaded model is and where it runs. */
 export interface ModelInfo {
   /** `general.architecture` of the file: `llama`, `qwen2`, `qwen3`. */
@@ -203,6 +209,13 @@ export interface ModelInfo {
   readonly tools?: string | false;
   /** The template of the file for conversations with tools, where it has one of its own. */
   readonly toolTemplate?: string;
+  /** The template of the file for a text that is to be spoken, `tokenizer.chat_template.tts`, where it has one. */
+  readonly speechTemplate?: string;
+  /**
+   * How the file suggests that tokens are chosen, `general.sampling.*`: options of `generate`, which does not use them
+   * by itself; `speak` and `converse` do. A number that no request may have is left out.
+   */
+  readonly sampling?: SuggestedSampling;
   /** The name of the token that ends a text, such as `</s>`; empty where the vocabulary has none. */
   readonly endOfText?: string;
   /** Where the model runs. */
@@ -242,6 +255,8 @@ export interface ModelInfo {
     readonly sampleRate: number;
     /** Which of several published models it is of, where the file says. */
     readonly variant?: string;
+    /** How the file suggests that codes of speech are chosen, `clip.gen.audio.sampling.*`. */
+    readonly sampling?: SuggestedSampling & { readonly repetitionWindow?: number };
   };
   /** The smaller model that drafts tokens, see {@link LoadOptions.draft}; its memory is part of `gpuBytes`. */
   readonly draft?: Readonly<

@@ -6,39 +6,24 @@
 import { WebggufError, invalidArgument } from '../errors.js';
 import { Encoder, type EncoderOptions, type EncoderScope } from '../media/encoder.js';
 import type { SourceOptions, Source } from '../types/source.js';
+import type { EncoderInfo } from '../wasm/webgguf.js';
 import { InverseStft } from './inverse-stft.js';
-import { uniformOf } from './random.js';
-import { type Reader, type Rows, type Said, type Text, randomDigest, readerOf } from './reader.js';
+import type { Begun, ToFrames } from './asked.js';
+import { Speech } from './lfm3-speech.js';
+import { type Rows, type Said, type Text, readerOf } from './reader.js';
+import { Speeches } from './reading.js';
 import { joined } from './resample.js';
 
 /** The projector of what LFM3 speaks with. @internal */
 export const LFM3 = 'lfm3a_gen';
 /** Samples per second, and from one spectrum to the next. */
 const [RATE, HOP] = [24_000, 320];
-/** Spectra of a frame, and passes until all its codes are known. */
-const [STACK, PASSES] = [6, 3];
-/** Frames before the first piece of a sound, and before further ones: 0.6 and 2 seconds. */
-const [FIRST, NEXT] = [8, 25];
+/** Spectra of a frame. */
+const STACK = 6;
 /** The largest transform has twice as many samples. */
 const MOST_BINS = 5 << 10;
 /** Frames of a pass of the codec. */
 const PASS = 128;
-/** How codes are chosen where a page does not say, and the frames in which a code is penalised. */
-const [TEMPERATURE, PENALTY, WINDOW] = [0.4, 1.2, 64];
-
-/** What is to be said. @internal */
-export interface ToFrames {
-  /** The ids of the prompt, from the last of which the first frame follows. */
-  readonly prompt: Uint32Array;
-  /** Frames, at most. */
-  readonly most: number;
-  readonly seed?: number | undefined;
-  readonly temperature?: number | undefined;
-  readonly topK?: number | undefined;
-  readonly repetitionPenalty?: number | undefined;
-  /** The order in which the codes of each frame become known, for comparisons with other engines. */
-  readonly orders?: readonly (readonly number[])[] | undefined;
-}
 
 /** The programs of a file. */
 type Parts = Readonly<Record<'flow' | 'next' | 'wave', Encoder>>;
@@ -47,7 +32,7 @@ type Parts = Readonly<Record<'flow' | 'next' | 'wave', Encoder>>;
 export class Lfm3 {
   readonly sampleRate = RATE;
   readonly #parts: Parts;
-  readonly #speeches = new WeakMap<object, Speech>();
+  readonly #speeches = new Speeches<Speech>();
 
   private constructor(parts: Parts) {
     this.#parts = parts;
@@ -75,8 +60,14 @@ export class Lfm3 {
     }
   }
 
-  get about(): Encoder['about'] {
-    return this.#parts.flow.about;
+  get about(): Encoder['about'] & { readonly sampling?: EncoderInfo['sampling'] } {
+    const { sampling } = this;
+    return { ...this.#parts.flow.about, ...(Object.keys(sampling).length > 0 && { sampling }) };
+  }
+
+  /** How the file suggests that codes are chosen. */
+  get sampling(): EncoderInfo['sampling'] {
+    return this.#parts.flow.info.sampling;
   }
 
   /** Kinds of each code and codes of a frame. */
@@ -85,15 +76,20 @@ export class Lfm3 {
     return [kinds, books];
   }
 
-  /** The first piece of what is asked, or the next one. A text model says one thing at a time. */
-  async say(asked: ToFrames | undefined, text: Text, signal?: AbortSignal): Promise<Said> {
+  /** See `Speaker`. */
+  async say(asked: ToFrames | Begun | undefined, text: Text, signal?: AbortSignal): Promise<Said> {
     const reader = readerOf(text);
-    if (asked && asked.prompt.length + 1 >= reader.contextLength) {
-      const found = `the text takes ${asked.prompt.length} tokens, the context holds ${reader.contextLength}`;
-      throw new WebggufError('context_full', `speak: ${found}`);
+    const name = (asked && ('begun' in asked ? asked.begun : asked.name)) ?? '';
+    if (asked && 'prompt' in asked) {
+      const begun = begunWith(asked.prompt as Uint32Array, asked);
+      const ids = begun.prompt;
+      if (ids.length + 1 >= reader.contextLength) {
+        const found = `the text takes ${ids.length} tokens, the context holds ${reader.contextLength}`;
+        throw new WebggufError('context_full', `speak: ${found}`);
+      }
+      this.#speeches.begin(name, new Speech(this, begun, rowsIn(ids, text)));
     }
-    if (asked) this.#speeches.set(text.handle, new Speech(this, asked));
-    return (this.#speeches.get(text.handle) as Speech).next(reader, signal);
+    return this.#speeches.next(name, (speech) => speech.next(reader, signal));
   }
 
   /** The logits of all codes of a frame, of which those below 0 are not known. */
@@ -160,6 +156,30 @@ export class Lfm3 {
   }
 }
 
+/** A prompt and the tokens behind it; the template may have begun the answer, too. */
+function begunWith(prompt: Uint32Array, { answer, behind, ...asked }: ToFrames): ToFrames & { prompt: Uint32Array } {
+  if (!answer) return { ...asked, prompt };
+  const begins = (id: number | undefined): 'mixed' | 'sound' | undefined => {
+    const found = answer.switches[id ?? -1];
+    return found === 'over' ? undefined : found;
+  };
+  const own = begins(prompt.at(-1));
+  const { mode } = answer;
+  if (!behind || behind.length === 0) return { ...asked, prompt, answer: { ...answer, mode: own ?? mode } };
+  const before = own ? prompt.subarray(0, -1) : prompt;
+  return { ...asked, prompt: Uint32Array.of(...before, ...behind), answer };
+}
+
+/** Where the images and sounds of a prompt are. */
+function rowsIn(ids: Uint32Array, { handle, media = [] }: Text): Rows[] {
+  const width = handle.rowWidth();
+  return media.map((rows) => {
+    const { digest, columns = 0, values, canvas } = rows;
+    // What the prompt has twice is needed where it is last.
+    return { ...rows, at: ids.lastIndexOf(handle.knowRows(digest, columns, values.length / width, canvas)) };
+  });
+}
+
 /** Makes samples of frames as they come. @internal */
 export class SoundOfCodes {
   readonly #model: Lfm3;
@@ -193,90 +213,5 @@ export class SoundOfCodes {
     }
     if (isLast && this.#codes.length > 0) found.push(this.#stft.rest(this.#width / 2 - 1 - HOP / 2));
     return joined(found);
-  }
-}
-
-/** Something that is being said. */
-class Speech {
-  readonly #model: Lfm3;
-  readonly #asked: ToFrames;
-  readonly #ids: number[];
-  readonly #rows: Rows[] = [];
-  readonly #frames: number[][] = [];
-  readonly #sound: SoundOfCodes;
-  readonly #uniform: () => number;
-  readonly #nonce = randomDigest().slice(0, 10);
-
-  constructor(model: Lfm3, asked: ToFrames) {
-    this.#model = model;
-    this.#asked = asked;
-    this.#ids = [...asked.prompt];
-    this.#sound = model.sound();
-    this.#uniform = uniformOf(asked.seed);
-  }
-
-  /** The next piece. */
-  async next(reader: Reader, signal?: AbortSignal): Promise<Said> {
-    const [kinds] = this.#model.sizes;
-    const made: number[][] = [];
-    const wanted = this.#frames.length === 0 ? FIRST : NEXT;
-    let isLast = false;
-    while (made.length < wanted && !isLast) {
-      signal?.throwIfAborted();
-      isLast = this.#frames.length >= this.#asked.most || this.#ids.length >= reader.contextLength;
-      if (isLast) break;
-      const state = await reader.state(Uint32Array.from(this.#ids), this.#rows, signal);
-      const codes = await this.#frame(state, signal);
-      // The last code of a codebook has no sound.
-      isLast = codes.includes(kinds - 1);
-      if (isLast) break;
-      made.push(codes);
-      const digest = this.#nonce + this.#frames.length.toString(16).padStart(6, '0');
-      this.#rows.push({ at: this.#ids.length, digest, values: await this.#model.row(codes, signal) });
-      this.#ids.push(reader.know(digest, 1));
-      this.#frames.push(codes);
-    }
-    const samples = await this.#sound.push(made.flat(), isLast, signal);
-    return { samples, isLast, latents: made.map((codes) => Float32Array.from(codes)) };
-  }
-
-  /** The codes of a frame: each pass chooses some by what is known of the passes before. */
-  async #frame(state: Float32Array, signal: AbortSignal | undefined): Promise<number[]> {
-    const [kinds, books] = this.#model.sizes;
-    const order = this.#asked.orders?.[this.#frames.length] ?? this.#shuffled(books);
-    const codes = new Array<number>(books).fill(-1);
-    const each = Math.ceil(books / PASSES);
-    for (let known = 0; known < books; known += each) {
-      const logits = await this.#model.logits(state, codes, signal);
-      for (const book of order.slice(known, known + each)) {
-        codes[book] = this.#chosen(logits.subarray(book * kinds, (book + 1) * kinds), book);
-      }
-    }
-    return codes;
-  }
-
-  #shuffled(count: number): number[] {
-    const order = Array.from({ length: count }, (_, at) => at);
-    for (let at = count - 1; at > 0; at--) {
-      const other = Math.floor(this.#uniform() * (at + 1));
-      [order[at], order[other]] = [order[other] as number, order[at] as number];
-    }
-    return order;
-  }
-
-  #chosen(logits: Float32Array, book: number): number {
-    const { temperature = TEMPERATURE, topK = 0, repetitionPenalty: penalty = PENALTY } = this.#asked;
-    for (const code of new Set(this.#frames.slice(-WINDOW).map((codes) => codes[book] as number))) {
-      const logit = logits[code] as number;
-      if (penalty > 0) logits[code] = logit > 0 ? logit / penalty : logit * penalty;
-    }
-    const most = logits.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
-    if (!(temperature > 0)) return Math.max(0, logits.indexOf(most));
-    const least =
-      topK > 0 && topK < logits.length ? ([...logits].sort((a, b) => b - a)[topK - 1] as number) : -Infinity;
-    const weights = Array.from(logits, (logit) => (logit < least ? 0 : Math.exp((logit - most) / temperature)));
-    let left = this.#uniform() * weights.reduce((sum, weight) => sum + weight, 0);
-    const found = weights.findIndex((weight) => (left -= weight) <= 0);
-    return found < 0 ? logits.length - 1 : found;
   }
 }

@@ -3,7 +3,7 @@
  */
 import { invalidArgument } from '../errors.js';
 import type { SpeakingModel } from './speak.js';
-import type { Utterance } from './pocket.js';
+import type { Utterance } from './asked.js';
 
 /** Tokens of a chunk: longer ones are spoken badly. */
 const MOST = 50;

@@ -4,9 +4,11 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import type { Encoder } from '../media/encoder.js';
+import type { Begun, Sound, Utterance } from './asked.js';
 import { type Mimi, RATE, type SoundOfLatents, type Step } from './mimi.js';
 import { uniformOf } from './random.js';
-import { type Reader, type Rows, type Said, type Text, randomDigest, readerOf } from './reader.js';
+import { type Reader, type Said, type Text, randomDigest, readerOf } from './reader.js';
+import { Reading, Speeches, steps } from './reading.js';
 import { Resampler, joined } from './resample.js';
 
 /** The score above which a latent ends the speech. */
@@ -17,27 +19,6 @@ const FRAME_RATE = 12.5;
 const [FIRST, NEXT] = [8, 25];
 /** The variance of the noise where neither the page nor the published model says. */
 const TEMPERATURE = 0.7;
-
-/** A sound. @internal */
-export interface Sound {
-  readonly samples: Float32Array;
-  readonly sampleRate: number;
-}
-
-/** What is to be said. @internal */
-export interface Utterance {
-  /** Before the voice: the token that announces it, where the model has one. */
-  readonly before: Uint32Array;
-  readonly voice: Sound;
-  /** The text, without the token that ends it. */
-  readonly text: Uint32Array;
-  /** The token from whose state the first latent follows. */
-  readonly begin: number;
-  readonly seed?: number | undefined;
-  readonly temperature?: number | undefined;
-  /** What each step starts from, for comparisons with other engines. */
-  readonly noise?: readonly Float32Array[] | undefined;
-}
 
 /** What published models want, which their files do not say, by the names of their folders. */
 const VARIANTS: Readonly<Record<string, { readonly temperature: number; readonly behind?: number }>> = {
@@ -52,8 +33,7 @@ export class Pocket {
   readonly sampleRate = RATE;
   readonly #mimi: Mimi;
   readonly #variant: string | undefined;
-  /** What is being said, by the handle of the model that reads. */
-  readonly #speeches = new WeakMap<object, Speech>();
+  readonly #speeches = new Speeches<Speech>();
   /** The voice that was asked for last. */
   #voice: { readonly key: string; readonly digest: string; readonly rows: Float32Array } | undefined;
 
@@ -84,11 +64,12 @@ export class Pocket {
     return this.#voice;
   }
 
-  /** The first piece of what is asked, or the next one. A text model says one thing at a time. */
-  async say(asked: Utterance | undefined, text: Text, signal?: AbortSignal): Promise<Said> {
+  /** See `Speaker`. */
+  async say(asked: Utterance | Begun | undefined, text: Text, signal?: AbortSignal): Promise<Said> {
     const reader = readerOf(text);
-    if (asked) this.#speeches.set(text.handle, await this.begin(asked, reader, signal));
-    return (this.#speeches.get(text.handle) as Speech).next(reader, signal);
+    const name = (asked && ('begun' in asked ? asked.begun : asked.name)) ?? '';
+    if (asked && 'voice' in asked) this.#speeches.begin(name, await this.begin(asked, reader, signal));
+    return this.#speeches.next(name, (speech) => speech.next(reader, signal));
   }
 
   /** A sound in the making. */
@@ -110,8 +91,8 @@ export class Pocket {
     const { temperature = TEMPERATURE, behind = asked.text.length <= 6 ? 5 : 3 } = VARIANTS[this.#variant ?? ''] ?? {};
     const most = Math.ceil((asked.text.length / 3 + 2) * FRAME_RATE);
     const noise = noiseOf(asked, Math.sqrt(asked.temperature ?? temperature), this.#mimi.latent);
-    const known = [{ at: asked.before.length, digest, values: rows }];
-    return new Speech(this.#mimi, { ids: [...ids], rows: known, noise, behind, most });
+    const reading = new Reading(ids, [{ at: asked.before.length, digest, values: rows }]);
+    return new Speech(this.#mimi, { reading, noise, behind, most });
   }
 
   rest(all = false): void {
@@ -124,9 +105,7 @@ export class Pocket {
 }
 
 interface Plan {
-  /** The ids so far, and the rows among them. */
-  readonly ids: number[];
-  readonly rows: Rows[];
+  readonly reading: Reading;
   readonly noise: (step: number) => Float32Array;
   /** Latents behind the one that ends the speech, and latents at most. */
   readonly behind: number;
@@ -138,7 +117,6 @@ export class Speech {
   readonly #mimi: Mimi;
   readonly #plan: Plan;
   readonly #sound: SoundOfLatents;
-  readonly #nonce = randomDigest().slice(0, 10);
   #step = 0;
   /** The step that said that the speech ends. */
   #end: number | undefined;
@@ -151,24 +129,17 @@ export class Speech {
 
   /** The next piece. */
   async next(reader: Reader, signal?: AbortSignal): Promise<Said> {
-    const { ids, rows, noise, behind, most } = this.#plan;
-    const latents: Float32Array[] = [];
+    const { reading, noise, behind, most } = this.#plan;
     const wanted = this.#step === 0 ? FIRST : NEXT;
-    let isLast = false;
-    while (latents.length < wanted && !isLast) {
-      signal?.throwIfAborted();
-      const state = await reader.state(Uint32Array.from(ids), rows, signal);
-      const step: Step = await this.#mimi.step(state, noise(this.#step), signal);
-      if (step.end > ENDS) this.#end ??= this.#step;
-      isLast = this.#step >= Math.min(most, (this.#end ?? most) + behind) || ids.length >= reader.contextLength;
-      if (isLast) break;
-      latents.push(step.latent);
-      const digest = this.#nonce + this.#step.toString(16).padStart(6, '0');
-      rows.push({ at: ids.length, digest, values: step.row });
-      ids.push(reader.know(digest, 1));
+    const step = async (state: () => Promise<Float32Array>) => {
+      const made: Step = await this.#mimi.step(await state(), noise(this.#step), signal);
+      if (made.end > ENDS) this.#end ??= this.#step;
+      if (this.#step >= Math.min(most, (this.#end ?? most) + behind)) return undefined;
       this.#step++;
-    }
-    return { samples: await this.#sound.push(joined(latents), signal), isLast, latents };
+      return { row: made.row, part: made.latent };
+    };
+    const { parts, isLast } = await steps(reading, { reader, wanted, signal }, step);
+    return { samples: await this.#sound.push(joined(parts), signal), isLast, latents: parts };
   }
 }
 

@@ -1,16 +1,21 @@
 /**
  * How something that is being said reads with the text model: ids, and rows that a generator of sounds has made.
  */
+import type { GenerationResult } from '../types/generate.js';
 import type { WasmModel } from '../wasm/webgguf.js';
-import type { ToFrames } from './lfm3.js';
-import type { Utterance } from './pocket.js';
+import type { Begun, Choice, ToSay } from './asked.js';
 
-/** A piece of its sound. @internal */
+export type { Begun, ToSay } from './asked.js';
+
+/** A piece of its sound, or of an answer. @internal */
 export interface Said {
   readonly samples: Float32Array;
   readonly isLast: boolean;
   /** The latents, or the codes of frames, for comparisons with other engines. */
   readonly latents: readonly Float32Array[];
+  /** What an answer of text and sound has written: text, and the token. */
+  readonly text?: string;
+  readonly id?: number;
 }
 
 /** Rows among the ids of a text. @internal */
@@ -18,6 +23,9 @@ export interface Rows {
   readonly at: number;
   readonly digest: string;
   readonly values: Float32Array;
+  /** For an image: rows side by side, and where it lies. */
+  readonly columns?: number;
+  readonly canvas?: number | undefined;
 }
 
 /** The text model. @internal */
@@ -27,38 +35,60 @@ export interface Reader {
   know(digest: string, count: number): number;
   /** The state of the last of `ids`, among which are these rows. */
   state(ids: Uint32Array, rows: readonly Rows[], signal?: AbortSignal): Promise<Float32Array>;
+  /** The token behind them; `end` where it ends the text. */
+  token(ids: Uint32Array, rows: readonly Rows[], choice: Choice, signal?: AbortSignal): Promise<number | 'end'>;
+  /** The text of tokens. */
+  text(ids: readonly number[]): string;
 }
+
+type Handle = Pick<WasmModel, 'commonPrefix' | 'rowWidth' | 'addRows' | 'knowRows' | 'nextState'> &
+  Pick<WasmModel, 'start' | 'next' | 'finish' | 'detokenize'>;
 
 /** What a reader needs of the engine: `run` runs work of the handle in its turn. @internal */
 export interface Text {
-  readonly handle: Pick<WasmModel, 'commonPrefix' | 'rowWidth' | 'addRows' | 'knowRows' | 'nextState'>;
+  readonly handle: Handle;
   readonly contextLength: number;
-  run(work: () => Promise<Float32Array | undefined>, signal?: AbortSignal): Promise<Float32Array>;
+  /** The rows of the images and sounds of a prompt. */
+  readonly media?: readonly Omit<Rows, 'at'>[];
+  run<T>(work: () => Promise<T | undefined>, signal?: AbortSignal): Promise<T>;
 }
-
-/** What a vocoder is asked to say. @internal */
-export type ToSay = Utterance | ToFrames;
 
 /** A vocoder that says it. @internal */
 export interface Speaker {
-  /** The first piece of what is asked, or the next one. */
-  say(asked: ToSay | undefined, text: Text, signal?: AbortSignal): Promise<Said>;
+  /** The first piece of what is asked, or the next one: of what was begun by this name, else of what was last. */
+  say(asked: ToSay | Begun | undefined, text: Text, signal?: AbortSignal): Promise<Said>;
 }
 
 /** The model as a speech reads with it. @internal */
 export function readerOf({ handle, contextLength, run }: Text): Reader {
-  const state: Reader['state'] = (ids, rows, signal) => {
-    const work = (): Promise<Float32Array | undefined> => {
-      const known = Math.min(handle.commonPrefix(ids), ids.length - 1);
-      const width = handle.rowWidth();
-      for (const { at, digest, values } of rows) {
-        if (at + values.length / width > known) handle.addRows(digest, 0, values);
-      }
-      return handle.nextState(ids);
-    };
-    return run(work, signal);
+  const add = (rows: readonly Rows[], known: number): void => {
+    const width = handle.rowWidth();
+    for (const { at, digest, values, columns = 0, canvas } of rows) {
+      if (at + values.length / width > known) handle.addRows(digest, columns, values, canvas);
+    }
   };
-  return { contextLength, know: (digest, count) => handle.knowRows(digest, 0, count), state };
+  const state: Reader['state'] = (ids, rows, signal) =>
+    run(async () => {
+      // Where something else was read meanwhile, more than the last one may have to be read again.
+      const isNext = handle.commonPrefix(ids) === ids.length - 1;
+      add(rows, isNext ? ids.length - 1 : 0);
+      return handle.nextState(ids);
+    }, signal);
+  const token: Reader['token'] = (ids, rows, choice, signal) =>
+    run(async () => {
+      const { cachedTokens } = handle.start(ids, { ...choice, maxTokens: 1, isPrivate: true, followsRow: true });
+      let result: Pick<GenerationResult, 'ids' | 'finishReason'>;
+      try {
+        add(rows, cachedTokens);
+        await handle.next();
+      } finally {
+        result = await handle.finish();
+      }
+      return result.finishReason === 'abort' ? undefined : (result.ids[0] ?? 'end');
+    }, signal);
+  const know: Reader['know'] = (digest, count) => handle.knowRows(digest, 0, count);
+  const text: Reader['text'] = (ids) => handle.detokenize(Uint32Array.from(ids), false);
+  return { contextLength, know, state, token, text };
 }
 
 /** 16 hexadecimal digits that nothing else has. @internal */

@@ -10,18 +10,17 @@ import type { GenerateOptions } from '../types/generate.js';
 import type { ModelInfo } from '../types/info.js';
 import type { DetokenizeOptions, TokenizeOptions } from '../types/read.js';
 import type { SpeakOptions, SpeechOptions, SpeechPiece, VoiceSound } from '../types/speech.js';
+import type { Begun, ToSay } from './asked.js';
+import { LFM3, MOST_SEED, NUMBERS, numberIn, POCKET } from './numbers.js';
 import { chunksOf } from './pocket-text.js';
-import type { ToFrames } from './lfm3.js';
-import type { Said, ToSay } from './reader.js';
+import { randomDigest, type Said } from './reader.js';
 import { joined } from './resample.js';
 import { sentences } from './spoken/spoken-text.js';
 import { SPEED, TimeStretch } from './stretch.js';
 import { pcm16, wav } from './wav.js';
 
-/** The projectors of Pocket TTS and of LFM3. */
-const [POCKET, LFM3] = ['pockettts_gen', 'lfm3a_gen'];
-/** Frames of LFM3 per second, and the most seconds of a sentence of this number of tokens. */
-const FRAME_RATE = 12.5;
+/** Frames of LFM3 per second, tokens around a text, and the most seconds of this number of tokens. */
+const [FRAME_RATE, AROUND] = [12.5, 9];
 const secondsOf = (tokens: number): number => tokens / 2 + 4;
 
 /** What speech needs of a `WasmModel`. @internal */
@@ -34,7 +33,7 @@ export interface SpeakingModel {
   withEngine<T>(call: string, work: (engine: Engine) => Promise<T>): Promise<T>;
 }
 
-/** How Soprano's tokens are chosen where a page does not say: as its own code does. */
+/** How Soprano's tokens are chosen where neither a page nor the file says: as its own code does. */
 const SAMPLING = { temperature: 0.3, topP: 0.95, repetitionPenalty: 1.2 };
 
 /** What Soprano speaks. */
@@ -43,16 +42,15 @@ const LANGUAGE = 'en';
 const [FIRST, NEXT] = [24, 96];
 /** Seeds of pieces are this far apart. */
 const APART = 0x9e3779b1;
-const MOST_SEED = 2 ** 32;
 
 const OPTIONS = ['temperature', 'topK', 'topP', 'repetitionPenalty', 'seed', 'speed', 'signal'];
+/** Options that a template of the file for texts that are spoken reads. */
+const READ_BY_TEMPLATE = ['voice', 'language'] as const;
 /** Options of the vocoders that do not have these, by their projectors. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   [POCKET]: ['voice', 'temperature', 'seed', 'speed', 'signal'],
   [LFM3]: OPTIONS.filter((name) => name !== 'topP'),
 };
-/** Options that generators of sounds read, and the most that each may be. */
-const NUMBERS = { temperature: 10, topK: 1e6, repetitionPenalty: 10, seed: MOST_SEED } as const;
 
 /** See {@link WasmModel.speak}. @internal */
 export async function* speak(
@@ -62,13 +60,16 @@ export async function* speak(
   call = 'speak',
 ): AsyncGenerator<SpeechPiece, void> {
   const { sampleRate, projector } = vocoderOf(call, model);
-  const known = OPTIONS_OF[projector] ?? OPTIONS;
+  const { speechTemplate } = model.info;
+  const reads = projector === LFM3 && speechTemplate !== undefined ? READ_BY_TEMPLATE : [];
+  const known = [...(OPTIONS_OF[projector] ?? OPTIONS), ...reads];
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown) throw invalidArgument(`${call}: unknown option '${unknown}', expected ${known.join(', ')}`);
   const { speed = 1, ...others } = options;
   const wrong = SPEED(speed);
   if (wrong) throw invalidArgument(`${call}: option 'speed' must be ${wrong}, found ${show(speed)}`);
   if (projector in OPTIONS_OF) checkNumbers(call, others);
+  for (const name of reads) checkName(call, name, others[name]);
   if (projector === POCKET) {
     yield* speakLatents(model, text, { ...others, speed }, call);
     return;
@@ -107,11 +108,14 @@ async function* speakLatents(
   }
 }
 
+function checkName(call: string, name: string, value: unknown): void {
+  if (value === undefined || typeof value === 'string') return;
+  throw invalidArgument(`${call}: option '${name}' must be a string, which the template reads, found ${show(value)}`);
+}
+
 function checkNumbers(call: string, options: SpeakOptions): void {
   for (const [name, most] of Object.entries(NUMBERS)) {
-    const value: unknown = options[name as keyof typeof NUMBERS];
-    if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) continue;
-    throw invalidArgument(`${call}: option '${name}' must be a number from 0 to ${most}, found ${show(value)}`);
+    numberIn(`${call}: option '${name}'`, options[name as keyof typeof NUMBERS], most);
   }
 }
 
@@ -134,9 +138,10 @@ async function* latentsSaid(
   call: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Float32Array> {
-  let next: ToSay | undefined = asked;
-  for (let isLast = false; !isLast; next = undefined) {
-    const now: ToSay | undefined = next;
+  const name = randomDigest();
+  let next: ToSay | Begun = { ...asked, name };
+  for (let isLast = false; !isLast; next = { begun: name }) {
+    const now = next;
     const said: Said = await model.withEngine(call, (engine) => engine.say(now, signal));
     isLast = said.isLast;
     if (said.samples.length > 0) yield said.samples;
@@ -147,20 +152,45 @@ async function* latentsSaid(
 async function* framesSaid(
   model: SpeakingModel,
   sentence: string,
-  { signal, voice: _, speed: _speed, ...sampling }: SpeakOptions,
+  { signal, voice = '', language = '', speed: _, ...sampling }: SpeakOptions,
   call: string,
 ): AsyncGenerator<Float32Array> {
-  const [before, text, behind] = (await Promise.all([
+  const text = await model.tokenize(sentence, {});
+  const isTemplated = model.info.speechTemplate !== undefined;
+  const prompt = await (isTemplated
+    ? templated(model, sentence, { voice, language }, call)
+    : inChatMl(model, text, call));
+  const most = Math.ceil(secondsOf(text.length + AROUND) * FRAME_RATE);
+  yield* latentsSaid(model, { ...sampling, prompt, most }, call, signal);
+}
+
+/** The token behind which LFM3 speaks. */
+const SOUND = '<|audio_start|>';
+
+/** A text as the message of a user, in ChatML, which the model is to answer in sound. */
+async function inChatMl(model: SpeakingModel, text: Uint32Array, call: string): Promise<Uint32Array> {
+  const [before, behind] = (await Promise.all([
     model.tokenize('<|im_start|>user\n', { parseSpecial: true, addSpecial: true }),
-    model.tokenize(sentence, {}),
-    model.tokenize('<|im_end|>\n<|im_start|>assistant\n<|audio_start|>', { parseSpecial: true }),
-  ])) as [Uint32Array, Uint32Array, Uint32Array];
-  const prompt = Uint32Array.of(...before, ...text, ...behind);
-  const last = await model.detokenize(prompt.subarray(-1), { showSpecial: true });
-  if (last !== '<|audio_start|>') throw invalidArgument(`${call}: the model has no token <|audio_start|>`);
-  const most = Math.ceil(secondsOf(prompt.length) * FRAME_RATE);
-  const asked: ToFrames = { ...sampling, prompt, most };
-  yield* latentsSaid(model, asked, call, signal);
+    model.tokenize(`<|im_end|>\n<|im_start|>assistant\n${SOUND}`, { parseSpecial: true }),
+  ])) as [Uint32Array, Uint32Array];
+  const last = await model.detokenize(behind.subarray(-1), { showSpecial: true });
+  if (last !== SOUND) throw invalidArgument(`${call}: the model has no token ${SOUND}`);
+  return Uint32Array.of(...before, ...text, ...behind);
+}
+
+/** The file's own prompt for a text that is to be spoken. */
+async function templated(
+  model: SpeakingModel,
+  sentence: string,
+  variables: Readonly<Record<string, unknown>>,
+  call: string,
+): Promise<string> {
+  const conversation = { messages: [{ role: 'user', content: sentence }], isSpeech: true, variables };
+  const prompt = await model.withEngine(call, (engine) => engine.applyChatTemplate(conversation));
+  if (prompt.endsWith(SOUND)) return prompt;
+  throw invalidArgument(
+    `${call}: the template 'tts' of the file ends with ${show(prompt.slice(-16))}, expected ${SOUND}`,
+  );
 }
 
 /** A sentence `speed` times as fast; it begins and ends as it did. */
@@ -222,7 +252,7 @@ async function* spoken(
   for (let part = 0, isLast = false; !isLast; part++) {
     const maxTokens = Math.min(room + prompt.length - ids.length, part === 0 ? FIRST : NEXT);
     const drawn = seed === undefined ? {} : { seed: part === 0 ? seed : (seed + part * APART) % MOST_SEED };
-    const sampling = { ...SAMPLING, ...options, ...drawn, maxTokens };
+    const sampling = { ...SAMPLING, ...model.info.sampling, ...options, ...drawn, maxTokens };
     const { ids: more, finishReason } = await model.generate(ids, sampling);
     ids = Uint32Array.of(...ids, ...more);
     isLast = finishReason !== 'length' || ids.length === room + prompt.length;

@@ -6,7 +6,7 @@ import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { SamplingOptions } from '../sampling.js';
 import type { GenerationResult, Piece, Usage } from '../types/generate.js';
-import type { Inspection, ModelInfo, SelfCheck } from '../types/info.js';
+import type { Inspection, ModelInfo, SelfCheck, SuggestedSampling } from '../types/info.js';
 import type { Evaluation } from '../types/read.js';
 import type { WasmInput } from '../types/source.js';
 
@@ -98,8 +98,9 @@ export interface WasmGenerateOptions extends SamplingOptions {
   adapters?: readonly (readonly [number, number])[];
   /** The token ids of the source, for a model whose encoder reads one. */
   source?: readonly number[];
-  /** Nothing of the text is kept for later ones. */
+  /** Nothing of the text is kept for later ones; the prompt may end with a row. */
   isPrivate?: boolean;
+  followsRow?: boolean;
 }
 
 /** The result of `start`: counts of the prompt's tokens. */
@@ -257,17 +258,17 @@ export class WasmModel {
 /** Properties of an encoder of images or sounds. */
 export interface EncoderInfo {
   readonly projector: string;
-  /** Which of several published models it is of, where the file says. */
+  /** What the file says: which of several published models it is of, how codes of speech are chosen. */
   readonly variant?: string;
+  readonly sampling: SuggestedSampling & { readonly repetitionWindow?: number };
   /** Number of values of a row that the encoder gives, including those for deeper layers. */
   readonly width: number;
   /** Number of parts of a row: one, and one for each of the deeper layers. */
   readonly parts: number;
   /** Maximum number of patches of an image. */
   readonly mostRows: number;
-  /** Whether this is an encoder of sounds. */
+  /** Whether this is an encoder of sounds, and whether the file has one, too. */
   readonly hears: boolean;
-  /** Whether the file has an encoder of sounds, too. */
   readonly hearsToo: boolean;
   /** Whether a row stands between the lines of an image. */
   readonly hasBreaks: boolean;

@@ -26,7 +26,7 @@ mod tensors;
 pub use adapter::{Adapter, Pair, direction_key};
 pub use config::{
     Decoder, EmbedderConfig, Embeds, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector,
-    RopeScaling, RopeSections, Rotations, Ssm, T5, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
+    RopeScaling, RopeSections, Rotations, Ssm, Suggested, T5, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;

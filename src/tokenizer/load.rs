@@ -99,13 +99,13 @@ pub(super) async fn tokenizer(metadata: &Metadata, yield_now: &mut impl AsyncFnM
     }
     let ends = end_tokens(&mut vocab, named.into_iter().flatten());
     yield_now().await;
-    let tool_template = template(metadata, ".tool_use")?;
-    let is_special = |kind| matches!(kind, Kind::Control | Kind::Unknown | Kind::UserDefined);
+    let (tool_template, speech_template) = (template(metadata, ".tool_use")?, template(metadata, ".tts")?);
     Ok(Tokenizer {
-        special: Matcher::new(&vocab, is_special, yield_now).await,
+        special: Matcher::new(&vocab, Kind::is_special, yield_now).await,
         added: Matcher::new(&vocab, |kind| kind == Kind::UserDefined, yield_now).await,
         chat_template: template(metadata, "")?.or(template(metadata, ".default")?).or(tool_template.clone()),
         tool_template,
+        speech_template,
         suppressed: suppressed(metadata, &vocab)?,
         rank_template: metadata.str("tokenizer.chat_template.rerank")?.map(str::to_owned),
         vocab,

@@ -74,6 +74,8 @@ pub struct Tokenizer {
     chat_template: Option<String>,
     /// The template for conversations with tools, where the file has one of its own.
     tool_template: Option<String>,
+    /// The template for a text that is to be spoken, where the file has one.
+    speech_template: Option<String>,
     /// The prompt for a query and a document, which stand in it as `{query}` and `{document}`.
     rank_template: Option<String>,
     warnings: Vec<String>,
@@ -298,6 +300,11 @@ impl Tokenizer {
     /// The file's chat template for conversations with tools, where it has one of its own.
     pub fn tool_template(&self) -> Option<&str> {
         self.tool_template.as_deref()
+    }
+
+    /// The file's template for a text that is to be spoken, named `tts`, where it has one.
+    pub fn speech_template(&self) -> Option<&str> {
+        self.speech_template.as_deref()
     }
 
     /// The template for conversations: the file's, else ChatML where `<|im_start|>` is one of its tokens.

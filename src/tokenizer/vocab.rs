@@ -40,6 +40,11 @@ impl Kind {
     pub fn is_text(self) -> bool {
         matches!(self, Self::Normal | Self::UserDefined | Self::Unused)
     }
+
+    /// Whether a prompt that names such a token has it.
+    pub fn is_special(self) -> bool {
+        matches!(self, Self::Control | Self::Unknown | Self::UserDefined)
+    }
 }
 
 /// How normal tokens spell their bytes.

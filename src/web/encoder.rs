@@ -14,7 +14,7 @@ use super::one_at_a_time::OneAtATime;
 use super::promise::promise;
 use super::source::ByteSource;
 use crate::Error;
-use crate::model::{EncoderInput, Fold, TableWidths};
+use crate::model::{EncoderInput, Fold, Suggested, TableWidths};
 use crate::runtime::{AnyEmbedder, SelfCheck};
 
 /// Index that stands for a row of zeros among the taps of a fold.
@@ -51,6 +51,8 @@ struct Info {
     numbers: Vec<f64>,
     /// Which of several published models it is of, where the file says.
     variant: Option<String>,
+    /// How the file suggests that codes of speech are chosen.
+    sampling: Suggested,
     /// Name of the GPU; empty on the CPU.
     adapter: String,
     self_check: SelfCheck,
@@ -99,6 +101,7 @@ impl Info {
             // One of several programs: values of a row of the text model, a latent, a frame, a head; layers; queries.
             numbers: if hears { of_sounds.map(|n| n as f64).into() } else { images.collect() },
             variant: encoder.variant.clone(),
+            sampling: encoder.sampling.clone(),
             adapter,
             self_check,
         })

@@ -23,6 +23,7 @@ pub(super) struct JsGenerateOptions {
     adapters: Vec<(u32, f32)>,
     source: Vec<u32>,
     is_private: bool,
+    follows_row: bool,
 }
 
 /// The option `draft`.
@@ -59,6 +60,7 @@ impl JsGenerateOptions {
             adapters,
             source,
             is_private,
+            follows_row,
             ..
         } = self;
         Ok(GenerateOptions {
@@ -75,6 +77,7 @@ impl JsGenerateOptions {
             adapters,
             source,
             is_private,
+            follows_row,
         })
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::gpu::Device;
 use crate::kernels::kv_type::KvType;
-use crate::model::ModelConfig;
+use crate::model::{ModelConfig, Suggested};
 use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, SelfCheck, Session};
 use crate::tokenizer::Tokenizer;
 
@@ -24,6 +24,8 @@ pub struct Info {
     has_chat_template: bool,
     chat_template: Option<String>,
     tool_template: Option<String>,
+    speech_template: Option<String>,
+    sampling: Suggested,
     backend: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backend_reason: Option<String>,
@@ -112,6 +114,8 @@ impl Info {
             has_chat_template: tokenizer.chat_template().is_some(),
             chat_template: tokenizer.chat_template().map(str::to_owned),
             tool_template: tokenizer.tool_template().map(str::to_owned),
+            speech_template: tokenizer.speech_template().map(str::to_owned),
+            sampling: config.sampling.clone(),
             backend: if device.is_some() { "webgpu" } else { "cpu" },
             backend_reason: None,
             adapter: adapter.map(|facts| facts.name.clone()).unwrap_or_default(),

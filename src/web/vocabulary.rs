@@ -61,6 +61,7 @@ impl VocabularyHandle {
 pub struct ChatTemplate {
     source: Option<String>,
     tools: Option<String>,
+    speech: Option<String>,
     bos: String,
     eos: String,
     unknown: String,
@@ -73,6 +74,7 @@ impl ChatTemplate {
         Self {
             source: tokenizer.conversation_template().map(str::to_owned),
             tools: tokenizer.tool_template().map(str::to_owned),
+            speech: tokenizer.speech_template().map(str::to_owned),
             bos: tokenizer.name(tokenizer.bos()),
             eos: tokenizer.name(tokenizer.eos()),
             unknown: tokenizer.name(tokenizer.unknown()),

@@ -18,3 +18,25 @@ export const askedOf = ({ ids, orders }) => ({
   orders,
   temperature: 0,
 });
+
+/** Answers of text and sound. */
+export const answers = expectationsOf('lfm3a-gen-answers');
+
+/** What asks for an answer of the expectations, with the likeliest token and code each time. */
+export const askedForAnswer = ({ output, ids, orders, most, biases }) => {
+  const [mixed, sound, over] = [321, 320, 322];
+  const mode = { auto: 'text' }[output] ?? output;
+  const barred = output === 'text' ? [mixed, sound].map((id) => [id, -1e9]) : [];
+  const all = [...Object.entries(biases).map(([id, bias]) => [Number(id), bias]), ...barred];
+  const begins = { mixed: [mixed], sound: [sound] }[output] ?? [];
+  return {
+    prompt: Uint32Array.from(ids),
+    behind: Uint32Array.from(begins),
+    ...{ most, orders, temperature: 0 },
+    answer: {
+      mode,
+      switches: { [mixed]: 'mixed', [sound]: 'sound', [over]: 'over' },
+      choice: { seed: 1, biases: all },
+    },
+  };
+};

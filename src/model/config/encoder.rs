@@ -4,7 +4,7 @@ use super::encoder_lists::{
     activation, check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled,
 };
 use super::parts::Part;
-use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN};
+use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, Suggested};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::model::ActivationKind;
@@ -139,6 +139,8 @@ pub struct EncoderConfig {
     pub kernels: [usize; 2],
     /// Which of several published models it is of, where the file says.
     pub variant: Option<String>,
+    /// How the file suggests that codes of speech are chosen.
+    pub sampling: Suggested,
     /// Output widths of the projector's matrices, by tensor name, since the metadata lacks them.
     pub widths: Vec<(String, usize)>,
 }
@@ -249,6 +251,7 @@ impl EncoderConfig {
             bins: 0,
             kernels: [0; 2],
             variant: None,
+            sampling: Suggested::default(),
             widths: Vec::new(),
         }
     }

@@ -14,6 +14,7 @@ mod layered;
 mod numbers;
 mod parts;
 mod rope;
+mod sampling;
 mod wkv;
 
 use std::collections::HashSet;
@@ -33,12 +34,11 @@ pub use encoder::{EncoderConfig, MostRows, Projector};
 pub(super) use encoder_lists::{MAX_TAKEN, RESAMPLER_HEAD};
 pub use parts::Part;
 pub(super) use parts::{CODEC_WINDOW, MAX_BOOKS};
+pub use sampling::Suggested;
 
 pub use hadamard::Rotations;
 
-use super::Xielu;
-use super::experts::ExpertConfig;
-use super::roles::HEAD;
+use super::{Xielu, experts::ExpertConfig, roles::HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::Gguf;
 
@@ -161,6 +161,8 @@ pub struct ModelConfig {
     pub name: Option<String>,
     /// A label such as `Q4_K_M`, from `general.file_type`, or else the type of most of the weights.
     pub quantization: &'static str,
+    /// How the file suggests that tokens are chosen.
+    pub sampling: Suggested,
     /// The number of weights in all tensors of the file.
     pub parameters: u64,
     /// Decoder layers, without the blocks for multi-token prediction at the end.
@@ -302,10 +304,8 @@ impl ModelConfig {
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
         let dims_sliding = keys.even("rope.dimension_count_swa", head_dim_sliding)?;
-        let rope_sections = match architecture.axes {
-            Some(axes) => rope::sections(&keys, rope_dims, axes == Axes::ByTurns)?,
-            None => None,
-        };
+        let sections = architecture.axes.map(|axes| rope::sections(&keys, rope_dims, axes == Axes::ByTurns));
+        let rope_sections = sections.transpose()?.flatten();
         let experts = ExpertConfig::from_keys(&keys, blocks, &gguf.tensors)?;
         // Experts may have their own key.
         let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
@@ -321,6 +321,7 @@ impl ModelConfig {
             architecture: architecture.name,
             name: metadata.str("general.name")?.map(str::to_owned),
             quantization: quantization(metadata, &gguf.tensors)?,
+            sampling: Suggested::of_text(metadata),
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
             layers,
             predicts_next: blocks == layers + 1,

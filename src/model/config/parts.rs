@@ -1,7 +1,7 @@
 //! Files with several encoders or programs: which tensors belong to which, and the sizes of one.
 
 use super::encoder::{EncoderConfig, MAX_PLACES, Projector, VOICE};
-use super::{Architecture, Keys, MAX_FFN, MAX_HIDDEN, ModelConfig};
+use super::{Architecture, Keys, MAX_FFN, MAX_HIDDEN, ModelConfig, Suggested};
 use crate::error::{Error, Result};
 use crate::gguf::{Gguf, TensorInfo};
 use crate::model::ActivationKind;
@@ -88,7 +88,8 @@ impl EncoderConfig {
         let (merge, ffn) = (latent, ffn.map_or(0, last));
         let activation = if is_lfm { ActivationKind::Silu } else { ActivationKind::Gelu };
         let variant = keys.metadata.str(&format!("{VOICE}.model_variant"))?.map(str::to_owned);
-        let made = Self { width, merge, activation, ffn, bins, variant, widths, ..Self::nothing(projector) };
+        let sampling = Suggested::read(keys.metadata, VOICE);
+        let made = Self { width, merge, activation, ffn, bins, variant, sampling, widths, ..Self::nothing(projector) };
         if is_lfm { made.of_codes(gguf, part) } else { Ok(made) }
     }
 

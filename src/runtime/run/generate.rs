@@ -73,7 +73,7 @@ impl<S: Session> Engine<S> {
         if let Some(&(id, _)) = options.biases.iter().find(|(id, _)| *id as usize >= vocab) {
             return Err(Error::invalid_argument(format!("logitBias of id {id}, the vocabulary has {vocab}")));
         }
-        if prompt.last().is_some_and(|&id| self.session.knows_row(id)) {
+        if prompt.last().is_some_and(|&id| self.session.knows_row(id)) && !options.follows_row {
             return Err(Error::invalid_argument("the prompt ends with a row, expected a token that an answer follows"));
         }
         let context = self.session.context_length();

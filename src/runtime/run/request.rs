@@ -28,6 +28,8 @@ pub struct GenerateOptions {
     pub adapters: Vec<(u32, f32)>,
     /// Whether nothing of this run may be kept for later ones, beside what the cache of its session has.
     pub is_private: bool,
+    /// Whether the prompt may end with a row, as what a model has spoken does.
+    pub follows_row: bool,
     /// Whether and when drafts of the next tokens are taken from the text.
     pub drafting: Drafting,
     /// A text that much of the answer may be like, from which drafts may come, too.

@@ -8,9 +8,19 @@
 // model that becomes of them. A frame with the last code of a codebook ends the speech: it has no codes and no row.
 //
 // {"codes": [[…], …]} asks for the samples of frames alone.
+//
+// {"answer": "auto", "begun": "<|im_start|>user\n", "prompt": "ab<|im_end|>…", "seed": 1, "most": 60, "biases": {"5": 2}}
+// {"ids": […], "slots": [17, -1, -1, …], "orders": [[…], …], "samples": […], "margin": 0.1}
+// An answer of text and speech as llama.cpp's own pipeline makes it ("mixed" and "audio" begin with their tokens), with
+// the likeliest text token each time. A slot is a text token, or -1 for a frame of sound; the last one may be a token
+// that ends the answer. The generator's file must say that codes are chosen at temperature 0: then the random numbers
+// of the seed are the orders alone, which are drawn here in the same way.
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <memory>
+#include <random>
 
 #include "media.h"
 
@@ -64,7 +74,78 @@ struct Oracle : Media {
         return found;
     }
 
+    // The likeliest token behind what was read, with these biases, and how far it is from the next one.
+    std::pair<llama_token, float> likeliest(const std::vector<std::pair<llama_token, float>> & biases) {
+        const int count = llama_vocab_n_tokens(llama_model_get_vocab(model));
+        std::vector<float> logits(llama_get_logits_ith(context, -1), llama_get_logits_ith(context, -1) + count);
+        for (const auto & [token, bias] : biases) logits[token] += bias;
+        const auto best = std::max_element(logits.begin(), logits.end());
+        const float most = *best;
+        *best = -INFINITY;
+        return {best - logits.begin(), most - *std::max_element(logits.begin(), logits.end())};
+    }
+
+    json mixed(const json & asked) {
+        llama_memory_clear(llama_get_memory(context), true);
+        std::vector<llama_token> read = ids(asked["begun"]);
+        decode(read, nullptr, 0);
+        std::unique_ptr<mtmd_helper_gen_audio, decltype(&mtmd_helper_gen_audio_free)> generator(
+            mtmd_helper_gen_audio_init(context, media), mtmd_helper_gen_audio_free);
+        check(generator != nullptr, "mtmd_helper_gen_audio_init");
+        const std::string prompt = asked["prompt"], mode = asked["answer"];
+        mtmd_helper_gen_audio_inp inp = mtmd_helper_gen_audio_inp_default();
+        inp.seq_id = 0;
+        inp.prompt = prompt.c_str();
+        inp.prompt_len = prompt.size();
+        inp.n_past = read.size();
+        inp.seed = asked["seed"];
+        inp.out_type = MTMD_HELPER_GEN_AUDIO_OUTTYPE_PCM;
+        inp.out_mode = mode == "mixed" ? MTMD_HELPER_GEN_AUDIO_OUT_MIXED : mode == "audio" ? MTMD_HELPER_GEN_AUDIO_OUT_AUDIO
+                     : mode == "text" ? MTMD_HELPER_GEN_AUDIO_OUT_TEXT : MTMD_HELPER_GEN_AUDIO_OUT_AUTO;
+        check(mtmd_helper_gen_audio_set_input(generator.get(), &inp) == 0, "set_input");
+        while (const int left = mtmd_helper_gen_audio_step_prompt(generator.get(), 4096)) check(left > 0, "step_prompt");
+        const std::vector<llama_token> rest = ids(prompt);
+        read.insert(read.end(), rest.begin(), rest.end());
+        json found = {{"ids", read}, {"slots", json::array()}, {"orders", json::array()}};
+        std::vector<std::pair<llama_token, float>> biases;
+        size_t count = 0;
+        const llama_logit_bias * own = mtmd_helper_gen_audio_get_logit_bias(generator.get(), &count);
+        for (size_t at = 0; at < count; at++) biases.push_back({own[at].token, own[at].bias});
+        for (const auto & [token, bias] : asked["biases"].items()) biases.push_back({std::stoi(token), bias});
+        std::mt19937 random(inp.seed);
+        const float * hidden = llama_get_embeddings_ith(context, -1);
+        float margin = INFINITY;
+        bool stops = false;
+        for (int slot = 0; slot < asked["most"] && !stops; slot++) {
+            const bool is_text = mtmd_helper_gen_audio_next_is_text(generator.get());
+            llama_token token = -1;
+            if (is_text) {
+                const auto [best, apart] = likeliest(biases);
+                token = best;
+                margin = std::min(margin, apart);
+            }
+            found["slots"].push_back(token);
+            if (!is_text) {
+                std::vector<int> order(12);
+                for (int book = 0; book < 12; book++) order[book] = book;
+                std::shuffle(order.begin(), order.end(), random);
+                found["orders"].push_back(order);
+            }
+            check(mtmd_helper_gen_audio_step_gen(generator.get(), token, hidden, &hidden, &stops) == 0, "step_gen");
+        }
+        int32_t rate = 0;
+        const char * data = nullptr;
+        size_t bytes = 0;
+        check(mtmd_helper_gen_audio_get_output(generator.get(), &rate, &data, &bytes, nullptr) == 0, "get_output");
+        std::vector<float> samples(bytes / 4);
+        if (bytes) memcpy(samples.data(), data, bytes);
+        found["samples"] = samples;
+        found["margin"] = margin;
+        return found;
+    }
+
     json answer(const json & asked) {
+        if (asked.contains("answer")) return mixed(asked);
         if (asked.contains("codes")) {
             mtmd_gen_state * generator = mtmd_gen_state_init(media, mtmd_gen_state_params_default());
             json found = {{"samples", samples(generator, asked["codes"])}};
