@@ -21,8 +21,8 @@ const STATES = {
   over: '',
 };
 
-const [button, interrupt, level, status, error, caption, turns, who] = [
-  ...['talk', 'interrupt', 'level', 'status', 'error', 'caption', 'turns', 'who'],
+const [button, interrupt, level, status, times, error, caption, turns, who] = [
+  ...['talk', 'interrupt', 'level', 'status', 'times', 'error', 'caption', 'turns', 'who'],
 ].map((id) => document.getElementById(id));
 
 let models;
@@ -60,6 +60,8 @@ function addTurn(role, text, wasInterrupted) {
   turns.append(item);
 }
 
+const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
+
 const shows = {
   state: ({ state }) => {
     status.textContent = STATES[state];
@@ -72,6 +74,10 @@ const shows = {
     addTurn('user', text);
   },
   saying: ({ text }) => (caption.textContent = text),
+  times: ({ times: { words, token, sound } }) => {
+    const parts = [`words ${seconds(words)}`, `first token ${seconds(token)}`, `first sound ${seconds(sound)}`];
+    times.textContent = `After you spoke: ${parts.join(', ')}.`;
+  },
   assistant: ({ text, interrupted }) => {
     if (text) addTurn('assistant', text, interrupted);
     caption.textContent = '';
@@ -112,7 +118,7 @@ async function talk() {
   } finally {
     await player?.close();
     [conversation, controller] = [undefined, undefined];
-    [status.textContent, caption.textContent] = ['', ''];
+    [status.textContent, caption.textContent, times.textContent] = ['', '', ''];
     show();
   }
 }

@@ -31,6 +31,16 @@ export type Answers =
 /** What a conversation is doing. */
 export type ConversationState = 'listening' | 'hearing' | 'thinking' | 'speaking' | 'over';
 
+/** How long an answer took, in milliseconds since the user's speech was found to be over; each has all before in it. */
+export interface AnswerTimes {
+  /** Until the words of the user were there; 0 for {@link Conversation.say}. */
+  readonly words: number;
+  /** Until the model had written the first piece of its answer. */
+  readonly token: number;
+  /** Until the first sound of the answer was there. */
+  readonly sound: number;
+}
+
 /** What a conversation tells. */
 export type ConversationEvent =
   | { /** It does something else now. */ readonly type: 'state'; readonly state: ConversationState }
@@ -38,6 +48,11 @@ export type ConversationEvent =
   | { /** The user has said something. */ readonly type: 'user'; readonly text: string }
   | { /** The answer so far, as it is written. */ readonly type: 'answer'; readonly text: string }
   | { /** A sentence that is being said, for captions. */ readonly type: 'saying'; readonly text: string }
+  | {
+      /** The first sound of an answer is there: how long each stage took. */
+      readonly type: 'times';
+      readonly times: AnswerTimes;
+    }
   | {
       /** The answer as the history keeps it. */ readonly type: 'assistant';
       readonly text: string;
@@ -96,6 +111,13 @@ export async function createConversation(options: ConversationOptions): Promise<
   return conversation;
 }
 
+/** When a speech ended, and milliseconds since then. */
+interface Stages {
+  readonly since: number;
+  readonly words: number;
+  token?: number;
+}
+
 /** A conversation by voice. Iterate it for its events from then on; at most 64 wait for their reader. */
 export class Conversation implements AsyncIterable<ConversationEvent> {
   readonly #options: ConversationOptions;
@@ -108,12 +130,19 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
   /** The answer that is being written or said. */
   #answer: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
   #done: Promise<void> = Promise.resolve();
+  /** When the speeches ended whose words are not there yet. */
+  readonly #ends: number[] = [];
+  /** The stages of the answer that has no sound yet. */
+  #stages: Stages | undefined;
 
   /** @internal */
   constructor(options: ConversationOptions) {
     this.#options = options;
     const { system, language = 'en' } = options;
-    this.#voice = asVoice(options.voice, language, (said) => this.#emit({ type: 'saying', text: said }));
+    this.#voice = asVoice(options.voice, language, (said) => {
+      this.#emit({ type: 'saying', text: said });
+      this.#sounds();
+    });
     if (system !== undefined) this.#turns.push({ role: 'system', content: system });
   }
 
@@ -126,8 +155,10 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
       ...{ model: ears, language, silence, threshold, padding, every, onLevel },
       signal: signal ? AbortSignal.any([signal, scope]) : scope,
       onSpeech: () => this.#hears(),
+      onSilence: () => this.#ends.push(performance.now()),
       onPartial: (event) => this.#emit({ type: 'hearing', text: event.text }),
-      onFinal: (event) => void this.#heard(event.text).catch((error: unknown) => this.#scope.abort(error)),
+      onFinal: ({ text: words }) =>
+        void this.#heard(words, this.#ends.shift()).catch((error: unknown) => this.#scope.abort(error)),
     });
     this.#done = this.#listening.done.then(() => this.#answer?.done).finally(() => this.#end());
     this.#done.catch(() => {}); // whoever asks gets it
@@ -186,13 +217,17 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
     this.#become('hearing');
   }
 
-  async #heard(words: string): Promise<void> {
+  /** `end`: when the speech ended. */
+  async #heard(words: string, end?: number): Promise<void> {
+    const now = performance.now();
+    const stages = { since: end ?? now, words: now - (end ?? now) };
     await this.interrupt();
     // A cough has no words.
     if (words.trim() === '') return this.#become('listening');
     this.#turns.push({ role: 'user', content: words.trim() });
     this.#emit({ type: 'user', text: words.trim() });
     const controller = new AbortController();
+    this.#stages = stages;
     const done = this.#reply(controller.signal);
     done.catch((error: unknown) => this.#scope.abort(error));
     this.#answer = { controller, done };
@@ -206,6 +241,7 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
     try {
       for await (const piece of this.#written(signal)) {
         written += piece;
+        if (this.#stages && piece !== '') this.#stages.token ??= performance.now() - this.#stages.since;
         this.#emit({ type: 'answer', text: written });
         for (const sentence of complete(written.slice(given), this.#options.language ?? 'en')) {
           given += sentence.length;
@@ -230,6 +266,14 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
     const turns = [...this.#turns];
     if (typeof model === 'function') yield* model(turns, { signal });
     else for await (const piece of model.generate(turns, { signal })) yield piece.text;
+  }
+
+  /** A sentence is about to be heard: the first one of an answer ends its stages. */
+  #sounds(): void {
+    if (!this.#stages) return;
+    const { since, words, token = words } = this.#stages;
+    this.#stages = undefined;
+    this.#emit({ type: 'times', times: { words, token, sound: performance.now() - since } });
   }
 
   #end(): void {

@@ -10,6 +10,7 @@
 export { type ActivityOptions, speechIn, type SpeechSpan } from './activity.js';
 export {
   type Answers,
+  type AnswerTimes,
   Conversation,
   type ConversationEvent,
   type ConversationOptions,

@@ -68,6 +68,8 @@ test('what is heard is answered and said until Escape, and a refused microphone 
     await page.keyboard.press('Escape');
     await page.waitForFunction(() => /\S …$/.test(document.querySelector('#turns .assistant')?.textContent));
     assert.equal(await talk.innerText(), 'End');
+    const times = await page.locator('#times').innerText();
+    assert.match(times, /^After you spoke: words [\d.]+ s, first token [\d.]+ s, first sound [\d.]+ s\.$/);
     const folder = path.join(CACHE, 'screenshots');
     fs.mkdirSync(folder, { recursive: true });
     for (const colorScheme of ['light', 'dark']) {
