@@ -67,6 +67,10 @@ pub enum Set {
     Steps(usize),
     /// The draft model's lists for this many rows.
     DraftModel(usize),
+    /// An embedder's lists for batches of few rows.
+    SmallBatch,
+    /// An embedder's lists for batches of as many rows as it has room for.
+    LargeBatch,
 }
 
 /// A command list of a set.
@@ -98,6 +102,12 @@ pub enum List {
     Source,
     /// The keys and values of a source, for each sequence in turn.
     Keys,
+    /// A stage of an encoder before the last one.
+    Stage(usize),
+    /// The layers of an embedder over the rows of a batch.
+    Batch,
+    /// Over the inputs of a batch: pooling and what follows.
+    Inputs,
 }
 
 /// Dispatches of a list, over a pass of some rows.
@@ -108,6 +118,27 @@ pub struct Run {
     /// Which dispatches; an end past the last one means all of them.
     pub range: Range<usize>,
     pub rows: usize,
+}
+
+/// A pass whose layers may be cut into several submits.
+pub struct LongPass<'a> {
+    /// Before the layers.
+    pub before: Plan<'a>,
+    /// The layers, which may be cut between any two dispatches.
+    pub layers: Run,
+    /// After the layers.
+    pub then: Plan<'a>,
+}
+
+#[cfg(test)]
+impl<'a> LongPass<'a> {
+    /// The pass in one piece.
+    pub fn whole(self) -> Plan<'a> {
+        let mut plan = self.before;
+        plan.run_part(self.layers);
+        plan.append(self.then);
+        plan
+    }
 }
 
 /// The buffer of a copy.
@@ -174,6 +205,12 @@ pub enum Step<'a> {
     /// Reads bytes back, which are an [answer](super::gpu::execute::Answer) later. `bytes`: all that the read-back
     /// buffer holds, if not given.
     Read { from: Slice, what: Read, bytes: Option<u64> },
+}
+
+impl Step<'_> {
+    pub fn is_write(&self) -> bool {
+        matches!(self, Self::Write { .. })
+    }
 }
 
 /// Steps in order.

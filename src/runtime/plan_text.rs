@@ -2,6 +2,8 @@
 //! read back, in which order, and what the schedule needs before. After a change on purpose, write it anew with
 //! `WEBGGUF_BLESS=1 cargo test --lib passes_are_those_of_the_fixture`.
 
+mod batches;
+
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
@@ -236,9 +238,7 @@ fn prompts(text: &mut String) {
         let chunk = Chunk { rows: 0..100, is_single: false, is_last: true };
         let found = prefill(model.layout(), (0, &chunk), &[], (ends, of));
         let _ = writeln!(text, "a prompt of 100 tokens, for {name}");
-        let mut plan = found.before;
-        plan.run_part(found.layers);
-        plan.append(found.then);
+        let mut plan = found.pass.whole();
         plan.append(found.always);
         text.push_str(&model.lines(&plan));
     }
@@ -366,16 +366,14 @@ fn drafters(text: &mut String) {
     let of = Lengths { embeddings: 1, prefill: 40, kept: 40, is_exact: true };
     let found = prefill(model.layout(), (1, &chunk), &[], (Ends::Caches, of));
     let _ = writeln!(text, "a prompt of 100 tokens of the second text, which the block goes along");
-    text.push_str(&model.lines(&found.before));
-    text.push_str(&model.lines(&found.then));
+    text.push_str(&model.lines(&found.pass.before));
+    text.push_str(&model.lines(&found.pass.then));
 }
 
 fn sources(text: &mut String) {
     let model = Model::new(include_bytes!("../../tests/fixtures/sources/t5-f16.gguf"), lanes(64, 2));
     let Some(found) = source::read(model.layout(), (1, 2), &[3; 40], 12) else { return };
-    let mut plan = found.before;
-    plan.run_part(found.encoder);
-    plan.append(found.keys);
+    let mut plan = found.whole();
     source::write_spans(&mut plan, model.layout(), &[0, 40]);
     let _ = writeln!(text, "a source of 40 tokens of the second of two texts\n{}", model.lines(&plan).trim_end());
 }
@@ -388,6 +386,7 @@ fn passes_are_those_of_the_fixture() {
     drafts(&mut found);
     drafters(&mut found);
     sources(&mut found);
+    batches::write(&mut found);
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/passes.txt");
     if std::env::var_os("WEBGGUF_BLESS").is_some() {
         std::fs::write(file, &found).expect("a writable snapshot");

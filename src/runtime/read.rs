@@ -1,16 +1,15 @@
 //! Reads a text pass by pass: makes room, fetches rows, and executes the plans of `passes/prefill.rs`.
 
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
 
-use super::gpu::queue::{Queue, Work};
+use super::gpu::queue::Queue;
 use super::gpu::session::GpuSession;
 use super::gpu::source::check_source;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::passes::decode::{Decode, decode};
 use super::passes::prefill::{Ends, Prefill, few, prefill, see_image, single};
 use super::passes::{axes, block, states};
-use super::plan::{Form, Plan, Run, Set};
+use super::plan::{Form, Plan, Set};
 use super::schedule::Schedule;
 use super::session::FEW;
 use super::text::Text;
@@ -246,20 +245,12 @@ impl Reader<'_> {
         (queue, stop): (&mut Queue, &Cell<bool>),
     ) -> Result<bool> {
         let (ends, layout, lengths) = (self.ends(chunk, wants), self.session.layout(), self.session.lengths());
-        let Prefill { before, layers, mut then, always } = prefill(layout, (self.number, chunk), runs, (ends, lengths));
-        plan.append(before);
+        let Prefill { mut pass, always } = prefill(layout, (self.number, chunk), runs, (ends, lengths));
+        plan.append(pass.before);
+        pass.before = plan;
         let gpu = &mut self.session.gpu;
-        let len = gpu.lists.get(layers.set, layers.list).map_or(0, |list| list.len());
-        let work = Work { range: layers.range.start..layers.range.end.min(len), len, tokens: layers.rows };
-        let submit = |range: Range<usize>, is_last: bool| {
-            let mut part = std::mem::take(&mut plan);
-            part.run_part(Run { range, ..layers.clone() });
-            if is_last {
-                part.append(std::mem::take(&mut then));
-            }
-            gpu.execute(&part)
-        };
-        let is_whole = queue.run(work, stop, submit).await?;
+        let len = gpu.lists.get(pass.layers.set, pass.layers.list).map_or(0, |list| list.len());
+        let is_whole = queue.run((pass, len), stop, |part| gpu.execute(part)).await?;
         self.session.gpu.execute(&always)?;
         Ok(is_whole)
     }

@@ -3,10 +3,34 @@
 use std::rc::Rc;
 
 use super::list_sets::ListSets;
+use super::lists::FindList;
 use super::reads::{Answer, Reads};
 use crate::Result;
 use crate::gpu::{Buffer, BufferTable, CommandList, Commands, Copy, Device, Part, ReadBack};
 use crate::runtime::plan::{Of, Place, Plan, Read, Run, Set, Step};
+
+/// What the names in a plan mean to their owner.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Names<'a> {
+    pub table: &'a BufferTable,
+    pub lists: &'a dyn FindList,
+}
+
+/// Executes a plan that reads nothing back. Steps up to the next write go to the device in one submit.
+pub(in crate::runtime) fn execute(device: &Device, own: Names<'_>, plan: &Plan<'_>) {
+    let found = Found { own, draft_model: None };
+    for steps in groups(plan) {
+        match steps[0].is_write() {
+            true => found.write(device, steps),
+            false => device.submit_all(|commands| found.encode(commands, steps, &[])),
+        }
+    }
+}
+
+/// The writes of a plan, and what goes to the device between two of them.
+fn groups<'p, 'a>(plan: &'p Plan<'a>) -> impl Iterator<Item = &'p [Step<'a>]> {
+    plan.steps.chunk_by(|a, b| a.is_write() == b.is_write())
+}
 
 /// Buffers, lists and read-backs of a session.
 pub(in crate::runtime) struct Executor {
@@ -36,24 +60,23 @@ impl Executor {
     /// # Errors
     /// `limit_exceeded` where more answers are in flight than there are buffers for.
     pub fn execute_with(&mut self, plan: &Plan<'_>, draft_model: Option<&Self>) -> Result<()> {
-        let mut steps = plan.steps.as_slice();
-        while let Some(step) = steps.first() {
-            if let Step::Write { to, bytes } = step {
-                let found = Found { own: self, draft_model };
-                found.buffer(*to).into_iter().for_each(|buffer| self.device.write(buffer, to.offset, bytes));
-                steps = &steps[1..];
+        for steps in groups(plan) {
+            let reads = self.reserve(steps)?;
+            let found = Found { own: self.names(), draft_model: draft_model.map(Self::names) };
+            if steps[0].is_write() {
+                found.write(&self.device, steps);
                 continue;
             }
-            let count = steps.iter().take_while(|step| !matches!(step, Step::Write { .. })).count();
-            let reads = self.reserve(&steps[..count])?;
-            let found = Found { own: self, draft_model };
-            self.device.submit_all(|commands| found.encode(commands, &steps[..count], &reads));
+            self.device.submit_all(|commands| found.encode(commands, steps, &reads));
             for (what, read) in reads {
                 self.reads.submitted(&self.device, what, read);
             }
-            steps = &steps[count..];
         }
         Ok(())
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names { table: &self.table, lists: &self.lists }
     }
 
     fn reserve(&mut self, steps: &[Step<'_>]) -> Result<Vec<(Read, ReadBack)>> {
@@ -90,11 +113,19 @@ impl Executor {
 
 /// What the names in a plan mean.
 struct Found<'a> {
-    own: &'a Executor,
-    draft_model: Option<&'a Executor>,
+    own: Names<'a>,
+    draft_model: Option<Names<'a>>,
 }
 
 impl<'a> Found<'a> {
+    fn write(&self, device: &Device, steps: &'a [Step<'a>]) {
+        for step in steps {
+            if let Step::Write { to, bytes } = step {
+                self.buffer(*to).into_iter().for_each(|buffer| device.write(buffer, to.offset, bytes));
+            }
+        }
+    }
+
     fn encode(&self, commands: &mut Commands, steps: &'a [Step<'a>], reads: &'a [(Read, ReadBack)]) {
         let mut reads = reads.iter();
         for group in steps.chunk_by(|a, b| matches!((a, b), (Step::Run(_), Step::Run(_)))) {
@@ -122,7 +153,7 @@ impl<'a> Found<'a> {
             Set::DraftModel(rows) => (self.draft_model?, Set::Rows(*rows)),
             set => (self.own, *set),
         };
-        let list = owner.lists.get(set, *list)?;
+        let list = owner.lists.find(set, *list)?;
         Some((Part { list, range: range.start.min(list.len())..range.end.min(list.len()) }, *rows as u32))
     }
 

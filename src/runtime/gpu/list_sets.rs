@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::adapters::{Adapted, GpuAdapter};
-use super::lists::Lists;
+use super::lists::{FindList, Lists};
 use super::model::GpuModel;
 use crate::Result;
 use crate::forward::{self, Adapters, Buffers, Forward};
@@ -117,7 +117,7 @@ impl ListSets {
                 recorded.or_else(|| (rows <= 1).then_some(&of.lists))
             }
             Set::Steps(rows) => of.steps.get(rows)?.as_ref(),
-            Set::DraftModel(_) => None,
+            Set::DraftModel(_) | Set::SmallBatch | Set::LargeBatch => None,
         }
     }
 
@@ -275,6 +275,12 @@ impl ListSets {
         }
         let adapted = self.current.adapted.take();
         self.current = ListSet::new(adapted, lists);
+    }
+}
+
+impl FindList for ListSets {
+    fn find(&self, set: Set, list: List) -> Option<&CommandList> {
+        self.get(set, list)
     }
 }
 

@@ -1,10 +1,16 @@
-//! The command lists of a session.
+//! The command lists of a session, and where plans find lists.
 
 use crate::Result;
 use crate::forward;
 use crate::gpu::{BufferTable, CommandList, Device};
-use crate::runtime::plan::List;
+use crate::runtime::plan::{List, Set};
 use crate::time_slice::TimeSlice;
+
+/// Where plans find recorded lists.
+pub(in crate::runtime) trait FindList {
+    /// A list of a set; `None` where it is not recorded.
+    fn find(&self, set: Set, list: List) -> Option<&CommandList>;
+}
 
 /// The lists of [`forward::Lists`], ready to run.
 pub(in crate::runtime) struct Lists {
@@ -65,7 +71,7 @@ impl Lists {
             List::Step => &self.step,
             List::Source => &self.source,
             List::Keys => &self.keys,
-            List::ExactPrefill | List::HeadOfAll => return None,
+            List::ExactPrefill | List::HeadOfAll | List::Stage(_) | List::Batch | List::Inputs => return None,
         })
     }
 }

@@ -10,16 +10,8 @@ use super::model::GpuModel;
 use super::pace::cut;
 use crate::Result;
 use crate::gpu::{CommandList, Part};
+use crate::runtime::plan::{LongPass, Plan, Run};
 use crate::time_slice::now;
-
-/// What a pass is cut into submits by.
-pub(in crate::runtime) struct Work {
-    /// The dispatches of the layers, which may be cut into several submits.
-    pub range: Range<usize>,
-    /// Number of dispatches of the whole list.
-    pub len: usize,
-    pub tokens: usize,
-}
 
 /// The submits of one caller. At most two wait for the GPU at a time, so that little is left to wait for after a
 /// cancel.
@@ -44,39 +36,34 @@ impl Queue {
         Self { model: model.clone(), before: None, last_done: 0.0 }
     }
 
-    /// Submits a pass part by part, and waits while two submits are queued. `submit` gets the dispatches of a part, and
-    /// whether it is the last one. False where `stop` was set before all of it was submitted.
+    /// Submits a pass, whose layers are in a list of `len` dispatches, part by part, and waits while two submits are
+    /// queued. `execute` gets the parts. False where `stop` was set before all of it was submitted.
     ///
     /// # Errors
-    /// The errors of `submit`.
+    /// The errors of `execute`.
     pub async fn run(
         &mut self,
-        Work { range, len, tokens }: Work,
+        (pass, len): (LongPass<'_>, usize),
         stop: &Cell<bool>,
-        mut submit: impl FnMut(Range<usize>, bool) -> Result<()>,
+        mut execute: impl FnMut(&Plan<'_>) -> Result<()>,
     ) -> Result<bool> {
+        let LongPass { before: mut plan, layers, mut then } = pass;
+        let (range, tokens) = (layers.range.start..layers.range.end.min(len), layers.rows);
         let parts = self.model.pace.parts(tokens, range.len());
         for (index, part) in cut(range.len(), parts).enumerate() {
             let last = index + 1 == parts;
             let share = part.len() as f64 / len.max(1) as f64;
-            submit(range.start + part.start..range.start + part.end, last)?;
+            plan.run_part(Run { range: range.start + part.start..range.start + part.end, ..layers.clone() });
+            if last {
+                plan.append(std::mem::take(&mut then));
+            }
+            execute(&std::mem::take(&mut plan))?;
             self.queued(tokens, share).await;
             if stop.get() && !last {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    /// Submits a list from a dispatch on in the same way.
-    pub async fn run_list(&mut self, (list, from): (&CommandList, usize), tokens: usize, stop: &Cell<bool>) -> bool {
-        let device = self.model.device.clone();
-        let work = Work { range: from..list.len(), len: list.len(), tokens };
-        let submit = |range, _| {
-            device.submit([Part { list, range }], tokens as u32, None);
-            Ok(())
-        };
-        self.run(work, stop, submit).await.unwrap_or(false)
     }
 
     /// Measures how long a pass over `tokens` tokens takes, which must be written. One layer runs first, since all of

@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use super::queue::{Queue, Work};
+use super::queue::Queue;
 use super::session::{GpuSession, Grown};
-use crate::runtime::passes::source::{SourcePass, read, write_spans};
-use crate::runtime::plan::{List, Plan, Run, Set};
+use crate::runtime::passes::source::{read, write_spans};
+use crate::runtime::plan::{List, Plan, Set};
 use crate::{Error, Result};
 
 /// Reads the source of a text. Nothing may be in flight. False where `stop` was set meanwhile: the text has no source
@@ -24,19 +24,10 @@ pub(in crate::runtime) async fn read_source(
     let len = |list| session.gpu.lists.get(Set::Rows(1), list).map_or(0, |list| list.len());
     let [len, keys] = [List::Source, List::Keys].map(len);
     let found = read(session.layout(), (number, session.sources.len()), ids, keys);
-    let Some(SourcePass { mut before, encoder, keys: mut then }) = found else { return Ok(false) };
+    let Some(pass) = found else { return Ok(false) };
     let mut queue = Queue::new(&session.model);
     let gpu = &mut session.gpu;
-    let submit = |range, is_last: bool| {
-        let mut part = std::mem::take(&mut before);
-        part.run_part(Run { range, ..encoder.clone() });
-        if is_last {
-            part.append(std::mem::take(&mut then));
-        }
-        gpu.execute(&part)
-    };
-    let work = Work { range: 0..len, len, tokens: ids.len() };
-    if !queue.run(work, stop, submit).await? || stop.get() {
+    if !queue.run((pass, len), stop, |part| gpu.execute(part)).await? || stop.get() {
         return Ok(false);
     }
     session.sources[number] = ids.len();

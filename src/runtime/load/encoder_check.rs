@@ -9,6 +9,8 @@ use crate::model::program::Program;
 use crate::runtime::gpu::embedder::GpuEmbedder;
 use crate::runtime::gpu::model::GpuModel;
 use crate::runtime::gpu::plans::BatchPlan;
+use crate::runtime::passes::batch::begin_image;
+use crate::runtime::plan::Plan;
 
 /// Maximum number of tokens of the prompt: more than the rows of a subgroup matrix, fewer than those of a tile.
 pub(super) const TOKENS: usize = 20;
@@ -45,12 +47,14 @@ pub(super) fn begin_encoder(encoder: &GpuEmbedder, model: &mut SampledModel) -> 
     let (program, plan) = (&encoder.model.program, &encoder.plan);
     let rows = rows(program, plan.context);
     // Layers that are not checked write none of what others read of them.
+    let mut writes = Plan::default();
     for x in program.lasting() {
         let place = plan.buffers.places.embed.of(x);
-        encoder.write(place.slice, &vec![0; rows * place.stride * 4]);
+        writes.write(place.slice, vec![0; rows * place.stride * 4]);
     }
     let input = EncoderInput::sample(program, rows);
-    encoder.begin_image(&input);
+    begin_image(&mut writes, encoder.layout(), &input);
+    encoder.execute(&writes);
     model.begin_input(input);
     rows
 }

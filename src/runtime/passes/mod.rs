@@ -1,6 +1,7 @@
 //! The plans of passes: functions from texts and the places of their data to steps for the GPU.
 
 pub(super) mod axes;
+pub(super) mod batch;
 pub(super) mod block;
 pub(super) mod decode;
 pub(super) mod layout;

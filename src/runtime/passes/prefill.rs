@@ -10,7 +10,7 @@ use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::pass::Pass;
 use crate::model::{InputRun, WholeImages, whole_images};
 use crate::runtime::pass::Chunk;
-use crate::runtime::plan::{Form, List, Place, Plan, Read, Run, Set};
+use crate::runtime::plan::{Form, List, LongPass, Place, Plan, Read, Run, Set};
 use crate::runtime::session::Choosing;
 
 /// What is wanted of a pass over a prompt.
@@ -40,14 +40,9 @@ pub(in crate::runtime) struct Lengths {
     pub is_exact: bool,
 }
 
-/// A pass that may be cut into several submits.
+/// A pass over the rows of a prompt.
 pub(in crate::runtime) struct Prefill<'a> {
-    /// Before the layers.
-    pub before: Plan<'a>,
-    /// The layers, which may be cut between any two dispatches.
-    pub layers: Run,
-    /// After the layers.
-    pub then: Plan<'a>,
+    pub pass: LongPass<'a>,
     /// At the end, even where the pass was given up half-way.
     pub always: Plan<'a>,
 }
@@ -86,7 +81,7 @@ pub(in crate::runtime) fn prefill<'a>(
     // A chunk in the middle of a prompt leaves nothing but what the caches and states have of it.
     let end = if matches!(ends, Ends::Caches) { of.kept } else { of.prefill };
     let layers = Run { set: Set::Rows(1), list, range: from..end, rows: tokens };
-    Prefill { before, layers, then, always }
+    Prefill { pass: LongPass { before, layers, then }, always }
 }
 
 /// The layers of a pass of one row by the decode list. Its row must be written.

@@ -2,33 +2,24 @@
 
 use super::layout::Layout;
 use crate::kernels::pass::Pass;
-use crate::runtime::plan::{List, Plan, Run, Set};
+use crate::runtime::plan::{List, LongPass, Plan, Run, Set};
 
-/// A pass over a source, whose encoder may be cut into several submits.
-pub(in crate::runtime) struct SourcePass {
-    /// Before the encoder.
-    pub before: Plan<'static>,
-    /// The encoder, which may be cut between any two dispatches.
-    pub encoder: Run,
-    /// After the encoder: the keys and values of this text's part of the caches.
-    pub keys: Plan<'static>,
-}
-
-/// A pass over the source of a text, one of `texts`. `keys`: dispatches of [`List::Keys`], which serves each text in
+/// A pass over the source of a text, one of `texts`: the encoder, then the keys and values of this text's part of the
+/// caches. `keys`: dispatches of [`List::Keys`], which serves each text in
 /// turn. `None` for a model without an encoder.
 pub(in crate::runtime) fn read(
     layout: Layout<'_>,
     (number, texts): (usize, usize),
     ids: &[u32],
     keys: usize,
-) -> Option<SourcePass> {
+) -> Option<LongPass<'static>> {
     let source = layout.buffers.source.as_ref()?;
     let (mut before, mut then) = (Plan::default(), Plan::default());
     before.write(source.encoder.pass, Pass::batch(&[ids]).bytes());
     before.write(source.encoder.inputs.spans, bytemuck::cast_slice(&Pass::spans(&[ids])));
     let (set, rows, own) = (Set::Rows(1), ids.len(), keys / texts);
     then.run_part(Run { set, list: List::Keys, range: number * own..(number + 1) * own, rows });
-    Some(SourcePass { before, encoder: Run { set, list: List::Source, range: 0..usize::MAX, rows }, keys: then })
+    Some(LongPass { before, layers: Run { set, list: List::Source, range: 0..usize::MAX, rows }, then })
 }
 
 /// Writes where the keys and values of each text lie. What has none attends to a row of zeros. `sources`: rows of the
