@@ -48,6 +48,7 @@ export type {
   Message,
   ModelInfo,
   SelfCheck,
+  SharedPlace,
   Piece,
   PrefixCacheUse,
   Progress,

@@ -3,6 +3,7 @@
  */
 import { abortable } from './cancel.js';
 import { WebggufError } from './errors.js';
+import { RELEASE } from './release.js';
 
 /** What browsers have that know trusted types; TypeScript does not. */
 interface TrustedTypes {
@@ -36,8 +37,13 @@ export function trusted(url: string | URL): URL | string {
 /** @internal */
 export const GIVE_URL = 'give the URL of webgguf/worker.js with init({ worker: url })';
 
+/** What is wrong where the script at `name` is of the release `found`. @internal */
+export const otherRelease = (name: string, found: unknown): string =>
+  `${name} is of another release of webgguf (${String(found)}) than this page's script (${RELEASE}): reload the page`;
+
 /**
- * Resolves with the first message of the worker: its script has run then. A worker that does not start is ended.
+ * Resolves with the first message of the worker, in which its script says its release. A worker that does not start, or
+ * is of another release, is ended.
  *
  * @throws {WebggufError} `download_failed`
  * @throws the reason of `signal`
@@ -45,7 +51,11 @@ export const GIVE_URL = 'give the URL of webgguf/worker.js with init({ worker: u
  */
 export async function running(worker: Worker, name: string, signal: AbortSignal): Promise<Worker> {
   const started = new Promise<Worker>((resolve, reject) => {
-    worker.addEventListener('message', () => resolve(worker), { once: true });
+    const began = ({ data }: MessageEvent<{ ready?: unknown }>): void => {
+      if (data.ready === RELEASE) resolve(worker);
+      else reject(new WebggufError('download_failed', `${otherRelease(name, data.ready)}; ${GIVE_URL}`));
+    };
+    worker.addEventListener('message', began as EventListener, { once: true });
     const failed = ({ message }: ErrorEvent): void => {
       const why = message ? `: ${message}` : '';
       const hint = `not at its URL, or forbidden by the content security policy (worker-src)${why}`;

@@ -39,8 +39,8 @@ function besideScript(): Worker {
     if (isSandboxed()) throw new Error('sandboxed');
     return ofBundler();
   } catch (cause) {
-    const url = addressOfBundler();
-    if (url) return atUrl(url);
+    const found = addressOfBundler();
+    if (found) return atUrl(found.url);
     const message = `the URL of worker.js is not known: this bundle is no ES module; ${GIVE_URL}`;
     throw new WebggufError('download_failed', message, { cause });
   }
@@ -48,12 +48,37 @@ function besideScript(): Worker {
 
 const isSandboxed = (): boolean => globalThis.origin === 'null';
 
+/** Where the script is, and what kind of script a bundler has made of it. */
+interface Address {
+  readonly url: string | URL;
+  readonly type: WorkerType | undefined;
+}
+
+/**
+ * What connects to the SharedWorker `name`, which runs the same script as other workers; a sentence where there can be
+ * none. The tabs of an origin find it by the address of the script, so that must be an address of the origin.
+ * @internal
+ */
+export function sharedWorker(name: string): (() => SharedWorker) | string {
+  if (typeof SharedWorker === 'undefined') return 'there are no SharedWorkers here';
+  const given = workerScript();
+  const found = given === undefined ? addressOfBundler() : { url: given, type: 'module' as const };
+  if (!found) return `the URL of worker.js is not known: ${GIVE_URL}`;
+  const { url, type } = found;
+  const { href, origin } = new URL(url, location.href);
+  if (origin !== location.origin || href.startsWith('blob:')) {
+    return `the script of workers (${href.slice(0, 80)}) has no address of this origin: ${GIVE_URL}`;
+  }
+  const address = typeof url === 'object' && !(url instanceof URL) ? url : trusted(href);
+  return () => new SharedWorker(address, { name, ...(type && { type }) });
+}
+
 /** The address that a bundler has put into {@link ofBundler}: the one way to learn it without starting a worker. */
-function addressOfBundler(): string | undefined {
+function addressOfBundler(): Address | undefined {
   const { Worker } = globalThis;
-  let found: string | undefined;
-  globalThis.Worker = function note(url: string | URL) {
-    found = String(url);
+  let found: Address | undefined;
+  globalThis.Worker = function note(url: string | URL, options?: WorkerOptions) {
+    found = { url: String(url), type: options?.type };
   } as unknown as typeof Worker;
   try {
     ofBundler();

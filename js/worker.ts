@@ -1,5 +1,6 @@
 /**
- * The script of a worker: one model, whose engine it has. `engine/in-worker.ts` starts it and calls it.
+ * The script of a worker: one model, whose engine it has. `engine/in-worker.ts` starts it and calls it; as a
+ * SharedWorker `shared/shared-worker.ts` does.
  */
 import * as chatText from './engine/conversation-text.js';
 import * as encodeParts from './engine/encode-parts.js';
@@ -22,6 +23,7 @@ import * as pictureKinds from './load/picture-kinds.js';
 import * as transparent from './load/transparent.js';
 import * as verified from './load/verified.js';
 import * as host from './shared/host.js';
+import { isShared, serveTabs } from './shared/tabs-worker.js';
 import * as rareTemplates from './templates/rare.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
@@ -60,7 +62,9 @@ Object.assign(later, {
   tuning: async () => tuning,
   vocoder: async () => vocoder,
 } satisfies typeof later);
-serve(globalThis as unknown as DedicatedWorker);
+const scope: object = globalThis;
+if (isShared(scope)) serveTabs(scope);
+else serve(scope as DedicatedWorker);
 
 /** What this script needs of its global scope; the types of pages do not have it. */
 interface DedicatedWorker {

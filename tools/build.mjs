@@ -82,7 +82,7 @@ export async function build({ quiet = false } = {}) {
       'package-lock.json',
     );
     const script = hashOf([...scripts, 'tools/build.mjs'], engine, grammar, media);
-    await stages.run('JavaScript', script, ['dist'], buildScript);
+    await stages.run('JavaScript', script, ['dist'], () => buildScript(script));
   });
   if (!quiet) console.log(describeSizes());
 }
@@ -123,7 +123,8 @@ export async function isHarnessBuilt() {
   return toolchain !== null && isUpToDate(readJson(STAMPS, {}).harness, harnessInputs(toolchain), OUTPUTS.harness);
 }
 
-async function buildScript() {
+/** `digest` of all that the package is made of, which its threads compare. */
+async function buildScript(digest) {
   const sources = filesUnder('js');
   if (sources.length === 0) throw new Stop('js/ holds no TypeScript', 'check the clone');
   fs.rmSync(DIST, { recursive: true, force: true });
@@ -135,6 +136,7 @@ async function buildScript() {
     fs.cpSync(path.join(ROOT, 'pkg', name), path.join(DIST, name), { recursive: true });
   }
   await must(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']);
+  markRelease(digest);
   await minify();
   for (const name of parts) {
     const script = partScript(name, fs.readFileSync(path.join(ROOT, partFile(name))));
@@ -149,6 +151,15 @@ async function buildScript() {
     fs.mkdirSync(path.dirname(place), { recursive: true });
     fs.copyFileSync(path.join(ROOT, file), place);
   }
+}
+
+/** Adds the digest to the version that scripts know themselves by, see js/release.ts. */
+function markRelease(digest) {
+  const file = path.join(DIST, 'release.js');
+  const text = fs.readFileSync(file, 'utf8');
+  const marked = text.replace(/(RELEASE = '[\d.]+)'/, `$1 ${digest.slice(0, 8)}'`);
+  if (marked === text) throw new Stop(`${file} names no RELEASE`, 'markRelease in tools/build.mjs must find it');
+  fs.writeFileSync(file, marked);
 }
 
 /**

@@ -36,7 +36,8 @@ async function showTabs() {
   const leading = open.find(({ clientId }) => clientId === leader?.clientId);
   const busy = open.filter(({ number }) => held.some(({ name }) => name === `example-writing ${number}`));
   tabs.textContent = open.length;
-  leads.textContent = leading ? nameOf(leading.number) : '–';
+  const elsewhere = leader ? 'no tab: a SharedWorker' : '–';
+  leads.textContent = leading ? nameOf(leading.number) : elsewhere;
   writing.textContent = busy.map(({ number }) => nameOf(number)).join('; ') || '–';
 }
 setInterval(showTabs, 500);

@@ -20,6 +20,7 @@ import {
 } from './engine.js';
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
+import type { Hosting } from '../shared/messages.js';
 import type { Begun, Said, ToSay } from '../voice/reader.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
@@ -81,15 +82,10 @@ export class WorkerEngine implements Engine {
 
   /** `options` are checked; see {@link WasmModel.load}. */
   static async load(source: Source, options: LoadOptions): Promise<WorkerEngine> {
-    const { signal, onProgress, onWarning, download, gpu: _, worker: _worker, ...rest } = options;
+    const { signal, onProgress, onWarning, download } = options;
     return cancellable(signal, async (scope) => {
       const host = new SourceHost(scope);
-      const { mmproj, vocoder, draft, ...others } = rest;
-      const { source: sent, transfer } = await host.send(source);
-      const sendFile = async (file: Source | true | undefined) =>
-        file === undefined || file === true ? file : (await host.send(file)).source;
-      const [encoder, voice] = [await sendFile(mmproj), await sendFile(vocoder)];
-      const sentDraft = draft && (await host.send(draft)).source;
+      const { load, transfer } = await host.sendLoad(source, options);
       const failure = new AbortController();
       const progress = ([progress]: Progress[]): void => {
         try {
@@ -105,14 +101,8 @@ export class WorkerEngine implements Engine {
       const connection = await connect({ ...host.handlers, progress, warning, state }, failure.signal);
       try {
         const callbacks = { onProgress: onProgress !== undefined, onWarning: onWarning !== undefined };
-        const options = {
-          ...others,
-          ...(encoder && { mmproj: encoder }),
-          ...(voice && { vocoder: voice }),
-          ...(draft !== undefined && { draft: sentDraft }),
-        };
         const settings = await initForWorker();
-        const args = [sent, options, { ...callbacks, paused: download?.paused }, settings];
+        const args = [load, { ...callbacks, paused: download?.paused }, settings];
         const { channel, ended } = connection;
         const onPause = (): void => void channel.call('pause', [download?.paused]).catch(() => {});
         download?.addEventListener('change', onPause, { signal: ended });
@@ -249,8 +239,8 @@ export class WorkerEngine implements Engine {
   }
 
   /** Lets tabs use the model, see `shared/host.ts`. The signal fires when its worker is gone. */
-  async host(name: string, host: string): Promise<AbortSignal> {
-    await this.#call('host', name, host);
+  async host(hosting: Hosting): Promise<AbortSignal> {
+    await this.#call('host', hosting);
     return this.#connection.ended;
   }
 

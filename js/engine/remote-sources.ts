@@ -10,6 +10,7 @@ import type { Channel, Handler } from './channel.js';
 import { requestFor } from '../load/responses.js';
 import { hubName } from '../load/hub.js';
 import { openPart } from '../load/sources.js';
+import type { LoadOptions } from '../types/load.js';
 import type { RangedSource, Source, SourcePart } from '../types/source.js';
 import type { ByteSource } from '../wasm/webgguf.js';
 
@@ -25,6 +26,19 @@ export interface WireSource {
   /** Whether an array was given. */
   readonly isList: boolean;
   readonly parts: WirePart[];
+}
+
+/** The options of a load as they cross; the page's functions do not. */
+type SentOptions = Omit<LoadOptions, 'mmproj' | 'vocoder' | 'draft'> & {
+  readonly mmproj?: WireSource | true;
+  readonly vocoder?: WireSource | true;
+  readonly draft?: WireSource | false;
+};
+
+/** A load as it crosses. @internal */
+export interface SentLoad {
+  readonly source: WireSource;
+  readonly options: SentOptions;
 }
 
 /** The sources of one load that stay in this thread. @internal */
@@ -57,6 +71,21 @@ export class SourceHost {
     const parts: WirePart[] = [];
     for (const part of given) parts.push(await this.#wire(part));
     return { source: { isList, parts }, transfer: this.#transfer };
+  }
+
+  /** A load to be sent, without what stays here, and what is to be moved with it. */
+  async sendLoad(source: Source, options: LoadOptions): Promise<{ load: SentLoad; transfer: Transferable[] }> {
+    const { signal: _, onProgress: _progress, onWarning: _warning, download: _download, gpu: _gpu, ...rest } = options;
+    const { mmproj, vocoder, draft, worker: _worker, shared: _shared, ...others } = rest;
+    const { source: sent, transfer } = await this.send(source);
+    const sendFile = async (file: Source | true) => (file === true ? file : (await this.send(file)).source);
+    const sentOptions = {
+      ...others,
+      ...(mmproj && { mmproj: await sendFile(mmproj) }),
+      ...(vocoder && { vocoder: await sendFile(vocoder) }),
+      ...(draft !== undefined && { draft: draft ? (await this.send(draft)).source : (false as const) }),
+    };
+    return { load: { source: sent, options: sentOptions }, transfer };
   }
 
   /** Frees what the sources hold. */
@@ -106,8 +135,25 @@ export class SourceHost {
   }
 }
 
-/** The other end: the source that was sent, to be opened in the worker. @internal */
-export function receivedSource({ isList, parts }: WireSource, channel: Channel): Source {
+/** The other end: the load that was sent, to be done in the worker. @internal */
+export function receivedLoad(
+  { source, options }: SentLoad,
+  channel: Channel,
+): { readonly source: Source; readonly options: LoadOptions } {
+  const { mmproj, vocoder, draft, ...others } = options;
+  const file = (sent: WireSource | true): Source | true => (sent === true ? sent : receivedSource(sent, channel));
+  return {
+    source: receivedSource(source, channel),
+    options: {
+      ...others,
+      ...(mmproj && { mmproj: file(mmproj) }),
+      ...(vocoder && { vocoder: file(vocoder) }),
+      ...(draft !== undefined && { draft: draft ? receivedSource(draft, channel) : false }),
+    },
+  };
+}
+
+function receivedSource({ isList, parts }: WireSource, channel: Channel): Source {
   const received = parts.map((part) => receivedPart(part, channel));
   return isList ? received : (received[0] as SourcePart);
 }

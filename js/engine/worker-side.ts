@@ -7,8 +7,9 @@ import { WebggufError } from '../errors.js';
 import { DownloadControl } from '../load/patience.js';
 import { later } from './later.js';
 import { LocalEngine } from './local.js';
-import { receivedSource } from './remote-sources.js';
+import { receivedLoad } from './remote-sources.js';
 import { threadHandlers } from './thread-side.js';
+import { RELEASE } from '../release.js';
 import type { ModelInfo } from '../types/info.js';
 import type { InWorker } from '../training/language/in-worker.js';
 import { type InitOptions, init, wasmClasses } from '../wasm/instance.js';
@@ -17,18 +18,16 @@ import { type InitOptions, init, wasmClasses } from '../wasm/instance.js';
 export function serve(port: Port): void {
   const engines = new Map<number, Served>();
   const add = adder(engines);
-  const load: Handler = async ([source, options, callbacks, settings]): Promise<[number, ModelInfo]> => {
+  const load: Handler = async ([load, callbacks, settings]): Promise<[number, ModelInfo]> => {
     if (callbacks.paused) download.pause();
     await init(settings as InitOptions);
     // What the page's callback throws ends loading there, and this worker.
     const tell = (method: string) => (value: unknown) => void channel.call(method, [value]).catch(() => {});
+    const { source, options } = receivedLoad(load, channel);
     const engine = await LocalEngine.load(
-      receivedSource(source, channel),
+      source,
       {
         ...options,
-        ...(typeof options.mmproj === 'object' && { mmproj: receivedSource(options.mmproj, channel) }),
-        ...(typeof options.vocoder === 'object' && { vocoder: receivedSource(options.vocoder, channel) }),
-        ...(options.draft && { draft: receivedSource(options.draft, channel) }),
         ...(callbacks.onProgress && { onProgress: tell('progress') }),
         ...(callbacks.paused !== undefined && { download }),
         ...(callbacks.onWarning && { onWarning: tell('warning') }),
@@ -41,15 +40,15 @@ export function serve(port: Port): void {
   const pause: Handler = ([paused]) => (paused ? download.pause() : download.resume());
   const reading = (number: number, progress: unknown) =>
     void channel.call('reading', [number, progress]).catch(() => {});
-  const host: Handler = async ([number, name, id]) => {
+  const host: Handler = async ([number, hosting]) => {
     const { hostModel } = await later.host();
-    await hostModel(servedBy(engines, number).engine, name, id);
+    await hostModel(servedBy(engines, number).engine, hosting);
   };
   const train: Handler = async ([number, script, method, args]) =>
     (await trainingOf(script)).call(servedBy(engines, number).engine, method, args);
   const handlers = { hold, host, train, load, pause, ...engineHandlers(engines, add, reading), ...threadHandlers() };
   const channel = new Channel(port, handlers);
-  port.postMessage({ ready: true }, []);
+  port.postMessage({ ready: RELEASE }, []);
 }
 
 /** What trains in this worker. A file of its own that imports nothing, see `training/language/in-worker.ts`. */

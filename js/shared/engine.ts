@@ -18,7 +18,7 @@ import type {
 import { WebggufError } from '../errors.js';
 import type { Conversation } from '../templates/types.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-import type { ModelInfo, PrefixCacheUse } from '../types/info.js';
+import type { ModelInfo, PrefixCacheUse, SharedPlace } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
@@ -61,7 +61,7 @@ export class SharedEngine implements Engine {
     const tab = new Tab({ source, options, name });
     try {
       const link = await (signal ? abortable(tab.link(), signal) : tab.link());
-      return new SharedEngine(tab, link.info);
+      return new SharedEngine(tab, { ...link.info, shared: placeOf(tab) });
     } catch (error) {
       await tab.close();
       throw error;
@@ -275,6 +275,12 @@ const isMove = (error: unknown): boolean => error instanceof WebggufError && err
 async function refused(call: string): Promise<never> {
   const why = 'it would change or leave the engine of all tabs; load it without shared';
   throw new WebggufError('feature_missing', `${call}: not with a model that tabs share: ${why}`);
+}
+
+/** Where the engine is, at all times. */
+function placeOf(tab: Tab): SharedPlace {
+  const now = <K extends keyof SharedPlace>(key: K) => ({ get: () => tab.place?.[key], enumerable: true });
+  return Object.defineProperties({} as SharedPlace, { engineIn: now('engineIn'), reason: now('reason') });
 }
 
 function checkSurroundings(): void {

@@ -8,7 +8,7 @@ import type { Engine } from '../engine/engine.js';
 import { WebggufError } from '../errors.js';
 import { Queue } from '../model/queue.js';
 import { HostAdapters } from './host-adapters.js';
-import { Everyone, held, names, onceFree, portOf, type Said } from './messages.js';
+import { Everyone, type Hosting, held, names, onceFree, portOf, type Said } from './messages.js';
 import { Text } from './text.js';
 
 /** Calls during which no other request may run. */
@@ -18,10 +18,11 @@ const ALONE = ['evaluate', 'embed', 'rank', 'voice', 'say', 'another', 'save', '
 const ROOT = 1;
 
 /**
- * Lets tabs use `root`, and says so to all who share the model `name`. Resolves to what ends that; the engine stays.
+ * Lets tabs use `root`, and says so to all who share the model. Resolves to what ends that; the engine stays.
  * @internal
  */
-export async function hostModel(root: Engine, name: string, host: string): Promise<() => void> {
+export async function hostModel(root: Engine, { name, host, place }: Hosting): Promise<() => void> {
+  const info = { ...root.info, shared: place };
   const release = await held(names.host(name, host));
   const queue = new Queue(root.info.parallel);
   const adapters = new HostAdapters(root);
@@ -37,7 +38,7 @@ export async function hostModel(root: Engine, name: string, host: string): Promi
       clients.set(client, new Client({ root, queue, adapters }, names.connection(name, host, client)));
       onceFree(names.client(name, client), ending.signal, () => gone(client));
     }
-    everyone.say({ kind: 'answer', client, host, info: root.info });
+    everyone.say({ kind: 'answer', client, host, info });
   };
   const heard = (said: Said): void => {
     if (said.kind === 'ask') connect(said.client);

@@ -4,11 +4,9 @@
 import { WebggufError, invalidArgument } from '../errors.js';
 import { hubName } from '../load/hub.js';
 import { requestFor } from '../load/responses.js';
+import { RELEASE } from '../release.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source, SourcePart } from '../types/source.js';
-
-/** The version of this package: tabs with another one, after a new release of a site, have an engine of their own. */
-const VERSION = '0.1.0';
 
 /** Options by which models differ. */
 const OPTIONS = [
@@ -17,7 +15,8 @@ const OPTIONS = [
 ] as const;
 
 /**
- * The name of the model that `source` and `options` mean.
+ * The name of the model that `source` and `options` mean. It begins with the release: tabs with another one, after a
+ * new deployment of a site, have an engine of their own.
  *
  * @throws {WebggufError} `feature_missing` for what a tab cannot do with a model of all tabs
  * @internal
@@ -28,7 +27,7 @@ export async function sharedName(source: Source, options: LoadOptions): Promise<
   const files = { model: source, ...(mmproj && { mmproj }), ...(vocoder && { vocoder }), ...(draft && { draft }) };
   const named = Object.entries(files).map(async ([role, file]) => [role, await placeOf(file as Source | true)]);
   const chosen = OPTIONS.map((name) => [name, (options as Record<string, unknown>)[name]]);
-  return `webgguf ${VERSION} ${JSON.stringify([await Promise.all(named), draft === false, chosen])}`;
+  return `webgguf ${RELEASE} ${JSON.stringify([await Promise.all(named), draft === false, chosen])}`;
 }
 
 async function placeOf(source: Source | true): Promise<unknown> {

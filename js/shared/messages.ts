@@ -4,7 +4,7 @@
  */
 import type { LoadWarning } from '../load/cache/warning.js';
 import type { Port } from '../engine/channel.js';
-import type { ModelInfo } from '../types/info.js';
+import type { ModelInfo, SharedPlace } from '../types/info.js';
 import type { Progress } from '../types/load.js';
 
 /**
@@ -26,6 +26,14 @@ export type Said =
   | { readonly kind: 'alive'; readonly by: 'engine' | 'loading tab' | 'tab' }
   /** The last connection of an engine has ended. */
   | { readonly kind: 'empty'; readonly host: string };
+
+/** What an engine is for, and where it is. @internal */
+export interface Hosting {
+  /** The model's: the channels and locks of all who share it have names that begin with it. */
+  readonly name: string;
+  readonly host: string;
+  readonly place: SharedPlace;
+}
 
 /** The channel that all who share the model `name` hear. @internal */
 export class Everyone {
@@ -79,7 +87,11 @@ export function held(name: string): Promise<() => void> {
   });
 }
 
-/** Calls `gone` once nobody holds the lock any more; not after `signal` fires. @internal */
+/**
+ * Calls `gone` once nobody holds the lock any more; not after `signal` fires. All who wait are told at once: a tab that
+ * is frozen keeps what it is given.
+ * @internal
+ */
 export function onceFree(name: string, signal: AbortSignal, gone: () => void): void {
-  navigator.locks.request(name, { signal }, gone).catch(() => {});
+  navigator.locks.request(name, { signal, mode: 'shared' }, gone).catch(() => {});
 }

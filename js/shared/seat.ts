@@ -1,15 +1,16 @@
 /**
- * The tab that has the engine of all tabs.
+ * The engine of all tabs, in the thread that has the seat: a tab, a service worker or a SharedWorker.
  */
 import { LocalEngine } from '../engine/local.js';
 import { later } from '../engine/later.js';
-import { WorkerEngine } from '../engine/in-worker.js';
 import { invalidArgument } from '../errors.js';
+import type { SharedPlace } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source } from '../types/source.js';
+import type { Hosting } from './messages.js';
 
-/** An engine that other tabs may use. */
-interface Hosted {
+/** An engine that other tabs may use. @internal */
+export interface Hosted {
   /** Fires when it is gone, however that came. */
   readonly ended: AbortSignal;
   end(): void;
@@ -21,28 +22,19 @@ export interface Wanted {
   readonly options: LoadOptions;
   /** See `messages.ts`. */
   readonly name: string;
-  readonly host: string;
 }
 
-const given = (): Error => invalidArgument('the model was given to another tab');
+/** What is to be opened, and where. @internal */
+export type ToOpen = Wanted & Hosting;
 
-/** In a worker, which goes on while the page's own thread stands still; service workers have none. */
-async function open(wanted: Wanted): Promise<Hosted> {
-  const { source, options, name, host } = wanted;
-  if (typeof Worker === 'undefined') return openHere(wanted);
-  const engine = await WorkerEngine.load(source, options);
-  try {
-    return { ended: await engine.host(name, host), end: () => engine.end(given()) };
-  } catch (error) {
-    engine.end(error);
-    throw error;
-  }
-}
+/** @internal */
+export const given = (): Error => invalidArgument('the model was given to another tab');
 
-async function openHere({ source, options, name, host }: Wanted): Promise<Hosted> {
+/** Opens an engine in this thread. @internal */
+export async function openHere({ source, options, ...hosting }: ToOpen): Promise<Hosted> {
   const { hostModel } = await later.host();
   const engine = await LocalEngine.load(source, options);
-  const stop = await hostModel(engine, name, host);
+  const stop = await hostModel(engine, hosting);
   const ending = new AbortController();
   const end = (): void => {
     if (ending.signal.aborted) return;
@@ -55,13 +47,15 @@ async function openHere({ source, options, name, host }: Wanted): Promise<Hosted
 
 /** The engine from its load to its end. @internal */
 export class Seat {
-  readonly host: string;
+  readonly host = crypto.randomUUID();
   /** Whether the model is loaded. */
   isServing = false;
   readonly #ending = new AbortController();
+  readonly #open: (wanted: ToOpen) => Promise<Hosted>;
 
-  constructor(host: string) {
-    this.host = host;
+  /** @param open opens the engine: in this thread, or in one that this thread starts */
+  constructor(open: (wanted: ToOpen) => Promise<Hosted>) {
+    this.#open = open;
   }
 
   get isEnded(): boolean {
@@ -69,11 +63,11 @@ export class Seat {
   }
 
   /** Loads the model, and resolves when its engine is gone. Rejects where loading fails, unless it was ended. */
-  async run(wanted: Omit<Wanted, 'host'>): Promise<void> {
+  async run(wanted: Wanted, place: SharedPlace): Promise<void> {
     const { signal } = this.#ending;
     try {
       const options = { ...wanted.options, signal };
-      const hosted = await open({ ...wanted, options, host: this.host });
+      const hosted = await this.#open({ ...wanted, options, host: this.host, place });
       if (signal.aborted) hosted.end();
       signal.addEventListener('abort', () => hosted.end(), { once: true });
       this.isServing = true;
@@ -83,7 +77,7 @@ export class Seat {
     }
   }
 
-  /** Ends the engine at once: its thread stops here. */
+  /** Ends the engine at once: its thread, or its memory on the GPU, is freed. */
   end(): void {
     this.#ending.abort(given());
   }

@@ -1,15 +1,19 @@
 /**
- * A tab among those that share a model. Each waits for the seat, a lock; who has it loads the model, and all of them,
- * that one included, connect to its engine. The lock is free again when its tab is closed, crashes or is frozen. From a
- * tab that stands still another one takes it, after beats without an answer.
+ * A tab among those that share a model. Where it can, it lets a SharedWorker wait for the seat, a lock; else it waits
+ * itself. Who has the seat loads the model, and all tabs connect to its engine. The lock is free again when its tab is
+ * closed, crashes or is frozen, or its SharedWorker ends. From one that stands still a tab takes it, after beats
+ * without an answer.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
-import type { LoadWarning } from '../load/cache/warning.js';
+import { type LoadWarning, warner } from '../load/cache/warning.js';
+import type { SharedPlace } from '../types/info.js';
 import type { Progress } from '../types/load.js';
 import { TabAdapters } from './adapters.js';
 import { asking, Link, type Opening } from './link.js';
 import { Everyone, names, type Said } from './messages.js';
+import { open } from './open.js';
 import { Seat, type Wanted } from './seat.js';
+import { SharedWorkerSeat } from './shared-worker.js';
 
 /** Milliseconds between two beats, which are sent while a call waits. */
 const BEAT_MS = 400;
@@ -20,10 +24,17 @@ const MOST_MISSED = 5;
 /** Beats in a row without an answer of the engine, which may be busy, though its tab answers. */
 const MOST_SILENT = 25;
 
-const MOVED = 'the engine that all tabs share moved: its tab was closed or frozen, crashed or stood still; ask again';
+/** How often in a row a SharedWorker may end before it has loaded the model. */
+const MOST_LOSSES = 2;
+
+const MOVED =
+  'the engine that all tabs share moved: its tab or worker was closed or frozen, crashed or stood still; ask again';
 
 /** What an answer under way ends with. @internal */
 export const moved = (): WebggufError => new WebggufError('engine_moved', MOVED);
+
+const lostWorker = (): WebggufError =>
+  new WebggufError('worker_lost', 'the SharedWorker ended while it loaded the model, perhaps for lack of memory');
 
 interface Waiter {
   resolve(link: Link): void;
@@ -33,13 +44,13 @@ interface Waiter {
 /** What the page hears. */
 interface Listeners {
   readonly onProgress: ((progress: Progress) => void) | undefined;
-  readonly onWarning: ((warning: LoadWarning) => void) | undefined;
+  readonly onWarning: (warning: LoadWarning) => void;
 }
 
 /** @internal */
 export class Tab {
   readonly adapters = new TabAdapters();
-  readonly #wanted: Omit<Wanted, 'host'>;
+  readonly #wanted: Wanted;
   readonly #everyone: Everyone;
   readonly #listeners: Listeners;
   readonly #waiters = new Set<Waiter>();
@@ -48,6 +59,10 @@ export class Tab {
   /** While this tab waits for the seat or has it. */
   #standing: AbortController | undefined;
   #seat: Seat | undefined;
+  /** Whether a SharedWorker waits for the seat, or has it, for this tab, or is about to. */
+  #hasWorker = false;
+  /** How often in a row the SharedWorker has ended before its engine was there. */
+  #losses = 0;
   /** Engines that are gone or stand still. */
   readonly #left = new Set<string>();
   /** Calls that wait for the engine. */
@@ -56,11 +71,12 @@ export class Tab {
   #missed = 0;
   #silent = 0;
   #last = 0;
+  #place: SharedPlace | undefined;
   #isReady = false;
   #isAsleep = false;
   readonly #closing = new AbortController();
 
-  constructor({ source, options, name }: Omit<Wanted, 'host'>) {
+  constructor({ source, options, name }: Wanted) {
     const {
       onProgress,
       onWarning,
@@ -70,7 +86,7 @@ export class Tab {
       adapters: _adapters,
       ...others
     } = options;
-    this.#listeners = { onProgress, onWarning };
+    this.#listeners = { onProgress, onWarning: warner(onWarning) };
     this.#everyone = new Everyone(name, (said) => this.#heard(said));
     const tellProgress = (progress: Progress): void => {
       this.#everyone.say({ kind: 'progress', progress });
@@ -101,15 +117,23 @@ export class Tab {
   /** Looks after the engine as long as a call waits for it. */
   async during<T>(call: Promise<T>): Promise<T> {
     this.#calls += 1;
-    if (this.#beats === undefined) {
-      [this.#missed, this.#silent, this.#last] = [0, 0, performance.now()];
-      this.#beats = setInterval(() => this.#beat(), BEAT_MS);
-    }
+    this.#startBeats();
     try {
       return await call;
     } finally {
       this.#calls -= 1;
     }
+  }
+
+  #startBeats(): void {
+    if (this.#beats !== undefined) return;
+    [this.#missed, this.#silent, this.#last] = [0, 0, performance.now()];
+    this.#beats = setInterval(() => this.#beat(), BEAT_MS);
+  }
+
+  /** Where the engine is, as far as this tab has heard. */
+  get place(): SharedPlace | undefined {
+    return this.#place;
   }
 
   /** Leaves. A loaded engine of this tab goes on as long as others use it. */
@@ -139,7 +163,7 @@ export class Tab {
     if (said.kind === 'ask') return; // the engine answers
     this.#missed = 0;
     if (said.kind === 'progress') this.#hearProgress(said.progress);
-    else if (said.kind === 'warning') this.#listeners.onWarning?.(said.warning);
+    else if (said.kind === 'warning') this.#listeners.onWarning(said.warning);
     else if (said.kind === 'alive' && said.by !== 'tab') this.#silent = 0;
     else if (said.kind === 'here') void this.#ask();
     else if (said.kind === 'loading') this.#leaveOthers(said.host);
@@ -179,6 +203,8 @@ export class Tab {
       if (gone === this.#link) this.#leave(moved());
     });
     this.#link = link;
+    this.#place = info.shared;
+    this.#losses = 0;
     for (const waiter of this.#take()) waiter.resolve(link);
   }
 
@@ -213,12 +239,45 @@ export class Tab {
     if (this.#standing || this.#isAsleep || this.#closing.signal.aborted) return;
     const standing = new AbortController();
     this.#standing = standing;
-    void this.#request({ signal: standing.signal }, standing);
+    void this.#compete(standing);
   }
 
-  async #request(options: LockOptions, standing: AbortController): Promise<void> {
+  /** In a SharedWorker, else in this tab. */
+  async #compete(standing: AbortController): Promise<void> {
+    const { signal } = standing;
+    this.#hasWorker = true;
+    const worker = await SharedWorkerSeat.open(this.#wanted, signal);
+    if (signal.aborted) return;
+    if (typeof worker === 'string') {
+      this.#hasWorker = false;
+      void this.#request({ signal }, standing, worker);
+      return;
+    }
+    let failed = false;
+    try {
+      const isLost = await worker.run(signal);
+      this.#losses += isLost ? 1 : 0;
+      if (this.#losses >= MOST_LOSSES) throw lostWorker();
+    } catch (error) {
+      failed = true;
+      this.#losses = 0;
+      this.#fail(error);
+    }
+    if (this.#standing === standing) this.#hasWorker = false;
+    this.#standAgain(standing, failed);
+  }
+
+  /** What was waited for is over. */
+  #standAgain(standing: AbortController, failed: boolean): void {
+    if (this.#standing !== standing) return;
+    this.#standing = undefined;
+    if (!failed) this.#stand(); // else the next call does
+  }
+
+  /** @param reason why no SharedWorker waits for it */
+  async #request(options: LockOptions, standing: AbortController, reason: string): Promise<void> {
     const { name } = this.#wanted;
-    const seat = new Seat(crypto.randomUUID());
+    const seat = new Seat(open);
     const sit = async (): Promise<void> => {
       // A tab that was frozen when its turn came may have lost the seat already, and is told right after this.
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
@@ -226,7 +285,7 @@ export class Tab {
       this.#seat = seat;
       this.#everyone.say({ kind: 'loading', host: seat.host });
       this.#leaveOthers(seat.host);
-      await seat.run(this.#wanted);
+      await seat.run(this.#wanted, { engineIn: 'tab', reason });
     };
     let failed = false;
     try {
@@ -238,9 +297,7 @@ export class Tab {
     }
     if (this.#seat === seat) this.#seat = undefined;
     if (this.#closing.signal.aborted && !this.#seat) this.#everyone.close();
-    if (this.#standing !== standing) return;
-    this.#standing = undefined;
-    if (!failed) this.#stand(); // else the next call does
+    this.#standAgain(standing, failed);
   }
 
   #beat(): void {
@@ -255,11 +312,12 @@ export class Tab {
     if (!late) [this.#missed, this.#silent] = [this.#missed + 1, this.#silent + 1];
     const isSilent = this.#silent > MOST_SILENT;
     if (this.#seat?.isServing && isSilent) this.#seat.end();
-    else if (!this.#seat && (isSilent || this.#missed > MOST_MISSED)) this.#takeSeat();
+    // A SharedWorker has no second thread that answers while its engine is busy.
+    else if (!this.#seat && (isSilent || (!this.#hasWorker && this.#missed > MOST_MISSED))) this.#takeSeat();
     this.#everyone.say({ kind: 'beat' });
   }
 
-  /** Takes the seat from a tab that stands still; one tab at a time does. */
+  /** Takes the seat from a tab or SharedWorker that stands still; one tab at a time does. */
   #takeSeat(): void {
     [this.#missed, this.#silent] = [0, 0];
     const { name } = this.#wanted;
@@ -268,7 +326,11 @@ export class Tab {
       this.#standing?.abort();
       const standing = new AbortController();
       this.#standing = standing;
-      void this.#request({ steal: true }, standing);
+      const reason = this.#hasWorker
+        ? 'the SharedWorker stood still'
+        : 'the engine was taken from a tab that stood still';
+      this.#hasWorker = false;
+      void this.#request({ steal: true }, standing, reason);
       await new Promise((resolve) => setTimeout(resolve, MOST_MISSED * BEAT_MS));
     };
     navigator.locks.request(names.taking(name), { ifAvailable: true }, take).catch(() => {});
@@ -282,19 +344,29 @@ export class Tab {
       this.#seat?.end();
       this.#standing?.abort();
       this.#standing = undefined;
+      this.#hasWorker = false;
+    };
+    /** An answer that a SharedWorker writes goes on, unless this was the last tab that is awake. */
+    const freeze = (): void => {
+      sleep();
+      if (this.#place?.engineIn !== 'sharedWorker') this.#leave(moved());
+    };
+    const leave = (): void => {
+      sleep();
       this.#leave(moved());
     };
     const wake = (): void => {
       this.#isAsleep = false;
+      if (this.#calls > 0) this.#startBeats();
       this.#stand();
       void this.#ask();
     };
     const { document: page } = globalThis as { document?: Document };
-    page?.addEventListener('freeze', sleep);
+    page?.addEventListener('freeze', freeze);
     page?.addEventListener('resume', wake, { signal });
     const { addEventListener: on } = globalThis as { addEventListener?: typeof addEventListener };
     if (!page) return;
-    on?.('pagehide', ({ persisted }) => persisted && sleep());
+    on?.('pagehide', ({ persisted }) => persisted && leave());
     on?.('pageshow', ({ persisted }) => persisted && wake(), { signal });
   }
 }

@@ -169,6 +169,17 @@ export type SuggestedSampling = Readonly<
   Pick<SamplingOptions, 'temperature' | 'topK' | 'topP' | 'minP' | 'repetitionPenalty'>
 >;
 
+/** Where the engine is that tabs share, see {@link LoadOptions.shared}. */
+export interface SharedPlace {
+  /**
+   * `sharedWorker`: in a SharedWorker, which no tab's closing ends; `tab`: in a worker of one of the tabs, from which
+   * it moves; `serviceWorker`: in the service worker of an extension.
+   */
+  readonly engineIn: 'sharedWorker' | 'tab' | 'serviceWorker';
+  /** Why it is not in a SharedWorker: a sentence for people. */
+  readonly reason?: string;
+}
+
 /** What a loaded model is and where it runs. */
 export interface ModelInfo {
   /** `general.architecture` of the file: `llama`, `qwen2`, `qwen3`. */
@@ -262,6 +273,8 @@ export interface ModelInfo {
   readonly draft?: Readonly<
     Pick<ModelInfo, 'architecture' | 'name' | 'quantization' | 'parameters' | 'contextLength' | 'gpuBytes'>
   >;
+  /** With the option `shared`: where the engine of all tabs is now, as far as this tab has heard; it may change. */
+  readonly shared?: SharedPlace;
   /** Threads that run it, on the CPU; 0 on the GPU. */
   readonly threads: number;
   /** Whether its kernels compute what they should on this device. */

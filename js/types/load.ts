@@ -80,9 +80,11 @@ export interface LoadOptions extends SourceOptions {
   worker?: boolean | undefined;
   /**
    * All tabs of the origin that load this model with the same options use one engine: the weights are on the GPU once.
-   * It runs in a worker of one of the tabs; when that tab is closed, crashes or stands still, another one loads the
-   * model, and an answer under way ends with `engine_moved`. The source is an address, a name on the hub or a `File`.
-   * Adapters are of the tab that gives them. Does not go with `gpu`, `hiddenStates` and training. Default false.
+   * It runs in a SharedWorker where that has WebGPU, so that no tab's closing ends it; else in a worker of one of the
+   * tabs: when that tab is closed, crashes or stands still, another one loads the model, and an answer under way ends
+   * with `engine_moved`. {@link ModelInfo.shared} says where it is, and why. The source is an address, a name on the
+   * hub or a `File`. Adapters are of the tab that gives them. Does not go with `gpu`, `hiddenStates` and training.
+   * Default false.
    */
   shared?: boolean | undefined;
   /**

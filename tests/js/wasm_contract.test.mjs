@@ -131,7 +131,7 @@ function declaredIn(name) {
 
 /** Fields that TypeScript adds to what Rust gives. */
 const ADDED = {
-  ModelInfo: ['tools', 'endOfText', 'media', 'encoders', 'vocoder', 'draft', 'threads', 'tuning'],
+  ModelInfo: ['tools', 'endOfText', 'media', 'encoders', 'vocoder', 'draft', 'threads', 'tuning', 'shared'],
   Inspected: ['draft', 'encoder', 'advice'],
   Usage: ['promptTokensDetails'],
   GenerationResult: ['tokens'],
