@@ -61,6 +61,8 @@ export class Tab {
   #seat: Seat | undefined;
   /** Whether a SharedWorker waits for the seat, or has it, for this tab, or is about to. */
   #hasWorker = false;
+  /** While it is being started, which has a limit of its own. */
+  #isOpening = false;
   /** How often in a row the SharedWorker has ended before its engine was there. */
   #losses = 0;
   /** Engines that are gone or stand still. */
@@ -246,7 +248,9 @@ export class Tab {
   async #compete(standing: AbortController): Promise<void> {
     const { signal } = standing;
     this.#hasWorker = true;
+    this.#isOpening = true;
     const worker = await SharedWorkerSeat.open(this.#wanted, signal);
+    this.#isOpening = false;
     if (signal.aborted) return;
     if (typeof worker === 'string') {
       this.#hasWorker = false;
@@ -309,7 +313,7 @@ export class Tab {
       return;
     }
     // A machine that is busy here is busy elsewhere, too.
-    if (!late) [this.#missed, this.#silent] = [this.#missed + 1, this.#silent + 1];
+    if (!late && !this.#isOpening) [this.#missed, this.#silent] = [this.#missed + 1, this.#silent + 1];
     const isSilent = this.#silent > MOST_SILENT;
     if (this.#seat?.isServing && isSilent) this.#seat.end();
     // A SharedWorker has no second thread that answers while its engine is busy.

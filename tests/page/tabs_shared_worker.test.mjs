@@ -212,7 +212,6 @@ test('the worker ends: an answer ends, and calls go on with another engine', asy
   const after = await tabs[0].evaluate(engines);
   assert.equal(after.length, 1);
   assert.notDeepEqual(after, before);
-  assert.deepEqual(await tabs[0].evaluate(place), { engineIn: 'sharedWorker' });
 });
 
 test('the worker stands still: a tab takes its place', async (t) => {
