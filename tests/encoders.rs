@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 57] = [
+const NAMES: [&str; 59] = [
     "gemma3",
     "idefics3",
     "lfm2",
@@ -59,6 +59,8 @@ const NAMES: [&str; 57] = [
     "mlp-norm",
     "resampler",
     "resampler-odd",
+    "deepseekocr",
+    "deepseekocr-odd",
     "granite4_vision",
     "granite4_vision-odd",
     "granite_speech",
@@ -201,6 +203,30 @@ fn hostile_numbers_of_llava_are_refused() {
 }
 
 #[test]
+fn hostile_numbers_of_deepseek_ocr_are_refused() {
+    let refused_key = |key: &str, wrong: u32, part: &str| {
+        refused(with("deepseekocr", &format!("clip.vision.{key}"), Some(Value::U32(wrong))), BadFile, part);
+    };
+    refused_key("sam.block_count", 0, "sam.block_count");
+    refused_key("sam.block_count", 65, "sam.block_count");
+    refused_key("sam.head_count", 5, "24 elements do not divide among 5 heads");
+    refused_key("sam.head_count", 0, "head_count");
+    refused_key("window_size", 0, "window_size");
+    refused_key("window_size", 129, "window_size");
+    let mut gguf = open("deepseekocr");
+    let table = |gguf: &mut Gguf, name: &str, dims: &[u64]| {
+        gguf.tensors.iter_mut().find(|tensor| tensor.name == name).expect("a tensor").dims = dims.to_vec();
+    };
+    table(&mut gguf, "v.sam.pos_embd.weight", &[24, 33, 33]);
+    refused(config(&gguf), BadFile, "expected 1024 or 4096 positions, found 1089");
+    table(&mut gguf, "v.sam.pos_embd.weight", &[24, 64, 64]);
+    let large = config(&gguf).expect("another side").encoder.expect("an encoder");
+    assert_eq!((large.image_size, large.tiled.len(), large.tiled[0]), (256, 22, [160, 320]));
+    table(&mut gguf, "v.sam.patch_embd.weight", &[65, 65, 3, 24]);
+    refused(config(&gguf), BadFile, "expected squares of up to 64 × 64, found 4225");
+}
+
+#[test]
 fn hostile_numbers_of_granite_vision_are_refused() {
     let refused = |key: &str, wrong: Value, part: &str| {
         refused(with("granite4_vision", &format!("clip.vision.{key}"), Some(wrong)), BadFile, part);
@@ -280,6 +306,9 @@ fn missing_tensors_are_named() {
         ("granite_speech", "a.enc_ctc_out_mid.weight"),
         ("granite_speech", "a.proj_query"),
         ("granite_speech-taken", "a.proj_blk.1.cross_attn_v.bias"),
+        ("deepseekocr", "v.view_seperator"),
+        ("deepseekocr", "v.sam.blk.1.attn.pos_w.weight"),
+        ("deepseekocr", "v.sam.blk.0.attn.qkv.bias"),
         ("granite4_vision", "v.image_newline"),
         ("granite4_vision", "v.proj_blk.4.img_pos"),
         ("granite4_vision", "v.proj_blk.3.cross_attn_k.bias"),

@@ -62,11 +62,11 @@ export const PARTS = {
   encoders: new RegExp(
     [
       '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::)',
-      '^<?webgguf::kernels::(attention_(blocks|near|far)|mix|turn)::',
+      '^<?webgguf::kernels::(attention_(blocks|near|far|grid)|mix|turn)::',
       '^webgguf::model::.*::EncoderInput(>?)::',
       '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance|of_queries)::',
       '^webgguf::forward::encoder::Tables::alloc::',
-      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_rows|project|conv_around)::',
+      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_grid|attend_rows|project|conv_around)::',
       '^webgguf::runtime::gpu::embedder::GpuEmbedder::(begin_image|write_repeats)::',
       '^webgguf::cpu::embed::carry',
       '^webgguf::kernels::spread::reference::shares',

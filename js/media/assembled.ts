@@ -9,7 +9,7 @@ import { oneByOne } from './steps.js';
 interface Tiled {
   readonly projector: string;
   readonly count: number;
-  /** Which row of all tiles each row is, see `Picture.order`. */
+  /** Which row of which tile each row is, see `Picture.order`. */
   readonly order: Uint32Array;
 }
 
@@ -27,9 +27,9 @@ export async function assembled(
     const length = order.length * width;
     made ??= { columns: 0, rows: order.length, values: new Float32Array(parts * length), parts, digest };
     for (const [at, row] of order.entries()) {
-      if (Math.floor(row / rows) !== number) continue;
+      if (row >>> 16 !== number) continue;
       for (let part = 0; part < parts; part++) {
-        const from = (part * rows + (row % rows)) * width;
+        const from = (part * rows + (row & 0xffff)) * width;
         made.values.set(values.subarray(from, from + width), part * length + at * width);
       }
     }

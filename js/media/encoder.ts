@@ -323,14 +323,14 @@ export class Encoder {
   }
 
   async #tile(picture: Picture, tile: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
-    const [count = 0, columns = 0, rows = 0, before = 0, canvas = 0] = named('image', () => picture.select(tile));
+    const [count = 0, columns = 0, rows = 0, canvas = 0, ...folds] = named('image', () => picture.select(tile));
     const most = this.#info.mostRows;
     const full = `image: ${count} patches, the encoder has room for ${most}`;
     if (count > most) throw new WebggufError('limit_exceeded', full);
     const [placeRows, placeWeights, groupRows, groupWeights, turns, breaks, parts] = picture.tables();
     const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
-    const counts = Uint32Array.of(count, rows, ...(before ? [before, before] : []));
-    const fold = Uint32Array.from({ length: before }, (_, at) => at); // four patches become a row
+    const counts = Uint32Array.of(count, rows, ...folds);
+    const fold = picture.folds();
     return this.#filled({ columns, rows, canvas }, digestOfPart(digest, tile), signal, (handle, values) => {
       return handle.encode(counts, picture.patches(), ...tables, turns, parts, breaks, fold, values);
     });

@@ -45,6 +45,7 @@ const SLICED: Family = {
 
 /** Families by the name of their projector. @internal */
 export const FAMILIES: Record<string, Family> = {
+  deepseekocr: { end: '\n' },
   dots_ocr: { begin: '<|img|>', end: '<|endofimg|>', rows: 2048 },
   gemma3: { begin: '<start_of_image>', end: '<end_of_image>' },
   gemma4a: { begin: '<|audio>', end: '<audio|>' },

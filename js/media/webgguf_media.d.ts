@@ -19,13 +19,15 @@ export class Picture {
   /** Columns and rows of tiles, 1 if an overview follows them, and the number of tiles with the overview. */
   grid(): Uint32Array;
   /**
-   * Selects a tile. Returns its number of patches, columns and rows of its output, patches that are merged before the
-   * layers, and its place on a canvas of all tiles.
+   * Selects a tile. Returns its number of patches, columns and rows of its output, its place on a canvas of all tiles,
+   * then rows and taps for each time that rows become others before the layers.
    */
   select(tile: number): Uint32Array;
+  /** These taps, 0xffffffff for padding. */
+  folds(): Uint32Array;
   /**
-   * Which rows of all tiles a prompt has, where rows follow each other tile by tile, the overview last. Empty where
-   * rows stand in a prompt as tiles give them. `whole`: of an overview that is the only tile.
+   * Which rows a prompt has: the number of a tile, the overview last, in the high 16 bits, and the number of its row.
+   * Empty where rows stand in a prompt as tiles give them. `whole`: of an overview that is the only tile.
    */
   order(whole: boolean): Uint32Array;
   /** A view of the module's memory, to be copied before the module is called again. */

@@ -3,7 +3,7 @@
 
 use crate::image::Image;
 use crate::plan::{Encoder, Tile};
-use crate::sizes::Size;
+use crate::sizes::{Size, Sizes};
 use crate::tables::{Grid, Taps};
 
 /// The rows of a tile: a square of them, and behind these one that ends a line.
@@ -58,7 +58,7 @@ fn shown(all: Size, image: Size) -> Shown {
 impl Encoder {
     /// Whether rows of tiles are put together line by line.
     pub fn is_assembled(&self) -> bool {
-        self.projector == "granite4_vision"
+        ["deepseekocr", "granite4_vision"].contains(&self.projector.as_str())
     }
 
     /// The number of rows of a tile.
@@ -66,28 +66,34 @@ impl Encoder {
         Lines::of(self).rows()
     }
 
-    /// The number of rows of an image of this size that is cut into `grid`.
-    pub fn assembled_rows(&self, image: Size, grid: Size) -> usize {
-        let lines = Lines::of(self);
+    /// The number of rows of an image of this size, which becomes tiles of these sizes.
+    pub fn assembled_rows(&self, image: Size, sizes: &Sizes) -> usize {
+        let (lines, grid) = (Lines::of(self), sizes.grid().unwrap_or(Size::square(0)));
+        if self.projector == "deepseekocr" {
+            return self.rows_of_page(sizes);
+        }
         let Shown { size, .. } =
             shown(Size { width: grid.width * lines.side, height: grid.height * lines.side }, image);
         lines.side * lines.side + size.height * (size.width + 1)
     }
 
-    /// Which rows of all tiles a prompt has, the overview's first, then the lines. The rows of tiles follow each other,
-    /// tile by tile, the overview last; with `None` it is the only tile, and has no lines.
+    /// Which rows a prompt has, the overview's first, then the lines: the number of a tile in the high 16 bits, the
+    /// overview last, and of its row. With `None` that is the only tile, and there are no lines.
     pub fn order(&self, cut: Option<(Size, [usize; 2])>) -> Vec<u32> {
+        if self.projector == "deepseekocr" {
+            return self.order_of_page(cut.map_or([0; 2], |(_, grid)| grid));
+        }
         let lines = Lines::of(self);
         let (side, rows) = (lines.side, lines.rows());
         let [columns, height] = cut.map_or([0; 2], |(_, grid)| grid);
-        let overview = columns * height * rows;
+        let overview = columns * height << 16;
         let mut order: Vec<usize> = (0..side * side).map(|at| overview + lines.row(at / side, at % side)).collect();
         if let Some((image, _)) = cut {
             let Shown { left, top, size } = shown(Size { width: columns * side, height: height * side }, image);
             for line in top..top + size.height {
                 order.extend((left..left + size.width).map(|column| {
                     let tile = line / side * columns + column / side;
-                    tile * rows + lines.row(line % side, column % side)
+                    (tile << 16) + lines.row(line % side, column % side)
                 }));
                 order.push(overview + rows - 1);
             }

@@ -2,6 +2,7 @@
 
 use crate::image::Image;
 use crate::plan::{Encoder, Tile};
+use crate::sound::Fold;
 use crate::tables::{Grid, Taps};
 
 /// The longest period of sines and cosines of positions, divided by 2π.
@@ -18,16 +19,17 @@ impl Encoder {
         if patches != outputs * self.merge * self.merge {
             return Err(self.too_small(image.size));
         }
-        let (rows, before) = if self.merge == 4 { (patches / 4, patches) } else { (patches, 0) };
+        let is_folded = self.merge == 4;
+        let fold = is_folded.then(|| Fold { rows: patches, taps: (0..patches as u32).collect() });
         Ok(Tile {
-            rows,
-            before,
+            rows: if is_folded { patches / 4 } else { patches },
+            folds: fold.into_iter().collect(),
             // Rows of slices follow each other as tokens do.
             outputs: [0, outputs],
             patches: self.pixels(&grid, image),
             places: self.places(&grid)?,
             groups: Taps { indices: (0..4 * outputs as u32).collect(), weights: vec![1.0; 4 * outputs] },
-            parts: vec![4; before / 4],
+            parts: vec![4; if is_folded { patches / 4 } else { 0 }],
             ..Tile::default()
         })
     }

@@ -74,10 +74,28 @@ impl Image {
         let scale = ratio(size.width, self.size.width).min(ratio(size.height, self.size.height));
         let side = |of: usize, most: usize| ((of as f32 * scale).ceil() as usize).clamp(1, most);
         let inner = Size { width: side(self.size.width, size.width), height: side(self.size.height, size.height) };
-        let resized = self.stretched(inner, filter).await;
+        let at = [(size.width - inner.width) / 2, (size.height - inner.height) / 2];
+        self.stretched(inner, filter).await.on(colour, size, at)
+    }
+
+    /// The same with sides and places rounded to the nearest.
+    pub async fn fitted_near(&self, colour: [u8; 3], size: Size, filter: Filter) -> Self {
+        if self.size == size {
+            return self.clone();
+        }
+        let ratio = |to: usize, of: usize| to as f32 / of as f32;
+        let scale = ratio(size.width, self.size.width).min(ratio(size.height, self.size.height));
+        let side = |of: usize, most: usize| ((of as f32 * scale).round() as usize).clamp(1, most);
+        let inner = Size { width: side(self.size.width, size.width), height: side(self.size.height, size.height) };
+        let before = |all: usize, of: usize| ((all - of) as f32 / 2.0).round() as usize;
+        let at = [before(size.width, inner.width), before(size.height, inner.height)];
+        self.stretched(inner, filter).await.on(colour, size, at)
+    }
+
+    /// The image on a colour, `at` pixels from its left and its top.
+    fn on(&self, colour: [u8; 3], size: Size, [left, top]: [usize; 2]) -> Self {
         let mut rgb = colour.repeat(size.area());
-        let (left, top) = ((size.width - inner.width) / 2, (size.height - inner.height) / 2);
-        for (y, row) in resized.rgb.chunks_exact(inner.width * 3).enumerate() {
+        for (y, row) in self.rgb.chunks_exact(self.size.width * 3).enumerate() {
             let at = ((top + y) * size.width + left) * 3;
             rgb[at..at + row.len()].copy_from_slice(row);
         }

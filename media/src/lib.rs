@@ -10,6 +10,7 @@ pub mod eighths;
 pub mod forms;
 pub mod image;
 pub mod mel;
+pub mod pages;
 pub mod pairs;
 pub mod plan;
 pub mod positions;

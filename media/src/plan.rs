@@ -4,6 +4,7 @@ use crate::image::{Image, check_size};
 use crate::resample::Filter;
 use crate::sizes::{self, Bounds, LFM2_TILE, Size, Sizes};
 use crate::slices::Slicing;
+use crate::sound::Fold;
 use crate::tables::{Grid, Taps, round_f16};
 
 /// Pixels along a side of a window of Qwen2.5-VL.
@@ -23,7 +24,8 @@ const SLICES: usize = 9;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 14] = [
+const EXACT: [&str; 15] = [
+    "deepseekocr",
     "dots_ocr",
     "gemma4uv",
     "granite4_vision",
@@ -41,7 +43,7 @@ const EXACT: [&str; 14] = [
 ];
 
 /// The colour around an image that has another shape than a square, of Janus Pro ...
-const GREY: [u8; 3] = [127; 3];
+pub const GREY: [u8; 3] = [127; 3];
 /// ... and of LLaVA.
 const BROWN: [u8; 3] = [122, 116, 104];
 
@@ -94,8 +96,8 @@ pub struct Encoder {
 pub struct Tile {
     /// The number of patches, or of what four of them become before the layers.
     pub rows: usize,
-    /// The number of patches where four of them become a row before the layers, else 0.
-    pub before: usize,
+    /// Where rows become others before the layers.
+    pub folds: Vec<Fold>,
     /// Output rows: in a line, with [`FRAMED`] where there is a frame, and in all.
     pub outputs: [usize; 2],
     /// `[rows, 3, side, side]`
@@ -191,10 +193,10 @@ impl Encoder {
                 Sizes::cut(sizes::internvl_size(size, square.width, most), square, square)
             }
             "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => self.slicing().sizes(size),
-            "granite4_vision" if !self.tiled.is_empty() => {
-                Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
-            }
-            "mlp" if !self.tiled.is_empty() && size.width.max(size.height) > square.width => {
+            "deepseekocr" => self.pages(size),
+            "granite4_vision" | "mlp"
+                if !self.tiled.is_empty() && (self.is_assembled() || size.width.max(size.height) > square.width) =>
+            {
                 Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
             }
             "internvl" | "gemma3" | "janus_pro" | "mlp" => Sizes::one(square),
@@ -235,8 +237,8 @@ impl Encoder {
         if tile == 0 || whole == 0 {
             return Err(self.too_small(sizes.tile));
         }
-        if let Some(grid) = sizes.grid().filter(|_| self.is_assembled()) {
-            return Ok(self.assembled_rows(size, grid));
+        if self.is_assembled() {
+            return Ok(self.assembled_rows(size, &sizes));
         }
         Ok(sizes.grid().map_or(0, Size::area) * tile + whole)
     }
@@ -263,22 +265,22 @@ impl Encoder {
         let image = resized.as_ref().unwrap_or(image);
         let Some(refined) = sizes.refined else {
             let whole = match projector {
-                "dots_ocr" | "gemma4uv" | "gemma4v" | "hunyuanvl" | "internvl" | "lfm2" | "lfm3vl" | "minicpmv4_6"
-                | "minicpm_ocr_1_0" | "resampler" => image.stretched(sizes.whole, filter).await,
+                "deepseekocr" | "dots_ocr" | "gemma4uv" | "gemma4v" | "hunyuanvl" | "internvl" | "lfm2" | "lfm3vl"
+                | "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => self.overview(image, sizes.whole, filter).await,
                 "mlp" if !self.tiled.is_empty() => image.stretched(sizes.whole, filter).await,
                 _ => self.fit(image, sizes.whole, filter).await,
             };
             return Ok(Tiles { has_overview: is_small && projector == "internvl", ..Tiles::one(whole) });
         };
         let cut = match projector {
-            "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => image.stretched(refined, filter).await,
+            "deepseekocr" | "minicpmv4_6" | "minicpm_ocr_1_0" | "resampler" => image.stretched(refined, filter).await,
             "idefics3" if resized.is_some() => image.stretched(refined, filter).await,
             "idefics3" => image.fitted(refined, filter).await,
             _ => self.fit(image, refined, filter).await,
         };
         // Idefics 3 makes the overview from the resized image.
         let of = if resized.is_some() { &cut } else { image };
-        let overview = of.stretched(sizes.whole, filter).await;
+        let overview = self.overview(of, sizes.whole, filter).await;
         Ok(Tiles::cut(&cut, sizes.tile, overview))
     }
 
@@ -311,6 +313,7 @@ impl Encoder {
             "hunyuanvl" => (columns + 1) * lines + 2,
             "resampler" if columns * lines > 0 => self.queries,
             "granite4_vision" if columns * lines > 0 => self.rows_of_tile(),
+            "deepseekocr" => columns * lines + 2,
             _ => columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 },
         }
     }
@@ -338,6 +341,7 @@ impl Encoder {
             "minicpmv4_6" | "minicpm_ocr_1_0" => return self.in_squares(grid, image),
             "resampler" => return self.resampled(&grid, image),
             "granite4_vision" => return self.in_windows(&grid, image),
+            "deepseekocr" => return self.twice(image),
             _ => {}
         }
         let area = (self.merge * self.merge) as f32;
@@ -358,7 +362,7 @@ impl Encoder {
         };
         Ok(Tile {
             rows: grid.cells.len(),
-            before: 0,
+            folds: Vec::new(),
             outputs,
             patches: self.pixels(&grid, image),
             places: self.places(&grid)?,

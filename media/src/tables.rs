@@ -13,6 +13,14 @@ pub struct Taps {
 }
 
 impl Taps {
+    /// Appends taps.
+    pub fn extend(&mut self, taps: impl Iterator<Item = (u32, f32)>) {
+        for (index, weight) in taps {
+            self.indices.push(index);
+            self.weights.push(weight);
+        }
+    }
+
     fn push(&mut self, index: usize, weight: f32) {
         self.indices.push(index as u32);
         self.weights.push(weight);

@@ -82,14 +82,19 @@ impl Picture {
     }
 
     /// Selects a tile for the methods below. Returns the number of rows of the layers, columns and number of output
-    /// rows, the number of patches where four of them become one of those rows, else 0, and the tile's place on the
-    /// canvas, see [`Encoder::canvas`].
+    /// rows, the tile's place on the canvas, see [`Encoder::canvas`], then (rows, taps) of each fold.
     pub fn select(&mut self, number: usize) -> Result<Vec<u32>, JsValue> {
         let image = self.tiles.images.get(number).ok_or_else(|| JsValue::from("no such tile"))?;
         self.tile = self.encoder.tile(image).map_err(JsValue::from)?;
         let [columns, rows] = self.tile.outputs;
         let (columns, canvas) = if self.has_canvas { self.encoder.canvas(&self.tiles, number) } else { (columns, 0) };
-        Ok([self.tile.rows, columns, rows, self.tile.before, canvas].map(|n| n as u32).into())
+        let folds = self.tile.folds.iter().flat_map(|fold| [fold.rows, fold.taps.len()]);
+        Ok([self.tile.rows, columns, rows, canvas].into_iter().chain(folds).map(|n| n as u32).collect())
+    }
+
+    /// The taps of all [`Tile::folds`].
+    pub fn folds(&self) -> Vec<u32> {
+        self.tile.folds.iter().flat_map(|fold| &fold.taps).copied().collect()
     }
 
     /// See [`Encoder::order`]; empty where rows stand in a prompt as tiles give them. `whole`: of the overview alone.

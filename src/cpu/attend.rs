@@ -18,6 +18,9 @@ impl Interpreter<'_> {
             Op::AttendRows { q, kv, ref attention, y } => {
                 self.attend_rows([q, y], kv, attention, yield_now).await;
             }
+            Op::AttendGrid { q, kv, far, fill, spec, y } => {
+                self.attend_grid([q, y], kv, ([far, fill], spec), yield_now).await;
+            }
             Op::AttendSource { q, kv, ref attention, number, y } => {
                 self.attend_source([q, y], (kv, attention), number, yield_now).await?;
             }

@@ -3,11 +3,11 @@
 use crate::cpu::interpreter::Interpreter;
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{
-    AttentionShape, Visible, attention_batch, attention_blocks, attention_far, attention_near, mix, mix_channels,
-    project, turn,
+    AttentionShape, Visible, attention_batch, attention_blocks, attention_far, attention_grid, attention_near, mix,
+    mix_channels, project, turn,
 };
 use crate::model::WeightKey;
-use crate::model::program::{Activation, AttentionSpec, Combining, Op, Operand};
+use crate::model::program::{Activation, AttentionSpec, Combining, GridSpec, Op, Operand};
 
 impl Interpreter<'_> {
     /// A product with a small matrix of f32, row by row: with that of Gemma 3 a row takes milliseconds.
@@ -42,6 +42,24 @@ impl Interpreter<'_> {
         let [q, k, v] = [q, kv[0], kv[1]].map(|of| self.run.values[of.0].as_slice());
         for (q, out) in q.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
             attention_batch(shape, Visible { causal: false, window: None }, (0, q), [k, v], out);
+            yield_now().await;
+        }
+        self.run.put(y, out);
+    }
+
+    /// Attention of the rows of a square grid.
+    pub(super) async fn attend_grid(
+        &mut self,
+        [q, y]: [Activation; 2],
+        kv: [Activation; 2],
+        (weights, spec): ([[WeightKey; 2]; 2], GridSpec),
+        yield_now: &mut impl AsyncFnMut(),
+    ) {
+        let mut out = self.run.take(y);
+        let qkv = [q, kv[0], kv[1]].map(|of| self.run.values[of.0].as_slice());
+        let weights = weights.map(|two| two.map(|key| self.weights.norm(key)));
+        for (cell, out) in out.chunks_exact_mut(spec.heads * spec.head_dim).enumerate() {
+            attention_grid(spec, cell, qkv, weights, out);
             yield_now().await;
         }
         self.run.put(y, out);
@@ -100,12 +118,13 @@ impl Interpreter<'_> {
     /// An operation that only encoders have. Pages that load none have no code for it.
     pub(super) fn of_encoder(&mut self, op: &Op) {
         match *op {
-            Op::AddPlaces { table, taps, to, .. } => {
+            Op::AddPlaces { table, taps, number, to, .. } => {
                 let Some(input) = self.input else { return };
                 let mut sum = self.run.take(to);
                 let width = sum.len() / self.run.tokens;
                 let shape = Shape { width, parts: 1, taps, by_value: false, mode: Mode::Add };
-                mix(shape, [&input.places[0], &input.places[1]], self.weights.norm(table), &mut sum);
+                let places = number.checked_sub(1).map_or(&input.places, |later| &input.later[later]);
+                mix(shape, [&places[0], &places[1]], self.weights.norm(table), &mut sum);
                 self.run.put(to, sum);
             }
             Op::Break { row, number, to } => {

@@ -160,7 +160,7 @@ impl Interpreter<'_> {
             }
             Op::Rope { x, head_dim, table } => self.rotate(x, head_dim, table),
             Op::Attend { .. } | Op::AttendSource { .. } => self.attention(op, yield_now).await?,
-            Op::AttendRows { .. } => self.attention(op, yield_now).await?,
+            Op::AttendRows { .. } | Op::AttendGrid { .. } => self.attention(op, yield_now).await?,
             Op::Gate { gate, up, at, kind, y } => self.gate(kind, gate, (up, at), y),
             Op::Scale { x, factor } => {
                 let factor = match factor {

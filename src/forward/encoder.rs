@@ -5,6 +5,7 @@ use super::{Forward, Lowering, Place};
 use crate::kernels::attention_batch::{BatchHeads, SourceBuffers, attention_to_source};
 use crate::kernels::attention_blocks::{BlockBuffers, attention_blocks};
 use crate::kernels::attention_far::{FarBuffers, attention_far};
+use crate::kernels::attention_grid::{GridBuffers, attention_grid};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
 use crate::kernels::elementwise::{self, Arg};
 use crate::kernels::join_heads::join_heads;
@@ -20,6 +21,8 @@ use crate::model::program::{Activation, Combining, Grouping, Op, Operand, Progra
 pub struct Tables {
     /// `[rows, taps]` u32 and f32, see [`Op::AddPlaces`] and [`Op::ConvAround`].
     pub places: [Slice; 2],
+    /// The same of operations of another number, from 1 on.
+    pub later: Vec<[Slice; 2]>,
     /// `[rows, parts, taps]` u32 and f32, see [`Op::Regroup`].
     pub groups: [Slice; 2],
     /// `[rows, pairs, 2]` f32: cosine and sine, see [`Op::Turn`].
@@ -44,18 +47,21 @@ impl Tables {
         }
         let turns = plan.words("no tables", 0);
         let pair = [turns; 2];
-        Self { places: pair, groups: pair, turns, breaks: vec![], parts: pair, repeats: vec![], folds: vec![] }
+        let [later, breaks, repeats] = [vec![], vec![], vec![]];
+        Self { places: pair, later, groups: pair, turns, breaks, parts: pair, repeats, folds: vec![] }
     }
 
     /// Pages that load no encoder have no code for it.
     #[inline(never)]
     fn alloc(program: &Program, rows: usize, plan: &mut Plan) -> Self {
-        let TableWidths { places: [places, _], groups, turns, breaks, .. } = TableWidths::of(program);
+        let TableWidths { places: [places, _], later, groups, turns, breaks, .. } = TableWidths::of(program);
         // Positions and windows may belong to the first rows.
         let first = program.stage_rows.first().copied().unwrap_or(rows);
         let mut pair =
             |name: &str, words: usize| ["rows", "weights"].map(|of| plan.words(format!("{of} of {name}"), words));
         let (places, groups) = (pair("positions", first.max(rows) * places), pair("groups", rows * groups));
+        let later = later.iter().filter(|[taps, _]| *taps > 0).map(|[taps, _]| pair("further positions", rows * taps));
+        let later = later.collect();
         let breaks = (0..breaks).map(|_| pair("breaks", rows)).collect();
         let repeats = program.repeats().map(|_| pair("repeated rows", rows)).collect();
         let parts = if program.has_parts() { first } else { 0 };
@@ -69,7 +75,7 @@ impl Tables {
             ([pass, spans], ["rows", "weights"].map(|of| plan.words(format!("{of} of a stage"), taps)))
         });
         let folds = folds.collect();
-        Self { places, groups, turns: plan.words("turns", rows * turns), breaks, repeats, parts, folds }
+        Self { places, later, groups, turns: plan.words("turns", rows * turns), breaks, repeats, parts, folds }
     }
 }
 
@@ -106,9 +112,10 @@ impl Lowering<'_> {
         let slice = |of| self.places.of(of).slice;
         let tables = || buffers.tables.as_ref().expect("an encoder has tables");
         match *op {
-            Op::AddPlaces { table, taps, to, .. } => {
+            Op::AddPlaces { table, taps, number, to, .. } => {
                 let shape = Shape { width: program.width(to), parts: 1, taps, by_value: false, mode: Mode::Add };
-                mix(shape, tables().places, self.forward.vector(table), slice(to))
+                let places = number.checked_sub(1).map_or(tables().places, |later| tables().later[later]);
+                mix(shape, places, self.forward.vector(table), slice(to))
             }
             Op::ConvAround { x, kernel, taps, y } => {
                 let inputs = [slice(x), self.forward.vector(kernel)];
@@ -175,6 +182,10 @@ impl Lowering<'_> {
                     y: slice(y),
                 };
                 attention_blocks(spec, buffers)
+            }
+            Op::AttendGrid { q, kv: [k, v], far, fill, spec, y } => {
+                let [far, fill] = [far, fill].map(|two| two.map(|key| self.forward.vector(key)));
+                attention_grid(spec, GridBuffers { qkv: [q, k, v].map(rows), far, fill, y: slice(y) })
             }
             _ => self.of_queries(op),
         }

@@ -34,6 +34,7 @@ macro_rules! for_each_kernel {
             attention_batch [MATRICES, SPEC, TILED] (reference) (cases, cases_matrices, cases_source, cases_tiled);
             attention_blocks [SPEC] (reference) (cases);
             attention_far [SPEC] (reference) (cases);
+            attention_grid [SPEC] (reference) (cases);
             attention_near [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);
             carry_row [ROWS, SPEC] () (cases);

@@ -194,6 +194,21 @@ pub struct BlockSpec {
     pub filled: bool,
 }
 
+/// Attention of the rows of a square grid, see [`Op::AttendGrid`](super::program::Op::AttendGrid).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GridSpec {
+    /// Heads.
+    pub heads: usize,
+    /// Values per head.
+    pub head_dim: usize,
+    /// Factor of scores.
+    pub scale: f32,
+    /// Rows along a side of a window; 0: all are seen.
+    pub window: usize,
+    /// Distances that have an embedding.
+    pub places: usize,
+}
+
 /// The rows of its input that a row sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sight {

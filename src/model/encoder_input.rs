@@ -17,6 +17,8 @@ pub struct EncoderInput {
     pub patches: Vec<f32>,
     /// `[rows, taps]`, of the rows of the stage that adds them, see [`Op::AddPlaces`] and [`Op::ConvAround`].
     pub places: Taps,
+    /// The same of operations of another number, from 1 on.
+    pub later: Vec<Taps>,
     /// `[outputs, parts, taps]`, see [`Op::Regroup`].
     pub groups: Taps,
     /// `[rows, pairs, 2]`, see [`Op::Turn`]; or the values of each [`Op::Angles`], one after the other.
@@ -46,6 +48,8 @@ pub struct TableWidths {
     pub patch: usize,
     /// Taps of a row into the position table, and rows of that table; 0 where they are taps into the rows themselves.
     pub places: [usize; 2],
+    /// The same of other tables, which are read by rows of the layers.
+    pub later: [[usize; 2]; 2],
     /// Taps of a regrouped row, over all parts.
     pub groups: usize,
     /// Cosines and sines.
@@ -59,7 +63,12 @@ impl TableWidths {
     pub fn of(program: &Program) -> Self {
         let found = program.ops().fold(Self::default(), |found, op| match *op {
             Op::Input { y } => Self { patch: program.width(y), ..found },
-            Op::AddPlaces { taps, rows, .. } => Self { places: [taps, rows], ..found },
+            Op::AddPlaces { taps, rows, number: 0, .. } => Self { places: [taps, rows], ..found },
+            Op::AddPlaces { taps, rows, number, .. } => {
+                let mut later = found.later;
+                later[number - 1] = [taps, rows];
+                Self { later, ..found }
+            }
             Op::ConvAround { taps, .. } => Self { places: [taps, 0], ..found },
             Op::Regroup { grouping, .. } => Self { groups: grouping.width(), ..found },
             Op::Break { number, .. } => Self { breaks: found.breaks.max(number + 1), ..found },
@@ -79,13 +88,29 @@ impl EncoderInput {
         self.folds.iter().map(|fold| fold.rows).chain([self.rows])
     }
 
+    /// Cuts the taps of all tables of positions, one behind the other, into the taps of each.
+    pub fn with_later(mut self, program: &Program) -> Self {
+        let TableWidths { later, .. } = TableWidths::of(program);
+        let lengths = later.map(|[taps, _]| taps * self.rows).into_iter().filter(|&length| length > 0);
+        let lengths: Vec<usize> = lengths.collect();
+        let behind: usize = lengths.iter().sum();
+        let mut at = self.places[0].len().min(self.places[1].len()).saturating_sub(behind);
+        let all = self.places.clone();
+        self.places.iter_mut().filter(|_| behind > 0).for_each(|of| of.truncate(at));
+        for length in lengths {
+            self.later.push([0, 1].map(|of: usize| all[of].iter().skip(at).take(length).copied().collect()));
+            at += length;
+        }
+        self
+    }
+
     /// Checks that the tables have the sizes that `program` reads, for up to `most` rows, and that indices are in
     /// range.
     ///
     /// # Errors
     /// `invalid_argument`, with both numbers.
     pub fn check(&self, program: &Program, most: usize) -> Result<()> {
-        let TableWidths { patch, places: [places, table], groups, turns, breaks } = TableWidths::of(program);
+        let TableWidths { patch, places: [places, table], groups, turns, breaks, later } = TableWidths::of(program);
         let (rows, outputs) = (self.rows, self.outputs);
         let before = self.folds.iter().zip(&program.stage_rows).map(|(fold, &most)| ("patches", fold.rows, most));
         for (what, count, most) in before.chain([("patches", rows, most), ("rows", outputs, most)]) {
@@ -107,7 +132,13 @@ impl EncoderInput {
             ("cosines and sines", self.turns.len(), rows * turns),
             ("marks of rows", self.breaks.len(), marked * breaks),
         ];
-        if let Some((what, found, expected)) = lengths.into_iter().find(|(_, found, expected)| found != expected) {
+        let of_later = later.iter().enumerate().filter(|(_, [taps, _])| *taps > 0).flat_map(|(number, [taps, _])| {
+            let found = self.later.get(number).map_or([0; 2], |of| [of[0].len(), of[1].len()]);
+            found.map(|found| ("taps of further positions", found, rows * taps))
+        });
+        if let Some((what, found, expected)) =
+            lengths.into_iter().chain(of_later).find(|(_, found, expected)| found != expected)
+        {
             return Err(Error::invalid_argument(format!("{what} of an image: expected {expected}, found {found}")));
         }
         let of_parts = self.parts.iter().fold(0, |sum: usize, &part| sum.saturating_add(part as usize));
@@ -117,7 +148,8 @@ impl EncoderInput {
         self.check_folds(program)?;
         let folds = self.folds.iter().zip(splits(program)).map(|(fold, split)| (&fold.taps, fold.rows * split));
         let table = if table > 0 { table } else { rows };
-        for (taps, most) in folds.chain([(&self.places, table), (&self.groups, rows)]) {
+        let of_later = self.later.iter().zip(later.map(|[_, rows]| rows));
+        for (taps, most) in folds.chain([(&self.places, table), (&self.groups, rows)]).chain(of_later) {
             let is_outside = |(index, weight): (&u32, &u32)| *index as usize >= most && f32::from_bits(*weight) != 0.0;
             if taps[0].iter().zip(&taps[1]).any(is_outside) {
                 return Err(Error::invalid_argument(format!("a tap of an image is outside of {most} rows")));

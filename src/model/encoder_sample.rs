@@ -6,7 +6,7 @@ use super::program::{Op, Program};
 impl EncoderInput {
     /// Made up numbers for `rows` rows that become as many at every stage, and behind the layers.
     pub fn sample(program: &Program, rows: usize) -> Self {
-        let TableWidths { patch, places: [places, table], groups, turns, breaks } = TableWidths::of(program);
+        let TableWidths { patch, places: [places, table], later, groups, turns, breaks } = TableWidths::of(program);
         let folds: Vec<Fold> = program.folds().map(|of| Fold { rows, taps: taps([rows, of.width()], rows) }).collect();
         let halves = [rows / 2, rows - rows / 2].into_iter().filter(|&part| part > 0 && program.has_parts());
         Self {
@@ -14,6 +14,7 @@ impl EncoderInput {
             outputs: rows,
             patches: values(rows * patch),
             places: taps([rows, places], Self::sampled_places(table, rows)),
+            later: later.iter().filter(|of| of[0] > 0).map(|of| taps([rows, of[0]], of[1])).collect(),
             groups: taps([rows, groups], rows),
             turns: values(rows * turns),
             breaks: (0..rows * breaks).map(|row| f32::from(row % 7 == 5)).collect(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::program::{
     Activation, AttentionSpec, BlockSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, FarSpec, GateUp,
-    Keys, NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
+    GridSpec, Keys, NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
 use super::{ActivationKind, GateKind, Rotation};
@@ -131,8 +131,8 @@ pub enum Op {
     /// Stands for rows that the caller provides, such as the patches of an image.
     Input { y: Activation },
     /// `to += Σ_t weight[t] · table[index[t]]`: `taps` taps for each row of `to`, which the caller provides; the table
-    /// has `rows` rows.
-    AddPlaces { table: WeightKey, rows: usize, taps: usize, to: Activation },
+    /// has `rows` rows. Operations of another number have taps of their own.
+    AddPlaces { table: WeightKey, rows: usize, taps: usize, number: usize, to: Activation },
     /// `y[c] = Σ_t kernel[c, t] · weight[t] · x[index[t], c]`: a depthwise convolution over an image, with `taps` taps
     /// for each row, which the caller provides in the place of taps into a position table.
     ConvAround { x: Activation, kernel: WeightKey, taps: usize, y: Activation },
@@ -180,6 +180,18 @@ pub enum Op {
     /// `[2 · farthest + 1, head_dim]` of the distances from -farthest on, the same for all heads: what a query is
     /// multiplied with beside the key, before the factor (Shaw et al. 2018, <https://arxiv.org/abs/1803.02155>).
     AttendBlocks { q: Activation, kv: [Activation; 2], with: [Option<WeightKey>; 2], spec: BlockSpec, y: Activation },
+    /// Attention of the rows of a square grid to all of them or within windows, with embeddings `far` of distances
+    /// between lines and between columns, `[places, head_dim]` each, for all heads: what a query is multiplied with
+    /// beside the factor and the key (SAM, Kirillov et al. 2023, <https://arxiv.org/abs/2304.02643>). `fill` is the key
+    /// and the value `[heads · head_dim]` of what a window has outside of the grid.
+    AttendGrid {
+        q: Activation,
+        kv: [Activation; 2],
+        far: [WeightKey; 2],
+        fill: [WeightKey; 2],
+        spec: GridSpec,
+        y: Activation,
+    },
     /// Rotates the pairs of each head of `x` by the caller's angles. Values i and i + `apart` are a pair, within
     /// consecutive groups of `2 · apart` values. A pair without an angle is not rotated.
     Turn { x: Activation, head_dim: usize, apart: usize },
@@ -304,6 +316,7 @@ impl Op {
             Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } | Self::Angles { .. } => Vec::new(),
             Self::Repeat { .. } => Vec::new(),
             Self::AttendRows { q, kv: [k, v], .. } | Self::AttendBlocks { q, kv: [k, v], .. } => vec![q, k, v],
+            Self::AttendGrid { q, kv: [k, v], .. } => vec![q, k, v],
             Self::Bound { x, .. } => vec![x],
             Self::AttendNear { q, kv: [k, v], far, .. } => vec![q, k, v, far],
             Self::AttendFar { q, kv: [k, v], far: [before, ahead], .. } => vec![q, k, v, before, ahead],
@@ -357,7 +370,7 @@ impl Op {
             Self::Angles { y, .. } | Self::AttendNear { y, .. } | Self::AttendFar { y, .. } => y,
             Self::Hadamard { y, .. } | Self::Repeat { y, .. } | Self::AttendRows { y, .. } => y,
             Self::HeadLinear { y, .. } | Self::HeadValues { y, .. } | Self::JoinHeads { y, .. } => y,
-            Self::AttendSource { y, .. } | Self::AttendBlocks { y, .. } => y,
+            Self::AttendSource { y, .. } | Self::AttendBlocks { y, .. } | Self::AttendGrid { y, .. } => y,
             Self::Attend { y, .. } | Self::GateHeads { y, .. } | Self::Gate { y, .. } => y,
             Self::Rope { x, .. } | Self::Activate { x, .. } | Self::Scale { x, .. } | Self::SoftCap { x, .. } => x,
             Self::DeltaNet { y, .. } | Self::Conv { y, .. } | Self::Scan { y, .. } | Self::ChannelScan { y, .. } => y,

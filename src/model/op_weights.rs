@@ -115,7 +115,7 @@ impl Op {
             Self::AddPlaces { .. } | Self::ConvAround { .. } | Self::Regroup { .. } => self.weights_of_encoder(program),
             Self::Break { .. } | Self::Project { .. } | Self::Bound { .. } => self.weights_of_encoder(program),
             Self::AttendNear { .. } | Self::AttendFar { .. } => self.weights_of_encoder(program),
-            Self::Repeat { .. } | Self::AttendRows { .. } | Self::AttendBlocks { .. } => {
+            Self::Repeat { .. } | Self::AttendRows { .. } | Self::AttendBlocks { .. } | Self::AttendGrid { .. } => {
                 self.weights_of_encoder(program)
             }
             Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
@@ -174,6 +174,11 @@ impl Op {
                     _ => &[],
                 };
                 weights.iter().flatten().map(|key| values(*key, dims)).collect()
+            }
+            Self::AttendGrid { far, fill, spec, .. } => {
+                let far = far.map(|key| values(key, &[spec.head_dim, spec.places]));
+                let fill = fill.map(|key| values(key, &[spec.heads * spec.head_dim]));
+                far.into_iter().chain(fill).collect()
             }
             Self::Repeat { table, rows, y } => vec![values(*table, &[program.width(*y), *rows])],
             Self::AttendFar { biases, spec, .. } => biases.map(|key| values(key, &[spec.head_dim, spec.heads])).into(),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ModelConfig;
 pub use super::attention::{
-    AttentionSpec, BlockSpec, Distances, FarSpec, Keys, NearSpec, RopeFactors, RopeTable, Sight, Temperature,
+    AttentionSpec, BlockSpec, Distances, FarSpec, GridSpec, Keys, NearSpec, RopeFactors, RopeTable, Sight, Temperature,
 };
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
 pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, OwnToken, PoolKind, TableRow};

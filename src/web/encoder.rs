@@ -159,6 +159,7 @@ impl WasmEncoder {
             parts,
             breaks,
             folds: folds_of(counts, folds),
+            ..EncoderInput::default()
         };
         let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
         stop.set(false);
@@ -175,6 +176,7 @@ impl WasmEncoder {
                 bytes.subarray(filled, end).copy_from(piece);
                 filled = end;
             };
+            let input = input.with_later(&crate::model::program(encoder.config()));
             let is_done = encoder.encode(&input, &stop, &mut fill).await.map_err(to_js)?;
             Ok(is_done)
         })

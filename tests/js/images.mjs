@@ -45,6 +45,8 @@ export const NAMES = [
   'mlp-norm',
   'resampler',
   'resampler-odd',
+  'deepseekocr',
+  'deepseekocr-odd',
   'granite4_vision',
   'granite4_vision-odd',
 ];

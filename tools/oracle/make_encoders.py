@@ -110,7 +110,8 @@ class Encoder:
                    np.int32: writer.add_int32}
             add.get(type(value), writer.add_array)(key, value)
         for name, values, is_half in self.tensors:
-            if not half and "v.class_embd" in [tensor[0] for tensor in self.tensors] and name.startswith("v.position"):
+            is_behind = self.keys["clip.projector_type"] != "deepseekocr"
+            if not half and is_behind and "v.class_embd" in [tensor[0] for tensor in self.tensors] and name.startswith("v.position"):
                 values = np.concatenate([values[1:], values[:1]])
             values = values.astype(np.float16) if is_half else values
             writer.add_tensor(name, values if half else values.astype(np.float32))

@@ -129,6 +129,11 @@ def encoders():
                           attention__head_count=2, block_count=3, feature_layer=[2, 2, 0, 1, 1],
                           projector__window_side=4, projector__query_side=2,
                           image_grid_pinpoints=[32, 64, 64, 32, 64, 64, 96, 32, 32, 96])
+    yield deepseekocr("deepseekocr", [(60, 40), (150, 91), (21, 90)], image_size=128, sam__block_count=3, sam__head_count=2,
+                      sam__embedding_length=24, window_size=6)
+    yield deepseekocr("deepseekocr-odd", [(101, 40), (150, 91)], image_size=160, patch_size=5, sam__block_count=4,
+                      sam__head_count=3, sam__embedding_length=30, window_size=14, embedding_length=32,
+                      attention__head_count=4, feed_forward_length=27, block_count=3, preproc_max_tiles=4)
     # Means of nine patches, and a layer behind those that any projector takes.
     yield granite4_vision("granite4_vision-odd", [-1, -1, 1], [-1, -1], image_size=45, patch_size=5,
                           embedding_length=128, attention__head_count=4, feed_forward_length=27, block_count=3,
@@ -215,6 +220,42 @@ def granite4_vision(name: str, mapping: list[int], offsets: list[int], **numbers
         e.linear(at + "ffn_down", d, 40, half=True)
         e.norm(at + "ffn_norm", d)
         e.linear(at + "linear", 48, d)
+    return e
+
+
+def deepseekocr(name: str, sizes: list[tuple[int, int]], **numbers) -> Encoder:
+    """An image of 32 x 32 patches, tiles of 20 x 20; layers 2 and 5 of the first encoder see all patches."""
+    e = Encoder(name, "deepseekocr", "deepseek2-ocr-f16", sizes, projection_dim=30, **numbers)
+    if name == "deepseekocr":
+        e.keys |= GELU
+    d, n, side = e.width, e.numbers, 32
+    wide, patch, head = n["sam__embedding_length"], n["patch_size"], n["sam__embedding_length"] // n["sam__head_count"]
+    e.tensor("v.sam.pos_embd.weight", side, side, wide, deviation=0.5)
+    e.tensor("v.sam.patch_embd.weight", wide, 3, patch, patch, deviation=0.15)
+    e.tensor("v.sam.patch_embd.bias", wide)
+    for layer in range(n["sam__block_count"]):
+        at, seen = f"v.sam.blk.{layer}.", side if layer in (2, 5) else n["window_size"]
+        e.norm(at + "pre_ln", wide)
+        e.norm(at + "post_ln", wide)
+        e.linear(at + "attn.qkv", 3 * wide, wide, half=True)
+        e.linear(at + "attn.out", wide, wide, half=True)
+        for axis in "hw":
+            e.tensor(f"{at}attn.pos_{axis}.weight", 2 * seen - 1, head, deviation=0.3)
+        e.linear(at + "mlp.lin1", 40, wide, half=True)
+        e.linear(at + "mlp.lin2", wide, 40, half=True)
+    e.tensor("v.sam.neck.0.weight", 12, wide, 1, 1)
+    e.norm("v.sam.neck.1", 12)
+    e.tensor("v.sam.neck.2.weight", 12, 12, 3, 3)
+    e.norm("v.sam.neck.3", 12)
+    e.tensor("v.sam.net_2.weight", 18, 12, 3, 3)
+    e.tensor("v.sam.net_3.weight", d, 18, 3, 3)
+    e.tensor("v.class_embd", d, deviation=0.5)
+    e.tensor("v.position_embd.weight", (side // 4) ** 2 + 1, d, deviation=0.5)
+    e.norm("v.pre_ln", d)
+    e.blocks(half=True)
+    e.linear("mm.model.fc", 30, 2 * d)
+    e.tensor("v.image_newline", 30, deviation=1.0)
+    e.tensor("v.view_seperator", 30, deviation=1.0)
     return e
 
 

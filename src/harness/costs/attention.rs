@@ -18,6 +18,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("attention_batch_subgroup_matrix", attention_batch_subgroup_matrix),
     ("attention_blocks", attention_blocks),
     ("attention_far", attention_far),
+    ("attention_grid", attention_grid),
     ("attention_near", attention_near),
     ("rope_kv", rope_kv),
     ("rope_batch", rope_batch),
@@ -160,6 +161,20 @@ fn attention_far(view: &View) -> Work {
         flops: 6 * values * rows,
         instructions: view.workgroups() * rows * SCORE,
         trips: 3 + 2 * rows.div_ceil(view.threads()),
+        ..Work::default()
+    }
+}
+
+fn attention_grid(view: &View) -> Work {
+    let (head_dim, window) = (view.constant("HEAD_DIM"), view.param("window"));
+    let values = view.workgroups() * head_dim;
+    let keys = if window > 0 { window * window } else { view.rows() };
+    Work {
+        memory: 4 * values * F32,
+        again: 2 * values * keys * F32,
+        flops: 4 * values * keys,
+        instructions: view.workgroups() * keys * SCORE,
+        trips: 3 + 2 * keys.div_ceil(view.threads()),
         ..Work::default()
     }
 }

@@ -5,8 +5,17 @@ use std::borrow::Cow;
 use crate::gguf::{GgmlType, Gguf, TensorInfo};
 
 /// Prefixes of the names of convolution kernels.
-const KERNELS: [&str; 6] =
-    ["v.patch_embd.weight", "a.conv1d.", "a.conv2d.", "a.gen.wav.", "a.seanet.", "a.downsample."];
+const KERNELS: [&str; 9] = [
+    "v.patch_embd.weight",
+    "v.sam.patch_embd.weight",
+    "v.sam.neck.",
+    "v.sam.net_",
+    "a.conv1d.",
+    "a.conv2d.",
+    "a.gen.wav.",
+    "a.seanet.",
+    "a.downsample.",
+];
 
 /// The transposed convolutions of Pocket TTS, `a.gen.wav.seanet.blk.{stage}.scale_conv.weight`.
 const TRANSPOSED: [&str; 2] = ["a.gen.wav.seanet.blk.", ".scale_conv.weight"];
@@ -68,7 +77,9 @@ fn is_kernel(name: &str) -> bool {
 /// Whether a tensor is a table whose rows may have several axes.
 fn is_table(name: &str) -> bool {
     let is_projector = name.starts_with("v.proj_blk.") && (name.ends_with(".query") || name.ends_with(".img_pos"));
-    name == "v.position_embd.weight" || name.starts_with("a.gen.code.") || is_projector
+    ["v.position_embd.weight", "v.sam.pos_embd.weight"].contains(&name)
+        || name.starts_with("a.gen.code.")
+        || is_projector
 }
 
 /// Reshapes convolution kernels into matrices with a row per output, and position tables of several axes into one

@@ -1,7 +1,7 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
 use super::encoder_lists::{
-    activation, check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled,
+    Sam, activation, check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled,
 };
 use super::parts::Part;
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, Suggested};
@@ -131,6 +131,8 @@ pub struct EncoderConfig {
     pub is_swapped: bool,
     /// DeepStack: layers whose rows are also projected, for deeper layers of the text model.
     pub deep_layers: Vec<usize>,
+    /// The layers before the others, of DeepSeek-OCR.
+    pub sam: Option<Sam>,
     /// Width of the feed-forward.
     pub ffn: usize,
     /// Values of a spectrogram frame, for vocoders of a feature; 0 for encoders of images.
@@ -247,6 +249,7 @@ impl EncoderConfig {
             places: 0,
             is_swapped: false,
             deep_layers: Vec::new(),
+            sam: None,
             ffn: 0,
             bins: 0,
             kernels: [0; 2],
@@ -303,11 +306,10 @@ impl EncoderConfig {
             widths: projector_widths(&gguf.tensors),
             ..Self::nothing(projector)
         };
-        config.check(keys)?;
-        if projector.name == "granite4_vision" { config.with_projectors(keys, layers) } else { Ok(config) }
+        config.with_own(keys, layers, &dims)
     }
 
-    fn check(&self, keys: &Keys) -> Result<()> {
+    pub(super) fn check(&self, keys: &Keys) -> Result<()> {
         if self.patch_size > self.image_size {
             let name = keys.name("patch_size");
             let message = format!("metadata `{name}`: expected up to the image's {}, found", self.image_size);
@@ -393,6 +395,7 @@ fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
         "a.enc_",
         "a.proj_",
         "v.proj_",
+        "v.sam.",
     ];
     let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
     let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;

@@ -81,7 +81,88 @@ impl EncoderConfig {
 /// Values of a head of a Q-Former of Granite Vision.
 const QUERY_HEAD: usize = 64;
 
+/// SAM's layers, of DeepSeek-OCR.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sam {
+    /// Layers.
+    pub layers: usize,
+    /// Heads.
+    pub heads: usize,
+    /// Values of a row.
+    pub hidden: usize,
+    /// Patches along a side of a window.
+    pub window: usize,
+    /// Patches along a side of an image.
+    pub side: usize,
+}
+
+impl Sam {
+    /// Patches along a side of what a patch sees in a layer, or 0 for all.
+    pub fn window_of(&self, layer: usize) -> usize {
+        if [2, 5, 8, 11].contains(&layer) { 0 } else { self.window }
+    }
+
+    /// The numbers of a file whose table of positions and first kernel have these shapes; and pixels along a side of a
+    /// patch, which the key for the other layers need not say.
+    fn read(keys: &Keys, [table, kernel]: [Option<&[u64]>; 2]) -> Result<(Self, usize)> {
+        let wrong = |message: String| Err(Error::bad_file(message));
+        let layers = keys.required("sam.block_count", 64)?;
+        let heads = keys.required("sam.head_count", MAX_HEADS)?;
+        let hidden = keys.required("sam.embedding_length", MAX_HIDDEN)?;
+        if !hidden.is_multiple_of(heads) {
+            return Err(undivided(keys, "sam.head_count", [hidden, heads]));
+        }
+        let window = keys.required("window_size", MAX_GRID)?;
+        // The shapes may be flat by now: a row for each position, and a row for each output of the kernel.
+        let values = |dims: Option<&[u64]>, some: fn(&[u64]) -> &[u64]| {
+            some(dims.unwrap_or_default()).iter().fold(1, |all: u64, &count| all.saturating_mul(count))
+        };
+        let positions = values(table, |dims| dims.get(1..).unwrap_or_default());
+        let side = match positions {
+            1024 => 32,
+            4096 => 64,
+            found => {
+                return wrong(format!("tensor v.sam.pos_embd.weight: expected 1024 or 4096 positions, found {found}"));
+            }
+        };
+        let pixels = values(kernel, |dims| dims.split_last().map_or(&[], |(_, before)| before)) / 3;
+        match pixels.isqrt() {
+            patch @ 1..=64 if pixels == patch * patch => {
+                Ok((Self { layers, heads, hidden, window, side }, patch as usize))
+            }
+            _ => wrong(format!("tensor v.sam.patch_embd.weight: expected squares of up to 64 × 64, found {pixels}")),
+        }
+    }
+}
+
+/// Upper bound of the patches along a side of a window of SAM's layers.
+const MAX_GRID: usize = 128;
+/// The least and the most tiles of DeepSeek-OCR, where its file does not say.
+const PAGE_TILES: [usize; 2] = [2, 9];
+
 impl EncoderConfig {
+    /// Checks the numbers, and reads those that only one projector has. `dims`: the shape of a tensor.
+    pub(super) fn with_own<'d>(
+        self,
+        keys: &Keys,
+        layers: usize,
+        dims: &dyn Fn(&str) -> Option<&'d [u64]>,
+    ) -> Result<Self> {
+        self.check(keys)?;
+        match self.projector.name {
+            "granite4_vision" => self.with_projectors(keys, layers),
+            "deepseekocr" => {
+                let (sam, patch_size) =
+                    Sam::read(keys, ["v.sam.pos_embd.weight", "v.sam.patch_embd.weight"].map(dims))?;
+                let [least, most] = [0, 1].map(|of: usize| self.tiles[of].unwrap_or(PAGE_TILES[of]).min(MAX_TILES));
+                let image_size = sam.side * patch_size;
+                let tiled = grids(least, most, image_size * 5 / 8);
+                Ok(Self { sam: Some(sam), patch_size, image_size, tiled, ..self })
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// Rows of the layers that the queries of a window see.
     pub fn window_rows(&self) -> usize {
         if self.bins > 0 { self.merge } else { self.merge * self.merge }
@@ -145,6 +226,15 @@ fn offsets(keys: &Keys, count: usize, side: usize) -> Result<Vec<Option<usize>>>
         Some(wrong) => Err(Error::bad_file(format!("metadata `{name}`: expected numbers up to {most}, found {wrong}"))),
         None => Ok(found.iter().map(|&offset| usize::try_from(offset).ok()).collect()),
     }
+}
+
+/// The sizes of `least` to `most` tiles of this side, the smallest first.
+fn grids(least: usize, most: usize, side: usize) -> Vec<[usize; 2]> {
+    let is_within = |[width, height]: &[usize; 2]| (least..=most).contains(&(width * height));
+    let all = (1..=most).flat_map(|width| (1..=most / width).map(move |height| [width, height]));
+    let mut all: Vec<[usize; 2]> = all.filter(is_within).collect();
+    all.sort_by_key(|[width, height]| width * height);
+    all.into_iter().map(|of| of.map(|count| count * side)).collect()
 }
 
 /// `image_grid_pinpoints`: sizes of whole tiles.

@@ -108,6 +108,7 @@ pub(in crate::runtime) fn begin_image(plan: &mut Plan<'_>, layout: Layout<'_>, i
     }
     let Some(tables) = &buffers.tables else { return };
     let own = [(tables.places, &input.places), (tables.groups, &input.groups)].into_iter();
+    let own = own.chain(tables.later.iter().copied().zip(&input.later));
     for (([pass, spans], _), fold) in tables.folds.iter().zip(&input.folds) {
         plan.write(*pass, Pass::chunk(0, 0, &vec![0; fold.rows]).bytes());
         plan.write(*spans, bytemuck::cast_slice(&[0, fold.rows as u32]));

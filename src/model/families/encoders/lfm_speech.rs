@@ -80,7 +80,7 @@ pub fn code(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     vit.push(Op::Scale { x: codes, factor: Factor::Number(0.0) });
     vit.mark(own("a.gen.code.mask_embd"), codes);
     let table = own(EMBEDDINGS);
-    vit.push(Op::AddPlaces { table, rows: encoder.places, taps: 1, to: codes });
+    vit.push(Op::AddPlaces { table, rows: encoder.places, taps: 1, number: 0, to: codes });
     vit.push(Op::Add { x: codes, scale: 1.0, to: vit.x });
     vit.each_layer(&mut lfm_audio::layer);
     vit.stream_norm(["a.gen.code.output_norm.weight", ""]);
@@ -97,7 +97,7 @@ pub fn code(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 pub fn next(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let (mut vit, row) = Vit::reading(encoder.bins, "a.gen.code.blk", config, (encoder, Form::new(config)));
     let table = own("a.gen.code.out_embd.weight");
-    vit.push(Op::AddPlaces { table, rows: encoder.places, taps: encoder.kernels[0], to: row });
+    vit.push(Op::AddPlaces { table, rows: encoder.places, taps: encoder.kernels[0], number: 0, to: row });
     vit.each_layer(&mut |_, _| {});
     ended(vit, row)
 }
@@ -110,7 +110,7 @@ pub fn sound(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let form = Form { norm: NormKind::Rms, window: Some(CODEC_WINDOW), ..Form::new(config) };
     let (mut vit, levels) = Vit::reading(encoder.bins, "a.gen.wav.tfm.blk", config, (encoder, form));
     let table: WeightKey = own("a.gen.wav.quant.first.codebook.weight");
-    vit.push(Op::AddPlaces { table, rows: encoder.places, taps: 1, to: levels });
+    vit.push(Op::AddPlaces { table, rows: encoder.places, taps: 1, number: 0, to: levels });
     let [books, _] = encoder.kernels;
     let frames = vit.regroup_as("frames", levels, Grouping { parts: books, taps: 1, by_value: false });
     vit.stage_rows(&[FRAMES * books]);

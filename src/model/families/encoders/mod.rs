@@ -5,6 +5,7 @@
 //! into the table of positions, angles of rotations, and taps that make one row of several.
 
 mod conformer;
+mod deepseek_ocr;
 mod gemma;
 mod gemma_unified;
 mod glm;
@@ -149,6 +150,8 @@ static ENCODERS: &[Encoder] = &[
     encoder("kimivl", siglip::kimivl, (SCALE, 1), PATCHES).rotated().exact(),
     encoder("hunyuanvl", hunyuan::hunyuanvl, (MERGE, 2), PAGE).exact().sized(),
     encoder("dots_ocr", qwen::dots_ocr, (SCALE, 2), PAGE).rotated().exact().sized(),
+    // A class token and 16 × 16 rows, or the ends of a line and of an image.
+    encoder("deepseekocr", deepseek_ocr::deepseekocr, (None, 4), MostRows::Fixed(258)).exact(),
     // And the end of a line.
     encoder("granite4_vision", granite_vision::granite4_vision, WINDOW_SIDE, MostRows::OfImage(1)).exact(),
     // And a class token.

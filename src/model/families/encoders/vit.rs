@@ -103,7 +103,7 @@ impl<'a> Vit<'a> {
     pub fn places(&mut self, taps: usize) {
         let (rows, is_sounds) = (self.encoder.places, self.encoder.bins > 0);
         let table = own(if is_sounds { "a.position_embd.weight" } else { "v.position_embd.weight" });
-        self.push(Op::AddPlaces { table, rows, taps, to: self.x });
+        self.push(Op::AddPlaces { table, rows, taps, number: 0, to: self.x });
     }
 
     /// Puts `row` in the place of the rows of `to` that the caller marks.
