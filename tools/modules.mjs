@@ -67,7 +67,7 @@ export const PARTS = {
       '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance|of_queries)::',
       '^webgguf::forward::encoder::Tables::alloc::',
       '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_grid|attend_rows|project|conv_around)::',
-      '^webgguf::runtime::gpu::embedder::GpuEmbedder::(begin_image|write_repeats)::',
+      '^webgguf::runtime::passes::batch::(image|begin_image|write_repeats|write_turns)::',
       '^webgguf::cpu::embed::carry',
       '^webgguf::kernels::spread::reference::shares',
       '^wasmencoder_',

@@ -1,7 +1,8 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
 use super::encoder_lists::{
-    Sam, activation, check_subsampling, is_bilinear, merges_behind, pixels, queries, taken_layers, tiled,
+    Sam, activation, check_subsampling, is_bilinear, merges_behind, pixels, projector_widths, queries, taken_layers,
+    tiled,
 };
 use super::parts::Part;
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, Suggested};
@@ -380,24 +381,4 @@ fn channels(keys: &Keys, key: &str) -> Result<[f32; 3]> {
         Some(values) if values.iter().all(|value| value.is_finite()) => Ok(values),
         _ => Err(Error::bad_file(format!("metadata `{name}`: expected 3 finite numbers, found {}", found.len()))),
     }
-}
-
-/// Output widths of the projector's matrices and of the kernels before the encoder's layers.
-fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
-    let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
-    let begins = [
-        "mm.",
-        "v.deepstack.",
-        "a.conv1d.",
-        "a.conv2d.",
-        "a.pre_encode.",
-        "v.vit_merger.",
-        "a.enc_",
-        "a.proj_",
-        "v.proj_",
-        "v.sam.",
-    ];
-    let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
-    let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
-    own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()
 }

@@ -2,8 +2,9 @@
 
 use super::encoder::{CLIP, EncoderConfig, MAX_SIDE, MAX_WINDOW, Projector};
 use super::numbers::undivided;
-use super::{Keys, MAX_DEEP_ROWS, MAX_HEADS, MAX_HIDDEN};
+use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HEADS, MAX_HIDDEN};
 use crate::error::{Error, ErrorCode, Result};
+use crate::gguf::TensorInfo;
 use crate::model::ActivationKind;
 
 /// Values of a head of a resampler.
@@ -321,4 +322,24 @@ pub(super) fn activation(keys: &Keys, projector: &Projector) -> Result<Activatio
         (false, false) if projector.name == "gemma4v" => Ok(ActivationKind::Gelu),
         (false, false) => Ok(ActivationKind::QuickGelu),
     }
+}
+
+/// Output widths of the projector's matrices and of the kernels before the encoder's layers.
+pub(super) fn projector_widths(tensors: &[TensorInfo]) -> Vec<(String, usize)> {
+    let matrices = tensors.iter().filter(|tensor| tensor.name.ends_with(".weight") && tensor.dims.len() >= 2);
+    let begins = [
+        "mm.",
+        "v.deepstack.",
+        "a.conv1d.",
+        "a.conv2d.",
+        "a.pre_encode.",
+        "v.vit_merger.",
+        "a.enc_",
+        "a.proj_",
+        "v.proj_",
+        "v.sam.",
+    ];
+    let own = matrices.filter(|tensor| begins.iter().any(|begin| tensor.name.starts_with(begin)));
+    let width = |tensor: &TensorInfo| tensor.dims.last().copied().unwrap_or(0).min(MAX_FFN as u64) as usize;
+    own.map(|tensor| (tensor.name.clone(), width(tensor))).collect()
 }
