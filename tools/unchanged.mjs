@@ -12,10 +12,13 @@ const SHARED = ['Cargo.toml', 'Cargo.lock', '.cargo', 'build.rs', 'webdriver.jso
 /** Devices of a GPU on Linux. Where one is, the tests run on another adapter than where these are missing. */
 const GPUS = ['/dev/dri', '/dev/nvidia0', '/dev/kfd'];
 
+/** Fixtures of tests that run elsewhere. */
+const ELSEWHERE = /^tests\/fixtures\/(agreed\/|mutants|mutant_digests|simulated|dispatches|variants|passes)/;
+
 /** The files of the program `name` of tests in `files`: its own, those that programs share, and fixtures. */
 export function inputsOf(name, files) {
   const own = new RegExp(`^tests/${name}(\\.rs$|/|_\\w+/)`);
-  const isShared = (file) => /^tests\/(?:common|fixtures)\//.test(file) && !file.startsWith('tests/fixtures/agreed/');
+  const isShared = (file) => /^tests\/(?:common|fixtures)\//.test(file) && !ELSEWHERE.test(file);
   return files.filter((file) => !file.startsWith('tests/') || own.test(file) || isShared(file));
 }
 

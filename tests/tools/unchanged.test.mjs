@@ -7,7 +7,12 @@ import { inputsOf, written } from '../../tools/unchanged.mjs';
 const FILES = [
   ...['Cargo.lock', 'src/lib.rs', 'shaders/norm.wgsl', 'tests/common/cpu.rs', 'tests/fixtures/axes.json'],
   ...['tests/forward.rs', 'tests/forward_lanes/mod.rs', 'tests/forward_adapters.rs', 'tests/kernels.rs'],
-  ...['tests/fixtures/agreed/programs.txt', 'tests/page/demo.test.mjs', 'tests/tensors/main.rs'],
+  ...[
+    'tests/fixtures/agreed/programs.txt',
+    'tests/fixtures/dispatches.txt',
+    'tests/page/demo.test.mjs',
+    'tests/tensors/main.rs',
+  ],
 ];
 const SHARED = FILES.slice(0, 5);
 
