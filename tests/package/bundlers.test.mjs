@@ -35,6 +35,13 @@ async function checkStory(url, backend = 'cpu', more = '') {
   }
 }
 
+/** A model for all tabs is in the SharedWorker whose script the bundler has found. */
+async function checkShared(url, more = '') {
+  const { title, text, log } = await outcomeOf(browser, `${url}?backend=webgpu&shared${more}`);
+  assert.equal(title, 'done on webgpu in sharedWorker, undefined', log);
+  assert.equal(text, firstText);
+}
+
 /** An empty folder for the output of a bundler, with a page that loads `bundle.js` from it. */
 function outFolder(name, page) {
   const folder = path.join(APPS, 'out', name);
@@ -84,7 +91,10 @@ for (const version of [5, 6, 7, 8]) {
     const names = wasmFiles(out).map((name) => /(webgguf_\w+)-[\w-]+\.wasm$/.exec(name)?.[1]);
     assert.deepEqual(names.toSorted(), MODULES, 'each is one asset, with a hash in its name');
     const preview = [vite, 'preview', '--host', '127.0.0.1', '--port', '0'];
-    await withServer(preview, APPS, (url) => checkStory(`${url}/`, version === 8 ? 'webgpu' : 'cpu'));
+    await withServer(preview, APPS, async (url) => {
+      await checkStory(`${url}/`, version === 8 ? 'webgpu' : 'cpu');
+      if (version === 8) await checkShared(`${url}/`);
+    });
   });
 }
 
@@ -99,7 +109,10 @@ test('webpack 5: without configuration', async () => {
   const { errors, warnings } = stats.toJson();
   assert.deepEqual([errors, warnings], [[], []]);
   assert.equal(wasmFiles(folder).length, MODULES.length, 'one asset each, though page and worker ask for them');
-  await withFolder(folder, (url) => checkStory(url));
+  await withFolder(folder, async (url) => {
+    await checkStory(url);
+    await checkShared(url);
+  });
 });
 
 test('Parcel 2: with what a worker needs', async () => {
@@ -117,7 +130,10 @@ test('Parcel 2: with what a worker needs', async () => {
   const build = ['build', 'index.html', '--dist-dir', folder, '--no-cache', '--no-source-maps', '--public-url', '/'];
   await must(process.execPath, [parcel, ...build], { cwd: app, quiet: true });
   assert.equal(wasmFiles(folder).length, MODULES.length, 'one asset each');
-  await withFolder(folder, (url) => checkStory(url));
+  await withFolder(folder, async (url) => {
+    await checkStory(url);
+    await checkShared(url);
+  });
 });
 
 // What `npm test` builds with Next.js is the example.
@@ -163,7 +179,9 @@ test('esbuild, IIFE: an error that says what to do, and works once that is done'
   await withFolder(folder, async (url) => {
     const { title } = await outcomeOf(browser, url);
     assert.match(title, /^failed: WebggufError download_failed .*no ES module.*init\(\{ wasm: url \}\)/);
-    await checkStory(url, 'cpu', '&wasm=/wasm/webgguf_bg.wasm&script=/worker.js');
+    const files = '&wasm=/wasm/webgguf_bg.wasm&script=/worker.js';
+    await checkStory(url, 'cpu', files);
+    await checkShared(url, files);
   });
 });
 

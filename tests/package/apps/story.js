@@ -3,8 +3,9 @@
 import { Gpu, init, WasmModel } from 'webgguf';
 
 /**
- * With `?backend=webgpu` on the GPU, else on the CPU; with `?worker` in a worker; with `?wasm=URL` and `?script=URL`
- * the WebAssembly and the worker's script come from there. With `?tensors` a `Gpu` adds up, too.
+ * With `?backend=webgpu` on the GPU, else on the CPU; with `?worker` in a worker, with `?shared` in one for all tabs;
+ * with `?wasm=URL` and `?script=URL` the WebAssembly and the worker's script come from there. With `?tensors` a `Gpu`
+ * adds up, too.
  */
 export async function writeStory(wasm) {
   const output = document.querySelector('#output');
@@ -12,13 +13,14 @@ export async function writeStory(wasm) {
   try {
     const url = query.get('wasm') ?? wasm;
     if (url) await init({ wasm: url, worker: query.get('script') ?? undefined });
-    const [backend, worker] = [query.get('backend') ?? 'cpu', query.has('worker')];
-    const model = await WasmModel.load('/model.gguf', { backend, worker });
+    const [backend, worker, shared] = [query.get('backend') ?? 'cpu', query.has('worker'), query.has('shared')];
+    const model = await WasmModel.load('/model.gguf', { backend, worker, shared });
     const options = { maxTokens: 24, temperature: 0, ignoreEos: true };
     for await (const piece of model.generate('Once upon a time', options)) output.textContent += piece.text;
+    const place = model.info.shared;
     await model.free();
     if (query.has('tensors')) await addUp();
-    document.title = `done on ${model.info.backend}`;
+    document.title = `done on ${model.info.backend}${place ? ` in ${place.engineIn}, ${place.reason}` : ''}`;
   } catch (error) {
     document.title = `failed: ${error.name} ${error.code} ${error.message}`;
   }
