@@ -69,6 +69,27 @@ test('what is typed has no time of words; what never sounds has no times', async
   assert.ok(events.indexOf(found[0]) < events.findIndex(({ type }) => type === 'assistant'));
 });
 
+test('the time of a token is that of the first piece that is not empty', async (t) => {
+  let clock = 100;
+  t.mock.method(performance, 'now', () => clock);
+  const model = async function* () {
+    for (const [at, piece] of [
+      [110, ''],
+      [120, 'Five '],
+      [130, 'kilometers. '],
+      [140, 'And then?'],
+    ]) {
+      clock = at;
+      yield piece;
+      await tick();
+    }
+  };
+  const events = await eventsOf({ source: endless(), model }, (talk) => talk.say('How far?'));
+  const { times } = events.find(({ type }) => type === 'times');
+  assert.deepEqual([times.words, times.token], [0, 20]);
+  assert.ok(times.sound >= 30, JSON.stringify(times));
+});
+
 test('an answer that is interrupted before its first sound has no times, and the next one has its own', async () => {
   let written;
   const isWritten = new Promise((resolve) => (written = resolve));
