@@ -254,7 +254,7 @@ async function browser() {
   const { isKnown, record } = unchanged(names, findBrowser());
   const known = isWhole() ? [] : names.filter(isKnown);
   const same = known.map((name) =>
-    skipped(`${name}: all that it is made of is as it was when it passed; --all runs it`),
+    skipped(`${name} passed, and nothing that it is compiled from has changed since; --all runs it`),
   );
   const left = names.filter((name) => !known.includes(name));
   if (left.length === 0) return added(same);

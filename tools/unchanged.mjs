@@ -1,5 +1,5 @@
-// Programs of tests that are not run again while all that they are made of is the same: their digests are written
-// when they have passed (`npm test -- --record`), see docs/design/tests.md.
+// Which programs of tests have passed already with the files that are here, so that they need not run again. A file has
+// a digest for each program that has passed; `npm test -- --record` writes it, see docs/design/tests.md.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,12 +7,12 @@ import { ask, filesUnder, hashOf, ROOT } from './common.mjs';
 
 const FILE = path.join(ROOT, 'tests', 'fixtures', 'agreed', 'programs.txt');
 const DIGEST_CHARS = 16;
-/** What every program is compiled of: the crate, its tools, what tests share and read. */
+/** What every program is compiled from, beside its tests and fixtures. Tests use Rust files of `tools`, too. */
 const SHARED = ['Cargo.toml', 'Cargo.lock', '.cargo', 'build.rs', 'webdriver.json', 'shaders', 'src', 'tools'];
-/** Devices of a GPU on Linux. Where one is, the tests run on another adapter than where these are missing. */
+/** Files of GPUs on Linux. Where one of them is, the tests run on another adapter than on a machine without a GPU. */
 const GPUS = ['/dev/dri', '/dev/nvidia0', '/dev/kfd'];
 
-/** Fixtures of tests that run elsewhere. */
+/** Fixtures that only tests outside of the browser read. */
 const ELSEWHERE = /^tests\/fixtures\/(agreed\/|mutants|mutant_digests|simulated|dispatches|variants|passes)/;
 
 /** The files of the program `name` of tests in `files`: its own, those that programs share, and fixtures. */
@@ -39,7 +39,8 @@ export const written = (digests) =>
  *   passed
  */
 export function unchanged(names, browser) {
-  const files = filesUnder(...SHARED, 'tests').filter((file) => /^(?!tools\/).|\.rs$/.test(file));
+  const isCompiled = (file) => !file.startsWith('tools/') || file.endsWith('.rs');
+  const files = filesUnder(...SHARED, 'tests').filter(isCompiled);
   const system = [process.platform, process.arch, ...GPUS.map((file) => fs.existsSync(file))];
   const version = ask(browser, ['--version']);
   const digests = new Map(
