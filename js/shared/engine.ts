@@ -24,11 +24,9 @@ import type { Evaluation } from '../types/read.js';
 import type { Source } from '../types/source.js';
 import type { TensorHandle } from '../wasm/webgguf.js';
 import { sharedName } from './key.js';
+import { MOST_MOVES } from './limits.js';
 import type { Link } from './link.js';
 import { moved, Tab } from './tab.js';
-
-/** How often in a row a call is made again after a move. */
-const MOST_MOVES = 3;
 
 /** Makes an engine of the loaded model, after each move anew. */
 type Make = (root: Engine, link: Link) => Promise<Engine>;

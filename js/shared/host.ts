@@ -7,12 +7,22 @@ import { Channel, type Handler } from '../engine/channel.js';
 import type { Engine } from '../engine/engine.js';
 import { WebggufError } from '../errors.js';
 import { Queue } from '../model/queue.js';
+import { Busy } from './busy.js';
 import { HostAdapters } from './host-adapters.js';
 import { Everyone, type Hosting, held, names, onceFree, portOf, type Said } from './messages.js';
 import { Text } from './text.js';
 
 /** Calls during which no other request may run. */
-const ALONE = ['evaluate', 'embed', 'rank', 'voice', 'say', 'another', 'save', 'restore', 'reset'] as const;
+const ALONE = [
+  ...['evaluate', 'embed', 'rank', 'voice', 'say', 'another', 'save', 'restore', 'reset'],
+  ...['addAdapter', 'removeAdapter'],
+] as const;
+
+/** Calls that read a text, a picture or a file of any size, which may hold the thread; so may the start of a text. */
+const LONG = [
+  ...['lane', 'count', 'encodeParts', 'tokenize', 'applyChatTemplate', 'embed', 'rank', 'voice', 'say'],
+  ...['save', 'restore', 'addAdapter'],
+] as const;
 
 /** The root's number in each connection. */
 const ROOT = 1;
@@ -26,6 +36,8 @@ export async function hostModel(root: Engine, { name, host, place }: Hosting): P
   const release = await held(names.host(name, host));
   const queue = new Queue(root.info.parallel);
   const adapters = new HostAdapters(root);
+  const busy = new Busy(name, host);
+  const idle = root.info.backend === 'cpu' ? busy.enter() : () => {};
   const clients = new Map<string, Client>();
   const ending = new AbortController();
   const gone = (client: string): void => {
@@ -35,7 +47,7 @@ export async function hostModel(root: Engine, { name, host, place }: Hosting): P
   };
   const connect = (client: string): void => {
     if (!clients.has(client)) {
-      clients.set(client, new Client({ root, queue, adapters }, names.connection(name, host, client)));
+      clients.set(client, new Client({ root, queue, adapters, busy }, names.connection(name, host, client)));
       onceFree(names.client(name, client), ending.signal, () => gone(client));
     }
     everyone.say({ kind: 'answer', client, host, info });
@@ -50,6 +62,7 @@ export async function hostModel(root: Engine, { name, host, place }: Hosting): P
     ending.abort();
     everyone.close();
     for (const client of clients.values()) void client.end();
+    idle();
     release();
   };
 }
@@ -59,12 +72,14 @@ interface Hosted {
   readonly root: Engine;
   readonly queue: Queue;
   readonly adapters: HostAdapters;
+  readonly busy: Busy;
 }
 
 /** What one connection uses of the engine. */
 class Client {
   readonly #queue: Queue;
   readonly #adapters: HostAdapters;
+  readonly #busy: Busy;
   readonly #port: BroadcastChannel;
   readonly #channel: Channel;
   readonly #engines = new Map<number, Served>();
@@ -73,14 +88,16 @@ class Client {
   readonly #own = new Set<number>();
   #isEnded = false;
 
-  constructor({ root, queue, adapters }: Hosted, connection: string) {
+  constructor({ root, queue, adapters, busy }: Hosted, connection: string) {
     this.#queue = queue;
     this.#adapters = adapters;
+    this.#busy = busy;
     this.#port = new BroadcastChannel(connection);
     const add = adder(this.#engines);
     add(root);
     const handlers = engineHandlers(this.#engines, add, () => {});
-    this.#channel = new Channel(portOf(this.#port), this.#shared(handlers));
+    const announced = this.#announced({ ...handlers, ...this.#adapterHandlers() });
+    this.#channel = new Channel(portOf(this.#port), this.#shared(announced));
   }
 
   /** Ends the texts of the connection, and frees its sessions and adapters. */
@@ -90,6 +107,23 @@ class Client {
     await Promise.all([...this.#texts.values()].map((text) => text.abandon()));
     for (const number of this.#own) await this.#free(number).catch(() => {});
     if (this.#adapters.isUsedBy(this)) await this.#alone(() => this.#adapters.leave(this)).catch(() => {});
+  }
+
+  /** By the names that all tabs call adapters. */
+  #adapterHandlers(): Record<string, Handler> {
+    return {
+      addAdapter: ([, file, key]) => !this.#isEnded && this.#adapters.add(this, file, key),
+      removeAdapter: ([, key]) => this.#adapters.remove(this, key),
+    };
+  }
+
+  /** The same calls, before which all are told that this thread may be busy. */
+  #announced(handlers: Record<string, Handler>): Record<string, Handler> {
+    const long = LONG.map((method): [string, Handler] => [
+      method,
+      (...call) => this.#busy.during(() => handlers[method]?.(...call)),
+    ]);
+    return { ...handlers, ...Object.fromEntries(long) };
   }
 
   /** The same calls, each of which waits for its turn. */
@@ -107,22 +141,12 @@ class Client {
     return {
       ...handlers,
       ...Object.fromEntries(alone),
-      ...this.#adapterHandlers(),
       train: () => refuse('train'),
       another: (...call) => note('another', ...call),
       restore: (...call) => note('restore', ...call),
       lane: (...call) => this.#lane(handlers, ...call),
       ...this.#textHandlers(),
       free: ([number]) => (number === ROOT ? undefined : this.#free(number)),
-    };
-  }
-
-  /** By the names that all tabs call adapters. */
-  #adapterHandlers(): Record<string, Handler> {
-    return {
-      addAdapter: ([, file, key], signal) =>
-        this.#alone(() => !this.#isEnded && this.#adapters.add(this, file, key), signal),
-      removeAdapter: ([, key], signal) => this.#alone(() => this.#adapters.remove(this, key), signal),
     };
   }
 
@@ -147,13 +171,13 @@ class Client {
   }
 
   #newText(number: number): Text {
-    const text = new Text(this.#queue);
+    const text = new Text(this.#queue, this.#busy);
     this.#texts.set(number, text);
     return text;
   }
 
   async #lane(handlers: Record<string, Handler>, args: unknown[], signal: AbortSignal): Promise<unknown> {
-    const text = new Text(this.#queue);
+    const text = new Text(this.#queue, this.#busy);
     await text.enter(signal);
     try {
       const number = (await handlers.lane?.(args, signal)) as number;

@@ -59,6 +59,8 @@ export const names = {
   /** Held while a tab takes the seat of one that stands still. */
   taking: (name: string): string => `${name} taking`,
   host: (name: string, host: string): string => `${name} host ${host}`,
+  /** Held while the thread with the engine, or the one that loads it, has work that may hold it. */
+  busy: (name: string, host: string): string => `${name} busy ${host}`,
   client: (name: string, client: string): string => `${name} client ${client}`,
 };
 

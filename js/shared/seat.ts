@@ -7,6 +7,7 @@ import { invalidArgument } from '../errors.js';
 import type { SharedPlace } from '../types/info.js';
 import type { LoadOptions } from '../types/load.js';
 import type { Source } from '../types/source.js';
+import { Busy } from './busy.js';
 import type { Hosting } from './messages.js';
 
 /** An engine that other tabs may use. @internal */
@@ -67,7 +68,8 @@ export class Seat {
     const { signal } = this.#ending;
     try {
       const options = { ...wanted.options, signal };
-      const hosted = await this.#open({ ...wanted, options, host: this.host, place });
+      const opened = (): Promise<Hosted> => this.#open({ ...wanted, options, host: this.host, place });
+      const hosted = await new Busy(wanted.name, this.host).during(opened);
       if (signal.aborted) hosted.end();
       signal.addEventListener('abort', () => hosted.end(), { once: true });
       this.isServing = true;

@@ -8,16 +8,9 @@ import { RELEASE } from '../release.js';
 import { initForWorker, type InitOptions } from '../wasm/instance.js';
 import { otherRelease } from '../worker-running.js';
 import { sharedWorker } from '../worker-start.js';
+import { AGAIN_MS, PATIENCE_MS } from './limits.js';
 import { held, onceFree } from './messages.js';
 import type { Wanted } from './seat.js';
-
-/**
- * Milliseconds after which a worker that has said nothing is connected to again, doubled each time: one that was about
- * to end when the tab came hears nothing.
- */
-const AGAIN_MS = 500;
-/** Milliseconds that a worker may take to begin. */
-const PATIENCE_MS = 20_000;
 
 const ON_CPU = 'the model runs on the CPU, where threads of a tab share its work';
 

@@ -2,30 +2,21 @@
  * A tab among those that share a model. Where it can, it lets a SharedWorker wait for the seat, a lock; else it waits
  * itself. Who has the seat loads the model, and all tabs connect to its engine. The lock is free again when its tab is
  * closed, crashes or is frozen, or its SharedWorker ends. From one that stands still a tab takes it, after beats
- * without an answer.
+ * without an answer (`watch.ts`).
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { type LoadWarning, warner } from '../load/cache/warning.js';
 import type { SharedPlace } from '../types/info.js';
 import type { Progress } from '../types/load.js';
 import { TabAdapters } from './adapters.js';
+import { seatNow } from './busy.js';
+import { BEAT_MS, MOST_LOSSES, SETTLE_MS, TAKING_MS } from './limits.js';
 import { asking, Link, type Opening } from './link.js';
 import { Everyone, names, type Said } from './messages.js';
 import { open } from './open.js';
 import { Seat, type Wanted } from './seat.js';
 import { SharedWorkerSeat } from './shared-worker.js';
-
-/** Milliseconds between two beats, which are sent while a call waits. */
-const BEAT_MS = 400;
-/** Milliseconds after which a tab that got the seat knows whether it still has it. */
-const SETTLE_MS = 20;
-/** Beats in a row without any answer after which the seat is taken from its tab. */
-const MOST_MISSED = 5;
-/** Beats in a row without an answer of the engine, which may be busy, though its tab answers. */
-const MOST_SILENT = 25;
-
-/** How often in a row a SharedWorker may end before it has loaded the model. */
-const MOST_LOSSES = 2;
+import { Watch } from './watch.js';
 
 const MOVED =
   'the engine that all tabs share moved: its tab or worker was closed or frozen, crashed or stood still; ask again';
@@ -61,8 +52,6 @@ export class Tab {
   #seat: Seat | undefined;
   /** Whether a SharedWorker waits for the seat, or has it, for this tab, or is about to. */
   #hasWorker = false;
-  /** While it is being started, which has a limit of its own. */
-  #isOpening = false;
   /** How often in a row the SharedWorker has ended before its engine was there. */
   #losses = 0;
   /** Engines that are gone or stand still. */
@@ -70,9 +59,7 @@ export class Tab {
   /** Calls that wait for the engine. */
   #calls = 0;
   #beats: ReturnType<typeof setInterval> | undefined;
-  #missed = 0;
-  #silent = 0;
-  #last = 0;
+  #watch = new Watch(0);
   #place: SharedPlace | undefined;
   #isReady = false;
   #isAsleep = false;
@@ -129,7 +116,7 @@ export class Tab {
 
   #startBeats(): void {
     if (this.#beats !== undefined) return;
-    [this.#missed, this.#silent, this.#last] = [0, 0, performance.now()];
+    this.#watch = new Watch(performance.now());
     this.#beats = setInterval(() => this.#beat(), BEAT_MS);
   }
 
@@ -163,10 +150,10 @@ export class Tab {
       return;
     }
     if (said.kind === 'ask') return; // the engine answers
-    this.#missed = 0;
+    if (said.kind === 'alive' && said.by === 'tab') this.#watch.heardTab();
+    else this.#watch.heardEngine();
     if (said.kind === 'progress') this.#hearProgress(said.progress);
     else if (said.kind === 'warning') this.#listeners.onWarning(said.warning);
-    else if (said.kind === 'alive' && said.by !== 'tab') this.#silent = 0;
     else if (said.kind === 'here') void this.#ask();
     else if (said.kind === 'loading') this.#leaveOthers(said.host);
     else if (said.kind === 'answer') void this.#connect(said);
@@ -248,9 +235,7 @@ export class Tab {
   async #compete(standing: AbortController): Promise<void> {
     const { signal } = standing;
     this.#hasWorker = true;
-    this.#isOpening = true;
     const worker = await SharedWorkerSeat.open(this.#wanted, signal);
-    this.#isOpening = false;
     if (signal.aborted) return;
     if (typeof worker === 'string') {
       this.#hasWorker = false;
@@ -305,28 +290,36 @@ export class Tab {
   }
 
   #beat(): void {
-    const late = performance.now() - this.#last > 3 * BEAT_MS;
-    this.#last = performance.now();
     if (this.#calls === 0 || this.#isAsleep) {
       clearInterval(this.#beats);
       this.#beats = undefined;
       return;
     }
-    // A machine that is busy here is busy elsewhere, too.
-    if (!late && !this.#isOpening) [this.#missed, this.#silent] = [this.#missed + 1, this.#silent + 1];
-    const isSilent = this.#silent > MOST_SILENT;
-    if (this.#seat?.isServing && isSilent) this.#seat.end();
-    // A SharedWorker has no second thread that answers while its engine is busy.
-    else if (!this.#seat && (isSilent || (!this.#hasWorker && this.#missed > MOST_MISSED))) this.#takeSeat();
+    this.#watch.beat(performance.now());
+    if (this.#watch.isSilent) void this.#look();
     this.#everyone.say({ kind: 'beat' });
+  }
+
+  /** Whether the seat is to be taken from a silent thread: now, and from which one. */
+  async #look(): Promise<void> {
+    if (!(await this.#isOver())) return;
+    if (this.#seat?.isServing) this.#seat.end();
+    else if (!this.#seat) this.#takeSeat();
+  }
+
+  async #isOver(): Promise<boolean> {
+    const seat = await seatNow(this.#wanted.name);
+    const isOneThread = this.#hasWorker || this.#seat !== undefined;
+    return this.#calls > 0 && !this.#isAsleep && this.#watch.isOver(seat, isOneThread);
   }
 
   /** Takes the seat from a tab or SharedWorker that stands still; one tab at a time does. */
   #takeSeat(): void {
-    [this.#missed, this.#silent] = [0, 0];
     const { name } = this.#wanted;
     const take = async (lock: Lock | null): Promise<void> => {
-      if (!lock) return;
+      // An answer may have come on another way than the lock.
+      if (!lock || !(await this.#isOver())) return;
+      this.#watch = new Watch(performance.now());
       this.#standing?.abort();
       const standing = new AbortController();
       this.#standing = standing;
@@ -335,7 +328,7 @@ export class Tab {
         : 'the engine was taken from a tab that stood still';
       this.#hasWorker = false;
       void this.#request({ steal: true }, standing, reason);
-      await new Promise((resolve) => setTimeout(resolve, MOST_MISSED * BEAT_MS));
+      await new Promise((resolve) => setTimeout(resolve, TAKING_MS));
     };
     navigator.locks.request(names.taking(name), { ifAvailable: true }, take).catch(() => {});
   }

@@ -9,12 +9,10 @@ import { DownloadControl } from '../load/patience.js';
 import { RELEASE } from '../release.js';
 import type { Progress } from '../types/load.js';
 import { init } from '../wasm/instance.js';
+import { GRACE_MS } from './limits.js';
 import { Everyone, held, names, onceFree } from './messages.js';
 import { openHere, Seat } from './seat.js';
 import type { Asked, Greeting } from './shared-worker.js';
-
-/** Milliseconds that the worker stays for tabs that are about to ask, after the last one has gone. */
-const GRACE_MS = 3000;
 
 /** What this script needs of its global scope; the types of pages do not have it. @internal */
 export interface SharedScope {
@@ -128,13 +126,15 @@ class Keeper {
     const onWarning = (warning: LoadWarning): void => this.#everyone.say({ kind: 'warning', warning });
     const told = { ...options, onProgress, onWarning, download: this.#download };
     const wanted = { source, options: told, name: this.#name };
-    const seat = new Seat(openHere);
+    const seat = new Seat(async (given) => {
+      await init(settings);
+      return openHere(given);
+    });
     signal.addEventListener('abort', () => seat.end(), { once: true });
     const sit = async (): Promise<void> => {
       if (seat.isEnded) return;
       this.#seat = seat;
       this.#everyone.say({ kind: 'loading', host: seat.host });
-      await init(settings);
       await seat.run(wanted, { engineIn: 'sharedWorker' });
     };
     try {

@@ -5,9 +5,8 @@
 import type { Engine, Inserted, Prompt, StartOptions } from '../engine/engine.js';
 import type { Queue, Request } from '../model/queue.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
-
-/** Milliseconds after which a text that is over gives its turn to others, though nobody has asked for its end. */
-const UNREAD_MS = 1000;
+import type { Busy } from './busy.js';
+import { UNREAD_MS } from './limits.js';
 
 interface Waiter {
   resolve(piece: Piece | undefined): void;
@@ -17,6 +16,9 @@ interface Waiter {
 /** @internal */
 export class Text implements Request {
   readonly #queue: Queue;
+  readonly #busy: Busy;
+  /** Ends what was announced of its start. */
+  #begun = (): void => {};
   /** What writes it, once that is known. */
   engine: Engine | undefined;
   #starting: Promise<void> | undefined;
@@ -33,8 +35,9 @@ export class Text implements Request {
   #pumping: Promise<void> | undefined;
   #result: Promise<GenerationResult> | undefined;
 
-  constructor(queue: Queue) {
+  constructor(queue: Queue, busy: Busy) {
     this.#queue = queue;
+    this.#busy = busy;
   }
 
   /** Waits for the turn; `signal` ends the wait. */
@@ -55,6 +58,7 @@ export class Text implements Request {
   /** Gives the turn back. */
   leave(): void {
     this.#turn = 'none';
+    this.#begun();
     this.#queue.leave(this);
   }
 
@@ -71,8 +75,10 @@ export class Text implements Request {
   async #start(engine: Engine, prompt: Prompt, options: StartOptions): Promise<void> {
     if (this.#turn !== 'held') await this.enter();
     this.engine = engine;
+    this.#begun = this.#busy.enter();
     try {
       await engine.start(prompt, options);
+      if (!options.grammar) this.#begun(); // else it is compiled before the first piece
     } catch (error) {
       this.leave();
       throw error;
@@ -98,7 +104,7 @@ export class Text implements Request {
   async insert(inserted: Inserted, kept: number): Promise<Piece | undefined> {
     if (this.#result) return undefined;
     const settled = async (): Promise<void> => this.#pumping;
-    const piece = await this.engine?.insert(inserted, kept, settled);
+    const piece = await this.#busy.during(() => this.engine?.insert(inserted, kept, settled));
     if (!piece) return undefined;
     this.#pieces.length = 0;
     this.#isOver = false;
@@ -152,6 +158,7 @@ export class Text implements Request {
     while (this.#isWanted()) {
       try {
         const piece = await this.engine?.next();
+        this.#begun();
         if (piece) this.#pieces.push(piece);
         else this.#isOver = true;
       } catch (error) {

@@ -32,12 +32,20 @@ const watched = (text) => `const devices = [];
     bytes += wanted.size;
     return createBuffer.call(this, wanted);
   };
+  const block = (ms) => {
+    for (const end = performance.now() + ms; performance.now() < end; );
+  };
+  const { encodeInto } = TextEncoder.prototype;
+  TextEncoder.prototype.encodeInto = function (text, into) {
+    if (text.startsWith('ä takes ')) block(Number(/[0-9]+/.exec(text)));
+    return encodeInto.call(this, text, into);
+  };
   const orders = new BroadcastChannel('orders');
   orders.onmessage = ({ data: { order, ms } }) => {
     if (order === 'lose') devices.at(-1).destroy();
     if (order === 'close') close();
     if (order === 'count') orders.postMessage({ devices: devices.length, bytes });
-    if (order === 'block') for (const end = performance.now() + ms; performance.now() < end; );
+    if (order === 'block') block(ms);
   };
   ${text}`;
 const model = fs.readFileSync(path.join(MODELS, path.basename(SMALL)));
@@ -119,6 +127,16 @@ const hasSeat = async () => (await navigator.locks.query()).held.some(({ name })
 const workers = async () => {
   const { held } = await navigator.locks.query();
   return held.filter(({ name }) => name.startsWith('webgguf shared worker ')).length;
+};
+/** In a page: counts the questions whether the engine is there, and notes how many there were when it was taken. */
+const countBeats = () => {
+  globalThis.beats = 0;
+  const { postMessage } = BroadcastChannel.prototype;
+  BroadcastChannel.prototype.postMessage = function (message) {
+    if (message.kind === 'beat') globalThis.beats += 1;
+    if (message.kind === 'loading') globalThis.beatsBefore = globalThis.beats;
+    return postMessage.call(this, message);
+  };
 };
 const place = () => JSON.parse(JSON.stringify(globalThis.model.info.shared));
 const write = async () => {
@@ -217,12 +235,37 @@ test('the worker ends: an answer ends, and calls go on with another engine', asy
 test('the worker stands still: a tab takes its place', async (t) => {
   const { tabs } = await openTabs(t, 2, WATCHED);
   const text = await tabs[0].evaluate(write);
-  await tabs[0].evaluate(order, { order: 'block', ms: 16_000 });
+  await tabs[1].evaluate(countBeats);
+  await tabs[0].evaluate(order, { order: 'block', ms: 8000 });
   assert.equal(await tabs[1].evaluate(write), text);
+  const beats = await tabs[1].evaluate(() => globalThis.beatsBefore);
+  t.diagnostic(`taken after ${beats} beats`);
+  assert.ok(beats >= 5 && beats < 20, `${beats} beats until another engine was loaded`);
   const { engineIn, reason } = await tabs[1].evaluate(place);
   assert.deepEqual([engineIn, reason], ['tab', 'the SharedWorker stood still']);
   await until(async () => (await tabs[1].evaluate(engines)).length === 1, 'one engine is left');
   assert.equal(await tabs[0].evaluate(write), text);
+});
+
+test('a tab that comes while the worker stands still does not wait for it', async (t) => {
+  const { tabs, open } = await openTabs(t, 1, WATCHED);
+  const text = await tabs[0].evaluate(write);
+  await tabs[0].evaluate(order, { order: 'block', ms: 8000 });
+  const late = await open();
+  assert.equal(await late.evaluate(write), text);
+  assert.deepEqual(await late.evaluate(place), { engineIn: 'tab', reason: 'the SharedWorker stood still' });
+  await until(async () => (await late.evaluate(engines)).length === 1, 'one engine is left');
+  assert.equal(await tabs[0].evaluate(write), text);
+});
+
+test('a worker that has a long text to read is waited for', async (t) => {
+  const { tabs } = await openTabs(t, 2, WATCHED);
+  const before = await tabs[0].evaluate(engines);
+  await tabs[1].evaluate(countBeats);
+  await tabs[1].evaluate(() => globalThis.model.tokenize('ä takes 5000').catch(() => {}));
+  assert.ok((await tabs[1].evaluate(() => globalThis.beats)) > 8);
+  assert.deepEqual(await tabs[1].evaluate(engines), before);
+  assert.deepEqual(await tabs[1].evaluate(place), { engineIn: 'sharedWorker' });
 });
 
 test('its device is lost: the text goes on', async (t) => {
