@@ -48,8 +48,10 @@ export function findDriverManifest() {
 /**
  * Starts headless Firefox on a profile of its own, with WebGPU on.
  * @returns {Promise<{open: (url: string) => Promise<void>, evaluate: (work: Function, ...args: unknown[]) =>
- *   Promise<unknown>, screenshot: () => Promise<Buffer>, close: () => Promise<void>}>} `open` waits for the load event;
- *   `evaluate` runs `work` in the page, like playwright's; the caller closes it
+ *   Promise<unknown>, screenshot: () => Promise<Buffer>, tab: () => Promise<string>, openTab: () => Promise<string>,
+ *   switchTo: (tab: string) => Promise<void>, closeTab: () => Promise<void>, close: () => Promise<void>}>} `open` waits
+ *   for the load event; `evaluate` runs `work` in the page, like playwright's; all of them mean the tab that `openTab`
+ *   has opened or `switchTo` has named, after `closeTab` none; the caller closes it
  */
 export async function openFirefox() {
   const program = findFirefox();
@@ -113,11 +115,19 @@ async function connect(child, profile) {
     evaluate: async (work, ...args) => {
       const script = `const done = arguments[arguments.length - 1];
         Promise.resolve((${work})(...[...arguments].slice(0, -1)))
-          .then((value) => done({ value }), (error) => done({ error: String(error?.stack ?? error) }));`;
+          .then((value) => done({ value }), (error) => done({ error: error + ' ' + (error?.stack ?? '') }));`;
       const { value: reply } = await send('WebDriver:ExecuteAsyncScript', { script, args });
       if (reply.error) throw new Error(reply.error);
       return reply.value;
     },
+    tab: async () => (await send('WebDriver:GetWindowHandle', {})).value,
+    openTab: async () => {
+      const { handle } = await send('WebDriver:NewWindow', { type: 'tab' });
+      await send('WebDriver:SwitchToWindow', { handle });
+      return handle;
+    },
+    switchTo: (handle) => send('WebDriver:SwitchToWindow', { handle }),
+    closeTab: () => send('WebDriver:CloseWindow', {}),
     screenshot: async () => {
       const { value } = await send('WebDriver:TakeScreenshot', { full: true });
       return Buffer.from(value, 'base64');

@@ -1,5 +1,6 @@
 // The pages in Firefox, whose WGSL compiler (naga) and WebGPU (wgpu) are others than Chromium's, on Mesa's lavapipe:
-// a kernel case or two of every variant, whole models against llama.cpp, a training, and the demo as a person uses it.
+// a kernel case or two of every variant, whole models against llama.cpp, tabs that share one, a training, and the demo
+// as a person uses it.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -12,7 +13,6 @@ import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { answersInPage, assertAnswer, questionsOf, withFiles } from '../page/encoders.mjs';
-import { tabsInFrames } from '../page/tabs_in_frames.mjs';
 import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
@@ -105,12 +105,62 @@ for (const name of ENCODERS_TRIED) {
   });
 }
 
-test('tabs share an engine, which moves when its tab goes', async () => {
-  await firefox.open(`${url}/fixtures/models/models.txt`);
-  const { texts, engines, code } = await firefox.evaluate(tabsInFrames, '/models/storyteller.gguf');
-  assert.ok(texts[0].length > 20, texts[0]);
-  assert.deepEqual([texts[1], texts[2], engines, code], [texts[0], texts[0], [1, 1], 'engine_moved']);
-});
+/** In a tab: loads a model for all tabs. */
+async function loadShared(options) {
+  window.api = await import('/dist/index.js');
+  const given = { contextLength: 512, selfCheck: false, tune: false, shared: true, ...options };
+  window.model = await window.api.WasmModel.load('/models/storyteller.gguf', given);
+}
+/** In a tab: a short text, the engines of all tabs, and where the one of this tab is. */
+async function writeShared() {
+  const options = { maxTokens: 12, temperature: 0, ignoreEos: true };
+  const { text } = await window.model.generate('Once upon a time', options);
+  const { held } = await navigator.locks.query();
+  const engines = held.map(({ name }) => / host ([\w-]+)$/.exec(name)?.[1]).filter((host) => host);
+  return { text, engines, place: window.model.info.shared.engineIn };
+}
+/** In a tab: begins a long text, and how that ends. */
+async function beginShared() {
+  window.text = window.model.generate('Once upon a time', { maxTokens: 64, ignoreEos: true });
+  await window.text.next();
+}
+const endOfShared = () =>
+  window.text.result.then(
+    ({ finishReason }) => finishReason,
+    ({ code }) => code,
+  );
+
+/** Two tabs write with one engine, the first one is closed, and the second one goes on. */
+async function checkTabs(options, { during, place, moves }) {
+  const first = await firefox.tab();
+  const tabs = [await firefox.openTab(), await firefox.openTab()];
+  const texts = [];
+  for (const tab of tabs) {
+    await firefox.switchTo(tab);
+    await firefox.open(`${url}/fixtures/models/models.txt`);
+    await firefox.evaluate(loadShared, options);
+    texts.push(await firefox.evaluate(writeShared));
+  }
+  assert.ok(texts[0].text.length > 20, texts[0].text);
+  assert.deepEqual([texts[0].engines.length, texts[0].place], [1, place]);
+  assert.deepEqual(texts[1], texts[0]);
+  await firefox.evaluate(beginShared);
+  await firefox.switchTo(tabs[0]);
+  await firefox.closeTab();
+  await firefox.switchTo(tabs[1]);
+  assert.equal(await firefox.evaluate(endOfShared), during);
+  const after = await firefox.evaluate(writeShared);
+  assert.deepEqual([after.text, after.place, after.engines.length], [texts[0].text, place, 1]);
+  assert.equal(after.engines[0] !== texts[0].engines[0], moves);
+  await firefox.closeTab();
+  await firefox.switchTo(first);
+}
+
+test('two tabs share an engine in a SharedWorker, which the closing of one does not move', () =>
+  checkTabs({ backend: 'webgpu' }, { during: 'length', place: 'sharedWorker', moves: false }));
+
+test('two tabs share an engine on the CPU, which moves when its tab is closed', () =>
+  checkTabs({ backend: 'cpu' }, { during: 'engine_moved', place: 'tab', moves: true }));
 
 test('a small model learns, in two parts', async (t) => {
   const open = () => firefox.open(`${url}/train.html`);
