@@ -143,7 +143,10 @@ longTest('Next.js 16, build and start: without configuration', async () => {
   const env = { NEXT_TELEMETRY_DISABLED: '1' };
   await must(process.execPath, [next, 'build'], { cwd: app, env, quiet: true });
   const start = [next, 'start', '--hostname', '127.0.0.1', '--port', '0'];
-  await withServer(start, app, (url) => checkStory(`${url}/`));
+  await withServer(start, app, async (url) => {
+    await checkStory(`${url}/`);
+    await checkShared(`${url}/`);
+  });
 });
 
 const require = createRequire(import.meta.url);
