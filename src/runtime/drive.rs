@@ -10,19 +10,18 @@ use std::rc::Rc;
 use super::draft::Drafter;
 use super::draft::block::Block;
 use super::draft::drafts::Drafts;
-use super::gpu::adapters::ActiveAdapter;
 use super::gpu::reads::Answer;
 use super::gpu::session::GpuSession;
 use super::gpu::turns::{Turn, Turns};
 use super::pass::{Reading, Until};
-use super::passes::decode::write_ends;
+use super::passes::request::prepare;
 use super::passes::round::{Drafted, end_of};
 use super::passes::states;
 use super::plan::{Form, Plan};
 use super::read::{Reader, Wants};
 use super::schedule::{Compiled, Facts, Needs, Next, Schedule};
 use super::session::Listener;
-use super::text::{Text, Write};
+use super::text::Text;
 use crate::forward::CHUNK;
 use crate::kernels::accept_drafts::Report;
 use crate::time_slice::now;
@@ -82,9 +81,7 @@ impl Drive {
     pub fn told<T>(&self, session: &mut GpuSession, outcome: Result<T>) -> Result<T> {
         outcome.inspect_err(|error| {
             session.gpu.reads.discard();
-            let mut schedule = self.schedule.borrow_mut();
-            schedule.fail(error, 0);
-            schedule.leave_pass();
+            self.schedule.borrow_mut().lose(error);
         })
     }
 
@@ -119,7 +116,7 @@ impl Drive {
             }
             return;
         }
-        let used = schedule.members_of_pass() * session.model.config.vocab;
+        let used = schedule.rows.len() * session.model.config.vocab;
         schedule.received(&start_of(outcome), logits.as_ref().map(|all| &all[..used]), now());
         schedule.tokens().into_iter().for_each(|token| session.model.touch_row(token));
     }
@@ -302,7 +299,9 @@ impl Drive {
             session.grow_to(reading.end(), written).await?;
             let adapters = self.text(number, |text| text.adapters.clone());
             session.use_adapters(adapters.iter().map(|(adapter, ..)| adapter.clone()).collect()).await?;
-            self.prepare(&mut session, number, &adapters, wants.runs_last())?;
+            let mut plan = Plan::default();
+            self.text(number, |text| prepare(&mut plan, session.layout(), (number, text), wants.runs_last()));
+            session.gpu.execute(&plan)?;
             let mut reader = Reader { session: &mut session, schedule: &self.schedule, number };
             let outcome = reader.read(reading, wants.again(), Until { stop, pause: &pause, tell: &tell }).await;
             self.text(number, |text| text.has_read(reading.next()));
@@ -319,26 +318,5 @@ impl Drive {
                 return Ok(());
             }
         }
-    }
-
-    /// Writes how much of each adapter the text has, and, where `chooses`, what choosing the token after it needs.
-    fn prepare(
-        &self,
-        session: &mut GpuSession,
-        number: usize,
-        adapters: &[ActiveAdapter],
-        chooses: bool,
-    ) -> Result<()> {
-        session.write_scales(number, adapters);
-        if !chooses {
-            return Ok(());
-        }
-        let mut plan = Plan::default();
-        let (ends, writes) = self.text(number, |text| (text.ends.clone(), text.take_all_writes()));
-        write_ends(&mut plan, session.layout(), &ends);
-        for Write { part, bytes, .. } in writes {
-            plan.write(part, bytes);
-        }
-        session.gpu.execute(&plan)
     }
 }

@@ -130,6 +130,37 @@ pub struct LongPass<'a> {
     pub then: Plan<'a>,
 }
 
+/// A submit of a pass.
+pub struct Submit<'a> {
+    pub plan: Plan<'a>,
+    /// How many dispatches of the layers it has.
+    pub layers: usize,
+}
+
+impl<'a> LongPass<'a> {
+    /// The submits of the pass, whose layers are in a list of `len` dispatches: `parts` with nearly as many dispatches
+    /// each.
+    pub fn cut(self, len: usize, parts: usize) -> impl Iterator<Item = Submit<'a>> {
+        let count = self.dispatches(len);
+        let Self { mut before, layers, mut then } = self;
+        let start = layers.range.start;
+        (0..parts).map(move |part| {
+            let range = start + part * count / parts..start + (part + 1) * count / parts;
+            let mut plan = std::mem::take(&mut before);
+            plan.run_part(Run { range: range.clone(), ..layers.clone() });
+            if part + 1 == parts {
+                plan.append(std::mem::take(&mut then));
+            }
+            Submit { plan, layers: range.len() }
+        })
+    }
+
+    /// Number of dispatches of its layers, which are in a list of `len`.
+    pub fn dispatches(&self, len: usize) -> usize {
+        self.layers.range.end.min(len).saturating_sub(self.layers.range.start)
+    }
+}
+
 #[cfg(test)]
 impl<'a> LongPass<'a> {
     /// The pass in one piece.

@@ -8,7 +8,8 @@ use super::gpu::source::check_source;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::passes::decode::{Decode, decode};
 use super::passes::prefill::{Ends, Prefill, few, prefill, see_image, single};
-use super::passes::{axes, block, states};
+use super::passes::request::{Rows, write_rows};
+use super::passes::{block, states};
 use super::plan::{Form, Plan, Set};
 use super::schedule::Schedule;
 use super::session::FEW;
@@ -17,7 +18,6 @@ use crate::Result;
 use crate::forward::EVALUATE_CHUNK;
 use crate::gpu::Buffer;
 use crate::kernels::accept_drafts::DRAFT_ROWS;
-use crate::kernels::pass::Pass;
 use crate::model::{InputRun, Item};
 
 /// Maximum number of tokens that are read in passes of a few rows: up to here these take less time than one pass of
@@ -189,20 +189,11 @@ impl Reader<'_> {
         wants: &Wants<'_>,
         by_few: bool,
     ) -> Plan<'p> {
-        let (layout, number) = (self.session.layout(), self.number);
-        let mut plan = Plan::default();
-        self.text(|text| {
-            if chunk.is_single && matches!(wants, Wants::Token) {
-                states::keep(&mut plan, layout, number, &mut text.positions);
-            }
-            let rows = &self.session.model.input_rows;
-            axes::write(&mut plan, layout, &mut text.positions.places, (ids, position), rows);
-            let least = if by_few && !chunk.is_single { DRAFT_ROWS } else { 1 };
-            let mut pass = Pass::chunk(number as u32, position as u32, &Item::tokens(ids));
-            pass.header.sequences[number].steps = text.steps;
-            plan.write(layout.buffers.pass, pass.padded_to(least).bytes());
-            text.positions.advance_to(position + ids.len());
-        });
+        let (layout, mut plan) = (self.session.layout(), Plan::default());
+        let keeps = chunk.is_single && matches!(wants, Wants::Token);
+        let rows = Rows { ids, position, keeps, least: if by_few && !chunk.is_single { DRAFT_ROWS } else { 1 } };
+        let held = &self.session.model.input_rows;
+        self.text(|text| write_rows(&mut plan, layout, (self.number, text), rows, held));
         plan
     }
 

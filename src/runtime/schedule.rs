@@ -274,11 +274,6 @@ impl Schedule {
         self.rows.iter().flat_map(|&number| self.texts[number].take_due_writes()).collect()
     }
 
-    /// Number of texts in the passes.
-    pub fn members_of_pass(&self) -> usize {
-        self.rows.len()
-    }
-
     /// What the rows of the passes are.
     pub fn form(&self) -> Form {
         self.form
@@ -355,6 +350,12 @@ impl Schedule {
             text.is_on = false;
             text.error = Some(error.clone());
         }
+    }
+
+    /// Drops what is in flight, which an error has ended, and ends all texts that are on with that error.
+    pub fn lose(&mut self, error: &Error) {
+        self.fail(error, 0);
+        self.leave_pass();
     }
 
     /// Whether [`Schedule::take`] would return something.

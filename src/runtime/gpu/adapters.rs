@@ -25,6 +25,14 @@ pub(in crate::runtime) struct GpuAdapter {
     groups: Vec<Group>,
 }
 
+#[cfg(test)]
+impl GpuAdapter {
+    /// An adapter without matrices.
+    pub fn empty(id: u32, slot: usize) -> Self {
+        Self { id, slot, invocation: Vec::new(), groups: Vec::new() }
+    }
+}
+
 /// The matrices and the segments of a group.
 struct Group {
     /// A.

@@ -47,11 +47,6 @@ fn share_of_chunk(tokens: usize) -> f64 {
     tokens.max(MIN_TOKENS) as f64 / CHUNK as f64
 }
 
-/// Cuts `dispatches` into `parts` ranges of nearly equal length, in order.
-pub fn cut(dispatches: usize, parts: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    (0..parts).map(move |part| part * dispatches / parts..(part + 1) * dispatches / parts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,14 +75,5 @@ mod tests {
         assert_eq!(pace.parts(CHUNK, 150), 22);
         pace.observe(CHUNK, 0.1, 400.0);
         assert_eq!(pace.parts(CHUNK, 150), 40);
-    }
-
-    #[test]
-    fn parts_cover_all_dispatches_in_order() {
-        for (dispatches, parts) in [(150, 1), (150, 39), (7, 7), (0, 1)] {
-            let ranges: Vec<_> = cut(dispatches, parts).collect();
-            assert_eq!(ranges.len(), parts);
-            assert_eq!(ranges.iter().cloned().flatten().collect::<Vec<_>>(), (0..dispatches).collect::<Vec<_>>());
-        }
     }
 }

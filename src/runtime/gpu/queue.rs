@@ -7,10 +7,9 @@ use std::rc::Rc;
 use futures_channel::oneshot::Receiver;
 
 use super::model::GpuModel;
-use super::pace::cut;
 use crate::Result;
 use crate::gpu::{CommandList, Part};
-use crate::runtime::plan::{LongPass, Plan, Run};
+use crate::runtime::plan::{LongPass, Plan, Submit};
 use crate::time_slice::now;
 
 /// The submits of one caller. At most two wait for the GPU at a time, so that little is left to wait for after a
@@ -47,19 +46,12 @@ impl Queue {
         stop: &Cell<bool>,
         mut execute: impl FnMut(&Plan<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let LongPass { before: mut plan, layers, mut then } = pass;
-        let (range, tokens) = (layers.range.start..layers.range.end.min(len), layers.rows);
-        let parts = self.model.pace.parts(tokens, range.len());
-        for (index, part) in cut(range.len(), parts).enumerate() {
-            let last = index + 1 == parts;
-            let share = part.len() as f64 / len.max(1) as f64;
-            plan.run_part(Run { range: range.start + part.start..range.start + part.end, ..layers.clone() });
-            if last {
-                plan.append(std::mem::take(&mut then));
-            }
-            execute(&std::mem::take(&mut plan))?;
-            self.queued(tokens, share).await;
-            if stop.get() && !last {
+        let tokens = pass.layers.rows;
+        let parts = self.model.pace.parts(tokens, pass.dispatches(len));
+        for (part, Submit { plan, layers }) in (1..).zip(pass.cut(len, parts)) {
+            execute(&plan)?;
+            self.queued(tokens, layers as f64 / len.max(1) as f64).await;
+            if stop.get() && part < parts {
                 return Ok(false);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::adapters::{ActiveAdapter, GpuAdapter};
+use super::adapters::GpuAdapter;
 use super::execute::Executor;
 use super::list_sets::{ListSets, Recorded};
 use super::lists::Lists;
@@ -14,7 +14,6 @@ use super::reads::Reads;
 use crate::forward::{Buffers, CHUNK, EVALUATE_CHUNK, Forward, Growth, Room, START_CONTEXT, grown_lengths};
 use crate::gpu::{Buffer, BufferTable};
 use crate::kernels::accept_drafts::{Report, bytes_of_reports};
-use crate::kernels::lora::{SEQUENCE_BYTES, scale_words};
 use crate::kernels::pass::{Header, Pass, READ_BYTES};
 use crate::kernels::spec::{BufferId, Slice};
 use crate::runtime::passes::layout::Layout;
@@ -220,12 +219,6 @@ impl GpuSession {
     /// Drops lists with adapters that the model no longer has, except for the lists in use.
     pub(in crate::runtime) fn forget_removed(&mut self) {
         self.gpu.lists.forget_removed(&self.model, &mut self.gpu.table);
-    }
-
-    /// Writes how much of each adapter a sequence has from the next pass on.
-    pub(in crate::runtime) fn write_scales(&self, sequence: usize, adapters: &[ActiveAdapter]) {
-        let words = scale_words(adapters.iter().map(|(adapter, scale, from)| (adapter.slot, *scale, *from)));
-        self.write(self.buffers.scales.after((sequence * SEQUENCE_BYTES) as u64), bytemuck::cast_slice(&words));
     }
 
     pub(in crate::runtime) fn write(&self, slice: Slice, bytes: &[u8]) {

@@ -6,6 +6,7 @@ pub(super) mod block;
 pub(super) mod decode;
 pub(super) mod layout;
 pub(super) mod prefill;
+pub(super) mod request;
 pub(super) mod round;
 pub(super) mod rows;
 pub(super) mod saved;
