@@ -26,10 +26,10 @@ impl Siblings {
         all.push(engine.downgrade());
     }
 
-    /// All engines but one.
-    fn others(&self, engine: &OneAtATime<Engine>) -> Vec<OneAtATime<Engine>> {
-        let all = self.0.borrow();
-        all.iter().filter_map(WeakPlace::upgrade).filter(|sibling| !sibling.is(engine)).collect()
+    /// All engines but the one at a place.
+    fn others(&self, own: &Place) -> Vec<OneAtATime<Engine>> {
+        let is_other = |sibling: &OneAtATime<Engine>| !matches!(own, Place::Text(own) if sibling.is(own));
+        self.0.borrow().iter().filter_map(WeakPlace::upgrade).filter(is_other).collect()
     }
 
     /// The idle engine that has most of `ids` cached, if that is worth a copy for `engine`, and how many tokens it has.
@@ -48,17 +48,16 @@ impl WasmModel {
     pub fn recover(&self, fresh: WasmModel) -> Promise {
         let (engine, siblings) = (self.engine.clone(), self.siblings.clone());
         promise(async move {
-            match (fresh.engine.into_inner()?, &engine) {
-                (Loaded::Text(fresh), Place::Text(place)) => {
+            match fresh.engine.into_inner()? {
+                Loaded::Text(fresh) => {
                     fresh.session.share_row_ids(engine.text()?.session.row_ids());
-                    for sibling in siblings.others(place) {
+                    for sibling in siblings.others(&engine) {
                         let session = fresh.another(false).await.map_err(to_js)?.session;
                         sibling.take().ok_or_else(busy)?.recover(session, now()).map_err(to_js)?;
                     }
                     engine.text()?.recover(fresh.session, now()).map_err(to_js)?;
                 }
-                (Loaded::Text(fresh), _) => engine.text()?.recover(fresh.session, now()).map_err(to_js)?,
-                (Loaded::Embed(fresh), _) => engine.embedder(false)?.recover(fresh.embedder).map_err(to_js)?,
+                Loaded::Embed(fresh) => engine.embedder(false)?.recover(fresh.embedder).map_err(to_js)?,
             }
             Ok(JsValue::UNDEFINED)
         })
