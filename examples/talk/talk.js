@@ -3,7 +3,8 @@ import { WasmModel } from 'webgguf';
 import { createConversation, createPlayer } from 'webgguf/voice';
 import { downloading, modelsFor } from '../load.js';
 
-// Others by their addresses: ?model=…, ?ears=…&mmproj=…, and a model that speaks, ?voice=…&vocoder=…
+// Others by their addresses: ?model=…, ?ears=…&mmproj=…, and a model that speaks, ?voice=…&vocoder=…; or one model that
+// hears, writes and speaks, such as LFM3-Audio: ?omni=…&mmproj=…
 const address = new URLSearchParams(location.search);
 const USUAL = {
   source: 'Qwen/Qwen3-0.6B-GGUF:Q8_0',
@@ -12,6 +13,7 @@ const USUAL = {
 const [{ source: MODEL, words }] = modelsFor(USUAL, { isSmallEnough: false });
 const EARS = address.get('ears') ?? 'ggml-org/Qwen3-ASR-0.6B-GGUF:Q8_0';
 const VOICE = address.get('voice');
+const OMNI = address.get('omni');
 const SYSTEM = 'You are spoken to, and what you write is read aloud. Answer in one or two short sentences.';
 const STATES = {
   listening: 'listening: say something',
@@ -28,8 +30,10 @@ const [button, interrupt, level, status, times, error, caption, turns, who] = [
 let models;
 let conversation;
 let controller;
-who.textContent = VOICE ? 'A model on this device speaks.' : "The browser's own voice speaks.";
-button.textContent = downloading('Talk', words);
+if (OMNI) who.textContent = 'One model hears, writes and speaks; what you say is not written down.';
+else who.textContent = VOICE ? 'A model on this device speaks.' : "The browser's own voice speaks.";
+const label = OMNI ? 'Talk' : downloading('Talk', words);
+button.textContent = label;
 
 /** Loads what listens, answers and, if one was named, speaks. */
 async function load(signal) {
@@ -37,6 +41,10 @@ async function load(signal) {
     status.textContent = `${stage} ${Math.round(fraction * 100)} %`;
   };
   const options = { worker: true, onProgress, signal };
+  if (OMNI) {
+    const file = address.get('mmproj') ?? true;
+    return { omni: await WasmModel.load(OMNI, { ...options, mmproj: file, vocoder: file }) };
+  }
   const ears = await WasmModel.load(EARS, { ...options, mmproj: address.get('mmproj') ?? true });
   const model = await WasmModel.load(MODEL, options);
   const vocoder = address.get('vocoder') ?? true;
@@ -71,11 +79,12 @@ const shows = {
   hearing: ({ text }) => (caption.textContent = text),
   user: ({ text }) => {
     caption.textContent = '';
-    addTurn('user', text);
+    addTurn('user', text || '(you spoke)');
   },
   saying: ({ text }) => (caption.textContent = text),
   times: ({ times: { words, token, sound } }) => {
-    const parts = [`words ${seconds(words)}`, `first token ${seconds(token)}`, `first sound ${seconds(sound)}`];
+    const parts = [`first token ${seconds(token)}`, `first sound ${seconds(sound)}`];
+    if (!OMNI) parts.unshift(`words ${seconds(words)}`);
     times.textContent = `After you spoke: ${parts.join(', ')}.`;
   },
   assistant: ({ text, interrupted }) => {
@@ -90,7 +99,7 @@ function show() {
   const isAnswering = ['thinking', 'speaking'].includes(conversation?.state);
   if (!isAnswering && document.activeElement === interrupt) button.focus(); // a hidden button would lose it
   button.setAttribute('aria-pressed', String(isOn));
-  button.textContent = isOn ? 'End' : models ? 'Talk' : downloading('Talk', words);
+  button.textContent = isOn ? 'End' : models ? 'Talk' : label;
   level.hidden = !isOn;
   interrupt.hidden = !isAnswering;
 }
@@ -101,13 +110,15 @@ async function talk() {
   error.textContent = '';
   show();
   // In the click: browsers let sound begin with a gesture.
-  const player = VOICE ? await createPlayer() : undefined;
+  const player = VOICE || OMNI ? await createPlayer() : undefined;
   try {
     models ??= await load(signal);
-    const { ears, mouth } = models;
+    const { ears, mouth, omni } = models;
+    const takePart = omni
+      ? { model: omni, player }
+      : { ears, model: answer, voice: mouth ? { model: mouth, player } : undefined };
     conversation = await createConversation({
-      ...{ ears, model: answer, system: SYSTEM, language: 'en', signal },
-      voice: mouth ? { model: mouth, player } : undefined,
+      ...{ ...takePart, system: SYSTEM, language: 'en', signal },
       onEvent: (event) => shows[event.type]?.(event),
       onLevel: (value) => (level.value = Math.min(1, 4 * value)),
     });

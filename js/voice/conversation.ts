@@ -1,32 +1,17 @@
 /**
- * A conversation by voice: a microphone becomes words, a model answers, and a voice says the answer sentence by
- * sentence while it is written. Whoever speaks meanwhile interrupts it, and the history keeps what was said.
+ * A conversation by voice: what is heard gets an answer that is said while it is written. Whoever speaks meanwhile
+ * interrupts it, and the history keeps what was said.
  */
 import { abortSignal, type Check, checked, ofType, show } from '../check.js';
-import { invalidArgument } from '../errors.js';
+import { invalidArgument, type WebggufError } from '../errors.js';
+import type { Answer, Answerer, Telling } from './answerer.js';
+import { cascade } from './cascade.js';
 import { EventQueue } from './events.js';
 import { isEars, type Listening, listen } from './listen.js';
-import type { Ears, Heard, ListenOptions } from './types.js';
-import { asVoice, isVoice, type Mouth, type Voice } from './voices.js';
-import { complete, spokenPart } from './said.js';
-
-/** A turn of the conversation. */
-export interface Turn {
-  /** Who spoke. */
-  readonly role: 'system' | 'user' | 'assistant';
-  /** What was said; of an answer that was interrupted, what was heard of it. */
-  readonly content: string;
-}
-
-/** A model that answers: a `WasmModel`, or a function of the turns. */
-export type Answers =
-  | {
-      generate(
-        messages: readonly Turn[],
-        options: { signal?: AbortSignal | undefined; maxTokens?: number | undefined },
-      ): AsyncIterable<{ readonly text: string }>;
-    }
-  | ((turns: readonly Turn[], options: { signal: AbortSignal }) => AsyncIterable<string>);
+import { oneModel } from './one-model.js';
+import type { Player } from './player.js';
+import type { Answers, Ears, Heard, ListenOptions, SoundPiece, TalkingModel, Turn } from './types.js';
+import { isVoice, type Voice } from './voices.js';
 
 /** What a conversation is doing. */
 export type ConversationState = 'listening' | 'hearing' | 'thinking' | 'speaking' | 'over';
@@ -45,7 +30,10 @@ export interface AnswerTimes {
 export type ConversationEvent =
   | { /** It does something else now. */ readonly type: 'state'; readonly state: ConversationState }
   | { /** Words of the user, who still speaks. */ readonly type: 'hearing'; readonly text: string }
-  | { /** The user has said something. */ readonly type: 'user'; readonly text: string }
+  | {
+      /** The user has said something; the text is empty where nobody writes it down. */ readonly type: 'user';
+      readonly text: string;
+    }
   | { /** The answer so far, as it is written. */ readonly type: 'answer'; readonly text: string }
   | { /** A sentence that is being said, for captions. */ readonly type: 'saying'; readonly text: string }
   | {
@@ -62,12 +50,14 @@ export type ConversationEvent =
 /** Who takes part. */
 export interface ConversationOptions
   extends Pick<ListenOptions, 'silence' | 'threshold' | 'padding' | 'every' | 'onLevel'> {
-  /** Who writes down what is heard. */
-  readonly ears: Ears;
-  /** Who answers. */
-  readonly model: Answers;
+  /** Who writes down what is heard. With `player` it is for captions alone, and may be left out. */
+  readonly ears?: Ears | undefined;
+  /** Who answers; with `player` a model that hears and speaks itself. */
+  readonly model: Answers | TalkingModel;
   /** Who says the answer: a model that speaks, with the player that plays it; without it the browser's own voice. */
   readonly voice?: Voice | undefined;
+  /** Plays what a model says that hears and speaks itself, in place of `voice`. */
+  readonly player?: Pick<Player, 'push' | 'stop' | 'room' | 'ended'> | undefined;
   /** What is listened to. Default: the microphone. */
   readonly source?: Heard | undefined;
   /** The language that is spoken, such as `en`. Default `en`. */
@@ -82,12 +72,16 @@ export interface ConversationOptions
 
 const text = ofType('string', 'a string');
 const anything: Check = () => undefined;
-const answering: Check = (value) => {
-  const isModel = typeof (value as { generate?: unknown } | null)?.generate === 'function';
-  return isModel || typeof value === 'function' ? undefined : 'a model that writes, or a function';
-};
+const has = (value: unknown, method: string): boolean =>
+  typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function';
+const answering: Check = (value) =>
+  typeof value === 'function' || has(value, 'generate') || has(value, 'converse')
+    ? undefined
+    : 'a model that writes, or a function';
+const playing: Check = (value) => (has(value, 'push') ? undefined : 'a player');
 const CHECKS: Record<keyof ConversationOptions, Check> = {
-  ...{ ears: isEars, model: answering, voice: isVoice, source: anything, language: text, system: text },
+  ...{ ears: isEars, model: answering, voice: isVoice, player: playing, source: anything },
+  ...{ language: text, system: text },
   ...{ silence: anything, threshold: anything, padding: anything, every: anything, onLevel: anything },
   ...{ onEvent: ofType('function', 'a function'), signal: abortSignal },
 };
@@ -99,11 +93,22 @@ const CHECKS: Record<keyof ConversationOptions, Check> = {
  * @example
  * const talk = await createConversation({ ears, model, voice: { model: voice, player: await createPlayer() } });
  * for await (const event of talk) if (event.type === 'saying') show(event.text);
+ *
+ * @example
+ * const talk = await createConversation({ model: lfm3, player: await createPlayer() });
  */
 export async function createConversation(options: ConversationOptions): Promise<Conversation> {
   const wanted = checked('createConversation', options, CHECKS);
-  for (const name of ['ears', 'model'] as const) {
+  const { player, voice, model } = wanted;
+  for (const name of player ? (['model'] as const) : (['ears', 'model'] as const)) {
     if (wanted[name] === undefined) throw invalidArgument(`createConversation: option '${name}' is missing`);
+  }
+  if (player && voice) throw invalidArgument("createConversation: 'player' and 'voice' exclude each other");
+  if (player && !has(model, 'converse')) {
+    throw invalidArgument("createConversation: option 'player' is for a model that hears and speaks itself");
+  }
+  if (!player && typeof model !== 'function' && !has(model, 'generate')) {
+    throw invalidArgument('createConversation: the model writes and speaks at once, without a player it cannot');
   }
   wanted.signal?.throwIfAborted();
   const conversation = new Conversation(wanted);
@@ -118,11 +123,20 @@ interface Stages {
   token?: number;
 }
 
+/** A speech that was heard. */
+interface Speech {
+  /** When it was over. */
+  readonly end: number;
+  readonly sound?: SoundPiece | undefined;
+}
+
 /** A conversation by voice. Iterate it for its events from then on; at most 64 wait for their reader. */
 export class Conversation implements AsyncIterable<ConversationEvent> {
   readonly #options: ConversationOptions;
-  readonly #voice: Mouth;
+  readonly #answerer: Answerer;
   readonly #turns: Turn[] = [];
+  /** The first turn behind the system's for which the model's context has room. */
+  #first: number;
   readonly #queues = new Set<EventQueue<ConversationEvent>>();
   readonly #scope = new AbortController();
   #listening: Listening | undefined;
@@ -130,20 +144,25 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
   /** The answer that is being written or said. */
   #answer: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
   #done: Promise<void> = Promise.resolve();
-  /** When the speeches ended whose words are not there yet. */
-  readonly #ends: number[] = [];
+  /** The speeches whose words are not there yet: when each ended, and its sound where the model hears it itself. */
+  readonly #speeches: Speech[] = [];
   /** The stages of the answer that has no sound yet. */
   #stages: Stages | undefined;
 
   /** @internal */
   constructor(options: ConversationOptions) {
     this.#options = options;
-    const { system, language = 'en' } = options;
-    this.#voice = asVoice(options.voice, language, (said) => {
-      this.#emit({ type: 'saying', text: said });
-      this.#sounds();
-    });
+    const { system, model, voice, player, language = 'en' } = options;
+    const tell: Telling = {
+      written: (text) => this.#writes(text),
+      saying: (text) => this.#says(text),
+      sounds: () => this.#sounds(),
+    };
+    this.#answerer = player
+      ? oneModel({ model: model as TalkingModel, player, language }, tell)
+      : cascade({ model: model as Answers, voice, language }, tell);
     if (system !== undefined) this.#turns.push({ role: 'system', content: system });
+    this.#first = this.#turns.length;
   }
 
   /** Opens the microphone. @internal */
@@ -155,10 +174,10 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
       ...{ model: ears, language, silence, threshold, padding, every, onLevel },
       signal: signal ? AbortSignal.any([signal, scope]) : scope,
       onSpeech: () => this.#hears(),
-      onSilence: () => this.#ends.push(performance.now()),
+      onSilence: ({ sound }) => this.#silence(sound),
       onPartial: (event) => this.#emit({ type: 'hearing', text: event.text }),
       onFinal: ({ text: words }) =>
-        void this.#heard(words, this.#ends.shift()).catch((error: unknown) => this.#scope.abort(error)),
+        void this.#heard(words, this.#speeches.shift()).catch((error: unknown) => this.#scope.abort(error)),
     });
     this.#done = this.#listening.done.then(() => this.#answer?.done).finally(() => this.#end());
     this.#done.catch(() => {}); // whoever asks gets it
@@ -217,15 +236,25 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
     this.#become('hearing');
   }
 
-  /** `end`: when the speech ended. */
-  async #heard(words: string, end?: number): Promise<void> {
+  /** A speech is over: its words follow, unless nobody writes them down. */
+  #silence(sound: SoundPiece): void {
+    const { ears, player } = this.#options;
+    const speech = { end: performance.now(), sound: player && sound };
+    if (ears) this.#speeches.push(speech);
+    else void this.#heard('', speech).catch((error: unknown) => this.#scope.abort(error));
+  }
+
+  /** `speech`: where the words are from; what is typed has none. */
+  async #heard(words: string, speech?: Speech): Promise<void> {
     const now = performance.now();
-    const stages = { since: end ?? now, words: now - (end ?? now) };
+    const { end = now, sound } = speech ?? {};
+    const stages = { since: end, words: now - end };
     await this.interrupt();
+    const content = words.trim();
     // A cough has no words.
-    if (words.trim() === '') return this.#become('listening');
-    this.#turns.push({ role: 'user', content: words.trim() });
-    this.#emit({ type: 'user', text: words.trim() });
+    if (content === '' && (this.#options.ears || !sound)) return this.#become('listening');
+    this.#turns.push({ role: 'user', content, ...(sound && { sound }) });
+    this.#emit({ type: 'user', text: content });
     const controller = new AbortController();
     this.#stages = stages;
     const done = this.#reply(controller.signal);
@@ -233,43 +262,55 @@ export class Conversation implements AsyncIterable<ConversationEvent> {
     this.#answer = { controller, done };
   }
 
-  /** Writes the answer, and says each sentence once it is whole. */
+  /** Gives an answer to the turns, and keeps of it what was heard. */
   async #reply(signal: AbortSignal): Promise<void> {
     this.#become('thinking');
-    const speech = this.#voice.begin(signal);
-    let [written, given] = ['', 0];
-    try {
-      for await (const piece of this.#written(signal)) {
-        written += piece;
-        if (this.#stages && piece !== '') this.#stages.token ??= performance.now() - this.#stages.since;
-        this.#emit({ type: 'answer', text: written });
-        for (const sentence of complete(written.slice(given), this.#options.language ?? 'en')) {
-          given += sentence.length;
-          this.#become('speaking');
-          await speech.say(sentence);
-        }
+    let answer = this.#begin(signal);
+    const give = async (): Promise<string> => {
+      try {
+        return await answer.give();
+      } catch (error) {
+        if (signal.aborted) return '';
+        if ((error as Partial<WebggufError> | null)?.code !== 'context_full' || !this.#forget()) throw error;
+        answer = this.#begin(signal);
+        return give();
       }
-      if (!signal.aborted && written.slice(given).trim()) await speech.say(written.slice(given));
-      this.#become('speaking');
-      await speech.ended();
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
-    const content = signal.aborted ? spokenPart(await speech.stop()) : written.trim();
+    };
+    const written = await give();
+    const content = signal.aborted ? await answer.stop() : written;
     if (content !== '') this.#turns.push({ role: 'assistant', content });
     this.#emit({ type: 'assistant', text: content, interrupted: signal.aborted });
     if (!signal.aborted) this.#become('listening');
   }
 
-  async *#written(signal: AbortSignal): AsyncGenerator<string> {
-    const { model } = this.#options;
-    const turns = [...this.#turns];
-    if (typeof model === 'function') yield* model(turns, { signal });
-    else for await (const piece of model.generate(turns, { signal })) yield piece.text;
+  #begin(signal: AbortSignal): Answer {
+    const isRead = ({ role }: Turn, at: number): boolean => role === 'system' || at >= this.#first;
+    return this.#answerer.begin(this.#turns.filter(isRead), signal);
   }
 
-  /** A sentence is about to be heard: the first one of an answer ends its stages. */
+  /** Leaves the oldest turns, up to the user's next one, out of what the model reads; false where no other is left. */
+  #forget(): boolean {
+    const next = this.#turns.findIndex(({ role }, at) => role === 'user' && at > this.#first);
+    if (next < 0) return false;
+    // Sounds that are not read again would fill the memory.
+    for (const [at, { role, content }] of this.#turns.slice(0, next).entries()) this.#turns[at] = { role, content };
+    this.#first = next;
+    return true;
+  }
+
+  #writes(text: string): void {
+    if (this.#stages && text !== '') this.#stages.token ??= performance.now() - this.#stages.since;
+    this.#emit({ type: 'answer', text });
+  }
+
+  #says(text: string): void {
+    this.#become('speaking');
+    this.#emit({ type: 'saying', text });
+  }
+
+  /** Sound is there: the first one of an answer ends its stages. */
   #sounds(): void {
+    this.#become('speaking');
     if (!this.#stages) return;
     const { since, words, token = words } = this.#stages;
     this.#stages = undefined;

@@ -9,14 +9,12 @@
  */
 export { type ActivityOptions, speechIn, type SpeechSpan } from './activity.js';
 export {
-  type Answers,
   type AnswerTimes,
   Conversation,
   type ConversationEvent,
   type ConversationOptions,
   type ConversationState,
   createConversation,
-  type Turn,
 } from './conversation.js';
 export { listen, Listening } from './listen.js';
 export { createPlayer, Player, type PlayerOptions, type Stopped } from './player.js';

@@ -14,6 +14,12 @@ export function complete(text: string, language: string): string[] {
   return /[。！？]["”’」』]?$|\n$/.test(last) ? parts : whole;
 }
 
+/** The sentence that a text ends with, whole or not. @internal */
+export function lastSentence(text: string, language: string): string {
+  const parts = new Intl.Segmenter(language, { granularity: 'sentence' }).segment(text.trim());
+  return (Array.from(parts).at(-1)?.segment ?? '').trim();
+}
+
 /** Sentences with the share of each that was heard, as text: of the last one its first words. @internal */
 export function spokenPart(texts: readonly { readonly text: string; readonly share: number }[]): string {
   const said = texts.map(({ text, share }) => {

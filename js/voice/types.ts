@@ -1,6 +1,8 @@
 /**
  * What listening, speaking and conversations take and give. No code here.
  */
+import type { Message } from '../types/chat.js';
+import type { AnswerPiece } from '../types/speech.js';
 import type { ActivityOptions } from './activity.js';
 
 /** A piece of a sound of one channel. */
@@ -125,4 +127,30 @@ export interface ListenOptions extends ActivityOptions {
   readonly onLevel?: ((level: number) => void) | undefined;
   /** Ends the listening: its iteration and `done` then reject with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** A turn of the conversation. */
+export interface Turn {
+  /** Who spoke. */
+  readonly role: 'system' | 'user' | 'assistant';
+  /** What was said; of an answer that was interrupted, what was heard of it. Empty where nobody wrote it down. */
+  readonly content: string;
+  /** What the user said, for a model that hears it itself. */
+  readonly sound?: SoundPiece | undefined;
+}
+
+/** A model that answers: a `WasmModel`, or a function of the turns. */
+export type Answers =
+  | {
+      generate(
+        messages: readonly Turn[],
+        options: { signal?: AbortSignal | undefined; maxTokens?: number | undefined },
+      ): AsyncIterable<{ readonly text: string }>;
+    }
+  | ((turns: readonly Turn[], options: { signal: AbortSignal }) => AsyncIterable<string>);
+
+/** A model that hears and speaks itself: a `WasmModel` of LFM3-Audio that was loaded with `mmproj` and `vocoder`. */
+export interface TalkingModel {
+  /** Answers in text and sound. */
+  converse(messages: readonly Message[], options: { signal?: AbortSignal | undefined }): AsyncIterable<AnswerPiece>;
 }

@@ -50,8 +50,8 @@ export const isVoice: Check = (value) => {
   return isWhole ? undefined : '{ model, player }, a model that speaks and a player';
 };
 
-/** Seconds of sound that may wait in the player. */
-const AHEAD = 5;
+/** Seconds of sound that may wait in the player. @internal */
+export const AHEAD = 5;
 
 /** @internal */
 export function asVoice(voice: Voice | undefined, language: string, saying: (text: string) => void): Mouth {

@@ -44,7 +44,8 @@ function giveVoice() {
   Object.defineProperty(window, 'speechSynthesis', { value: { speak, cancel } });
 }
 
-test('what is heard is answered and said until Escape, and a refused microphone is told', async () => {
+/** Calls `use` with a page on the example, whose microphone plays a spoken file once. */
+async function withExample(query, use) {
   const server = await serve({
     routes: { '/talk/': sendPage },
     mounts: { '/': path.join(ROOT, 'examples'), '/models/': path.join(ROOT, 'www', 'models') },
@@ -58,7 +59,30 @@ test('what is heard is answered and said until Escape, and a refused microphone 
   try {
     const page = await openPage(browser, 'about:blank');
     await page.addInitScript(giveVoice);
-    await page.goto(`${server.url}/talk/?${QUERY}`);
+    await page.goto(`${server.url}/talk/?${query}`);
+    await use(page);
+    assert.deepEqual(page.crashes, []);
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}
+
+/** Pictures in both colour schemes, on a small screen. */
+async function takePictures(page, name) {
+  const folder = path.join(CACHE, 'screenshots');
+  fs.mkdirSync(folder, { recursive: true });
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 360, height: 720 });
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(beyond <= 0, `${beyond} pixels beyond the right edge`);
+    await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}.png`) });
+  }
+}
+
+test('what is heard is answered and said until Escape, and a refused microphone is told', async () => {
+  await withExample(QUERY, async (page) => {
     assert.match(await page.locator('#who').innerText(), /browser's own voice/);
     const talk = page.locator('#talk');
     await talk.focus();
@@ -70,15 +94,7 @@ test('what is heard is answered and said until Escape, and a refused microphone 
     assert.equal(await talk.innerText(), 'End');
     const times = await page.locator('#times').innerText();
     assert.match(times, /^After you spoke: words [\d.]+ s, first token [\d.]+ s, first sound [\d.]+ s\.$/);
-    const folder = path.join(CACHE, 'screenshots');
-    fs.mkdirSync(folder, { recursive: true });
-    for (const colorScheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width: 360, height: 720 });
-      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(beyond <= 0, `${beyond} pixels beyond the right edge`);
-      await page.screenshot({ path: path.join(folder, `example-talk-${colorScheme}.png`) });
-    }
+    await takePictures(page, 'example-talk');
     await talk.click();
     await page.waitForFunction(() => document.querySelector('#talk').textContent === 'Talk');
     assert.equal(await page.locator('#error').innerText(), '');
@@ -88,9 +104,25 @@ test('what is heard is answered and said until Escape, and a refused microphone 
     await talk.click();
     await page.waitForFunction(() => /was refused/.test(document.querySelector('#error').textContent));
     assert.equal(await talk.innerText(), 'Talk');
-    assert.deepEqual(page.crashes, []);
-  } finally {
-    await browser.close();
-    await server.close();
-  }
+  });
+});
+
+const OMNI = new URLSearchParams({
+  omni: '/fixtures/encoders/lfm3a-gen-text.gguf',
+  mmproj: '/fixtures/encoders/lfm3a-gen.gguf',
+});
+
+test('one model hears, writes and speaks', async () => {
+  await withExample(OMNI, async (page) => {
+    assert.match(await page.locator('#who').innerText(), /One model hears/);
+    await page.locator('#talk').click();
+    await page.waitForFunction(() => document.documentElement.dataset.state === 'speaking');
+    const times = await page.locator('#times').innerText();
+    assert.match(times, /^After you spoke: first token [\d.]+ s, first sound [\d.]+ s\.$/);
+    assert.equal(await page.locator('#turns .user').first().innerText(), 'You: (you spoke)');
+    await takePictures(page, 'example-talk-one-model');
+    await page.locator('#talk').click();
+    await page.waitForFunction(() => document.querySelector('#talk').textContent === 'Talk');
+    assert.equal(await page.locator('#error').innerText(), '');
+  });
 });
