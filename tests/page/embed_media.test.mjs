@@ -1,4 +1,4 @@
-// An embedder of texts, images and sounds in a page, on the GPU, in the page and in a worker, against llama.cpp.
+// An embedder of texts, images and sounds, on the GPU in a worker and on the CPU in the page, against llama.cpp.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ async function embedded([cases, options]) {
   return { backend, vectors, tokens: usage.prompt_tokens };
 }
 
-for (const options of [{ backend: 'webgpu' }, { backend: 'webgpu', worker: true }, { backend: 'cpu', worker: true }]) {
+for (const options of [{ backend: 'webgpu', worker: true }, { backend: 'cpu' }]) {
   test(`texts, images and sounds on ${JSON.stringify(options)}`, async () => {
     const { backend, vectors, tokens } = await page.evaluate(embedded, [CASES, options]);
     assert.equal(backend, options.backend);

@@ -1,5 +1,5 @@
-// A thought that is closed when its budget is spent, on the GPU and in a worker: what was put in is read by the model,
-// and the answer is what follows it.
+// A thought that is closed when its budget is spent, in the page and on the GPU in a worker: what was put in is read by
+// the model, and the answer is what follows it.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -20,11 +20,11 @@ const site = await openSite({
 });
 
 /** Runs in the page. */
-async function answers({ worker, parallel }) {
+async function answers({ backend, worker, parallel }) {
   const { WasmModel } = await import('/dist/index.js');
-  const model = await WasmModel.load('/thinker.gguf', { backend: 'webgpu', worker, parallel });
+  const model = await WasmModel.load('/thinker.gguf', { backend, worker, parallel });
   const messages = [{ role: 'user', content: 'Tell me about a hare.' }];
-  const request = { messages, temperature: 0, max_tokens: 60, reasoning_budget: 10 };
+  const request = { messages, temperature: 0, max_tokens: 36, reasoning_budget: 10 };
   const all = await Promise.all([0, 1].map(() => model.chat.completions.create(request)));
   const ids = async (text) => [...(await model.tokenize(text, { parseSpecial: true }))];
   const prompt = [
@@ -32,7 +32,7 @@ async function answers({ worker, parallel }) {
   ];
   const thought = await model.generate(prompt, { maxTokens: 10, draft: false });
   const closing = await ids('\n</think>\n\n');
-  const maxTokens = 60 - 10 - closing.length;
+  const maxTokens = 36 - 10 - closing.length;
   const answer = await model.generate([...prompt, ...thought.ids, ...closing], { maxTokens, draft: false });
   await model.free();
   const said = all.map(({ choices: [{ message }], usage }) => [
@@ -41,12 +41,12 @@ async function answers({ worker, parallel }) {
     usage.prompt_tokens,
     usage.completion_tokens,
   ]);
-  return { said, wanted: [thought.text.trim(), answer.text.trimStart(), prompt.length, 60] };
+  return { said, wanted: [thought.text.trim(), answer.text.trimStart(), prompt.length, 36] };
 }
 
 for (const [name, options] of [
-  ['in the page', { worker: false }],
-  ['in a worker, two at once', { worker: true, parallel: 2 }],
+  ['in the page', { backend: 'cpu', worker: false }],
+  ['on the GPU in a worker, two at once', { backend: 'webgpu', worker: true, parallel: 2 }],
 ]) {
   test(`${name}: the answer follows the thought that was closed`, async () => {
     const page = await site.open('/blank');
