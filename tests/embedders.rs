@@ -119,14 +119,12 @@ async fn rows_stand_among_tokens() {
     let inputs: Vec<Vec<u32>> = serde_json::from_value(json["inputs"].clone()).expect("ids");
     let expected: Vec<Vec<f32>> = serde_json::from_value(json["pooled"].clone()).expect("numbers");
     let mut embedder = on_gpu(file).await;
-    let (gguf, device) = (header(file), embedder.model().device().clone());
+    let gguf = header(file);
     let mut held = Vec::new();
     let mut with_rows = |ids: &[u32], from: usize, count: usize| {
         let rows = embeddings(file, &gguf, &ids[from..from + count]);
         let source = InputSource { digest: held.len() as u64, count: count as u32, columns: 0, canvas: 0 };
-        let buffer = device.storage_buffer("rows", rows.len() as u64 * 4).expect("a buffer");
-        device.write(&buffer, 0, bytemuck::cast_slice(&rows));
-        held.push(embedder.model().add_rows_of(source, &buffer).expect("rows"));
+        held.push(embedder.model().add_rows(source, &rows).expect("rows"));
         let ids_of_rows = held.last().map(|held| held.ids.clone()).into_iter().flatten();
         [&ids[..from], &ids_of_rows.collect::<Vec<_>>(), &ids[from + count..]].concat()
     };

@@ -139,11 +139,10 @@ async fn hidden_states_of_one_request_are_rows_of_another() {
     let tensor = tensors.output(DType::F32, &[text.len() as u32, hidden as u32]).expect("room for a tensor");
     let target = tensors.buffer(&tensor);
     assert!(gpu.hidden_states(&text, &device, &target).await.expect("a working device"), "nothing stops it");
-    let AnySession::Gpu(session) = &gpu.session else { panic!("not on the GPU") };
-    let read = session.model().add_rows_of(source(7, text.len()), &target).expect("rows on the GPU");
     let values: Vec<f32> = bytemuck::pod_collect_to_vec(&tensors.read(&tensor).await.expect("a working device"));
-    let given = cpu.session.add_rows(source(7, text.len()), &values).expect("the same rows");
-    assert!(session.model().add_rows_of(source(8, text.len() + 1), &target).is_err(), "a row too many");
+    let [read, given] = [&gpu, &cpu].map(|engine| engine.session.add_rows(source(7, text.len()), &values));
+    let [read, given] = [read.expect("rows on the GPU"), given.expect("the same rows")];
+    assert!(gpu.session.add_rows(source(8, text.len() + 1), &values).is_err(), "a row too many");
     let prompt = |rows: &HeldRows| [&[1, 2][..], &rows.ids.clone().collect::<Vec<_>>(), &[3, 4]].concat();
     let [found, expected] = [logits(&mut gpu, &prompt(&read)).await, logits(&mut cpu, &prompt(&given)).await];
     assert!(distance(&found, &expected, vocab) < 2e-3, "{:.2e}", distance(&found, &expected, vocab));
