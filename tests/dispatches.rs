@@ -17,7 +17,7 @@ use webgguf::kernels::spec::{BufferId, Dispatch, Extent, Kernel, MAX_WORKGROUPS,
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
 use webgguf::model::program::{Output, Program};
-use webgguf::model::{Role, architectures, match_tensors, needs_rare};
+use webgguf::model::{Role, architectures, expects_rare, is_rare, match_tensors, needs_rare};
 
 fn config(architecture: &str) -> ModelConfig {
     let mut metadata = tiny::metadata(architecture);
@@ -344,4 +344,23 @@ fn types_whose_shaders_pages_fetch_are_rare() {
         assert_eq!(needs_rare(&program, [ty]), is_fetched || format.grid().is_some(), "{ty:?}");
     }
     assert!(!needs_rare(&program, [GgmlType::Q4_0]) && needs_rare(&webgguf::model::program(&config("qwen35")), []));
+}
+
+/// With the code of a rare family, a page fetches the shaders that its models will need, also where the numbers here
+/// make no recurrent layer.
+#[test]
+fn the_shaders_of_a_rare_family_are_known_before_its_code() {
+    let mut in_vain = Vec::new();
+    for architecture in architectures() {
+        let metadata = tiny::metadata(architecture);
+        let program = webgguf::model::program(&config(architecture));
+        for ty in [GgmlType::Q4_0, GgmlType::TQ1_0] {
+            let needs = is_rare(&metadata) && needs_rare(&program, [ty]);
+            match (expects_rare(&metadata, [ty]), needs) {
+                (true, false) => in_vain.push(architecture),
+                (expects, needs) => assert_eq!(expects, needs, "{architecture} with tensors of {ty:?}"),
+            }
+        }
+    }
+    assert_eq!(in_vain, ["granitehybrid"]);
 }

@@ -33,7 +33,7 @@ pub use experts::ExpertConfig;
 pub use families::{PART, SOUNDS, architectures, check_input, check_kind, is_rare, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, RowIds, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
-pub use rare::{has_rare_code, needs_rare};
+pub use rare::{expects_rare, has_rare_code, needs_rare};
 pub use roles::{Role, WeightKey};
 pub use rotation::{Rotation, unrotated};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};

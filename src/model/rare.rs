@@ -1,8 +1,9 @@
 //! Which models need what pages do not load with the WebAssembly: `shaders/rare/` and the codes of the grids.
 
+use super::families;
 use super::op::Op;
 use super::program::{Output, Program};
-use crate::gguf::GgmlType;
+use crate::gguf::{GgmlType, Metadata};
 
 /// Whether a page must give the rare shaders and grids before it runs `program` over tensors of these types. Adapters
 /// need them too, on any model, and so do caches of blocks.
@@ -13,6 +14,12 @@ use crate::gguf::GgmlType;
 pub fn needs_rare(program: &Program, types: impl IntoIterator<Item = GgmlType>) -> bool {
     let writes_text = program.output == Output::Logits;
     !writes_text || !program.all_ops().all(is_usual) || types.into_iter().any(is_rare)
+}
+
+/// Whether [`needs_rare`] will say so of a file of a rare family, whose program cannot be made before its code is
+/// there: so a page fetches both at once. Of other families the program tells.
+pub fn expects_rare(metadata: &Metadata, types: impl IntoIterator<Item = GgmlType>) -> bool {
+    families::is_rare(metadata) && (!families::is_usual(metadata) || types.into_iter().any(is_rare))
 }
 
 /// Whether `program` has operations whose code is in the part of the WebAssembly for rare families. An encoder may.

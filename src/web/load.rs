@@ -25,7 +25,7 @@ use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
 use crate::kernels::tuned::Tuned;
 use crate::model::program::Output;
-use crate::model::{Pooling, WeightSpec, is_rare, rounded_kernel};
+use crate::model::{Pooling, WeightSpec, rounded_kernel};
 use crate::runtime::{
     AnyEmbedder, AnySession, CpuEmbedder, CpuSession, EmbedEngine, Engine, GpuModelBuilder, GpuRun, LoadRequest,
     Loaded, Matched,
@@ -203,7 +203,7 @@ impl Opened {
         if wants_encoder {
             crate::model::check_input(&gguf.metadata, part.as_deref()).map_err(to_js)?;
         }
-        fetch(fetched, Needed { families: is_rare(&gguf.metadata), ..Needed::default() }).await?;
+        fetch(fetched, Needed::at_first(&gguf)).await?;
         let matched = Matched::of(&mut gguf, pooling, part.as_deref()).map_err(to_js)?;
         Ok(Self { gguf, matched, readers, progress })
     }

@@ -1,14 +1,14 @@
 //! Shaders and code that pages fetch after the WebAssembly, for the models and the devices that need them.
 
-use js_sys::{Function, Promise};
+use js_sys::{Array, Function, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use crate::formats::give_grids;
-use crate::gguf::TensorInfo;
+use crate::gguf::{Gguf, TensorInfo};
 use crate::kernels::caps::Caps;
 use crate::kernels::shaders::{self, Given};
-use crate::model::{has_rare_code, needs_rare};
+use crate::model::{expects_rare, has_rare_code, is_rare, needs_rare};
 use crate::runtime::Matched;
 
 /// What a model needs that pages fetch after the WebAssembly.
@@ -23,6 +23,12 @@ pub struct Needed {
 }
 
 impl Needed {
+    /// What a file needs before its program can be made, and the shaders that its program will need.
+    pub fn at_first(gguf: &Gguf) -> Self {
+        let types = gguf.tensors.iter().map(|tensor| tensor.ty);
+        Self { families: is_rare(&gguf.metadata), rare: expects_rare(&gguf.metadata, types), device: false }
+    }
+
     /// What a model needs on a device, or on the CPU.
     pub fn of(tensors: &[TensorInfo], matched: &Matched, caps: Option<&Caps>) -> Self {
         let types = matched.tensors.iter().map(|(index, _)| tensors[*index].ty);
@@ -33,14 +39,13 @@ impl Needed {
 }
 
 /// Lets the page give shaders and grids, and link code, before a model runs that needs them. `with` is a function that
-/// takes the name of what is needed, and returns a promise.
+/// takes the name of what is needed, and returns a promise: all that is needed is asked for at once.
 pub async fn fetch(with: &JsValue, Needed { rare, device, families }: Needed) -> Result<(), JsValue> {
     let Some(with) = with.dyn_ref::<Function>() else { return Ok(()) };
-    for (_, name) in
-        [(rare, "rare"), (device, "device"), (families, "families")].into_iter().filter(|(needs, _)| *needs)
-    {
-        JsFuture::from(Promise::resolve(&with.call1(&JsValue::NULL, &name.into())?)).await?;
-    }
+    let named = [(rare, "rare"), (device, "device"), (families, "families")];
+    let asked = named.into_iter().filter(|(needs, _)| *needs);
+    let asked = asked.map(|(_, name)| with.call1(&JsValue::NULL, &name.into())).collect::<Result<Array, _>>()?;
+    JsFuture::from(Promise::all(&asked)).await?;
     Ok(())
 }
 

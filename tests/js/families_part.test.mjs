@@ -47,6 +47,36 @@ async function answer(source) {
   await loaded.free();
 }
 
+// First: what is given stays.
+test('the shaders of a rare family are asked for with its code, not after it', async (t) => {
+  const { rare } = files;
+  t.after(() => {
+    files.rare = rare;
+  });
+  const names = new Set();
+  const refuse = (name) => () => {
+    names.add(name);
+    return Promise.reject(new TypeError('Failed to fetch'));
+  };
+  const wanted = {
+    'lfm2-q8_0': ['families', 'rare'],
+    'bloom-f16': ['families'],
+    'llama-q5_1': ['rare'],
+    'qwen3-q4_0': [],
+  };
+  const found = {};
+  const counting = { rare: refuse('rare'), families: refuse('families') };
+  const { families } = files;
+  Object.assign(files, counting);
+  for (const name of Object.keys(wanted)) {
+    names.clear();
+    await answer(model(name)).catch((error) => assert.equal(error.code, 'download_failed'));
+    found[name] = [...names].sort();
+  }
+  files.families = families;
+  assert.deepEqual(found, wanted);
+});
+
 test('models of common families run without the part, and the others say that it is missing', async () => {
   const names = [...MODELS.keys()];
   const refused = await without(names, (name) => answer(model(name)));

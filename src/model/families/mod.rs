@@ -141,8 +141,16 @@ fn all() -> impl Iterator<Item = &'static Family> {
 /// Whether a file's model is of a family whose program is made by the part of the WebAssembly for rare families, which
 /// pages link before.
 pub fn is_rare(metadata: &Metadata) -> bool {
-    let name = metadata.str("general.architecture").ok().flatten();
-    name.is_some_and(|name| rare::FAMILIES.iter().any(|family| family.architecture.name == name))
+    name_of(metadata).is_some_and(|name| rare::FAMILIES.iter().any(|family| family.architecture.name == name))
+}
+
+/// Whether models of such a family run kernels of common families alone, whatever their tensor types.
+pub fn is_usual(metadata: &Metadata) -> bool {
+    name_of(metadata).is_some_and(|name| rare::USUAL.contains(&name))
+}
+
+fn name_of(metadata: &Metadata) -> Option<&str> {
+    metadata.str("general.architecture").ok().flatten()
 }
 
 /// Files that are not models, by the values of two keys, with their names.

@@ -72,3 +72,7 @@ pub(super) static FAMILIES: &[Family] = &[
     family("t5encoder", t5::t5encoder).embeds(Embeds::Always),
     family("t5", t5::t5),
 ];
+
+/// The architectures among these whose models run no rare shaders but for their tensor types: pages fetch none with the
+/// code.
+pub(super) const USUAL: [&str; 7] = ["bitnet", "bloom", "mpt", "baichuan", "refact", "jais", "plamo3"];
