@@ -15,7 +15,7 @@
 //! compiles on any host. The modules are public for this crate's own tests and hidden from its docs; programs use what
 //! the root exports.
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 #[cfg(feature = "tensors")]
 mod api;

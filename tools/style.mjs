@@ -10,6 +10,12 @@ import { findToolchain, hasCargoCommand, rustEnv, TARGET } from './toolchain.mjs
 const CLIPPY = ['clippy', '--quiet', '--features', 'harness,tensors'];
 /** Examples are programs for hosts. */
 const IN_PAGES = ['--lib', '--tests', '--target', TARGET];
+/** What is compiled without the features of tests: the crate as Rust programs have it, bare, and the one of pages. */
+const WITHOUT_TESTS = [
+  { name: 'the crate with its default features', args: [] },
+  { name: 'the crate without features', args: ['--no-default-features'] },
+  { name: 'the crate of pages', args: ['--no-default-features', '--target', TARGET] },
+];
 const CHECKS = [
   { name: 'biome ci', work: biome },
   { name: 'cargo fmt', work: rustfmt },
@@ -18,6 +24,10 @@ const CHECKS = [
     name: `clippy for ${TARGET}`,
     work: () => cargo('clippy', [...CLIPPY, ...IN_PAGES, '--', '-D', 'warnings']),
   },
+  ...WITHOUT_TESTS.map(({ name, args }) => ({
+    name: `clippy for ${name}`,
+    work: () => cargo('clippy', ['clippy', '--quiet', '--lib', ...args, '--', '-D', 'warnings']),
+  })),
 ];
 
 /** Runs all checks, or those of texts alone; each counts as one test. */
