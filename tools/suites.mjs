@@ -70,7 +70,7 @@ export const SUITES = [
   { name: 'site', about: 'the site is built, and its pages in Chromium', chains: one(site), needsBuild: true },
   {
     name: 'firefox',
-    about: 'kernels, models, a training and the demo in Firefox',
+    about: 'kernels, models, speech, a training and the demo in Firefox',
     chains: one(firefox),
     needsBuild: true,
   },

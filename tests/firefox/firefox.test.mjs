@@ -1,6 +1,6 @@
 // The pages in Firefox, whose WGSL compiler (naga) and WebGPU (wgpu) are others than Chromium's, on Mesa's lavapipe:
-// a kernel case or two of every variant, whole models against llama.cpp, tabs that share one, a training, and the demo
-// as a person uses it.
+// a kernel case or two of every variant, whole models against llama.cpp, two that speak, tabs that share one, a
+// training, and the demo as a person uses it.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -13,6 +13,7 @@ import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { answersInPage, assertAnswer, questionsOf, withFiles } from '../page/encoders.mjs';
+import { assertPocket, assertSoprano } from '../page/speaking.mjs';
 import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
@@ -102,6 +103,17 @@ for (const name of ENCODERS_TRIED) {
     const answers = await firefox.evaluate(answersInPage, questionsOf(fixture));
     assert.equal(answers.length, fixture.cases.length);
     for (const [at, expected] of fixture.cases.entries()) assertAnswer(answers[at], expected, 'webgpu');
+  });
+}
+
+for (const [name, speaks] of [
+  ['Soprano', assertSoprano],
+  ['Pocket TTS', assertPocket],
+]) {
+  test(`${name} speaks as with llama.cpp`, async () => {
+    await firefox.open(`${url}/fixtures/models/models.txt`);
+    const some = (cases) => cases.slice(-1);
+    await speaks((work, argument) => firefox.evaluate(work, argument), { backend: 'webgpu', some });
   });
 }
 
