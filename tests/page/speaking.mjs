@@ -69,7 +69,7 @@ export async function assertSoprano(evaluate, { some = (cases) => cases, ...opti
   assertSamples(found, cases, soprano.every);
 }
 
-/** Soprano says what llama.cpp says in a page, given by its `evaluate`; `some` chooses among the texts. */
+/** Pocket TTS likewise: each text is one chunk, so that its noise belongs to one utterance; the last is shortest. */
 export async function assertPocket(evaluate, { some = (cases) => cases, ...options }) {
   const cases = some(pocket.cases.slice(1, 3));
   const { vocoder, found } = await evaluate(speakPocket, { ...options, cases, count: pocket.voice });
