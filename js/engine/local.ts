@@ -204,8 +204,7 @@ export class LocalEngine implements Engine {
   async finish(): Promise<GenerationResult> {
     try {
       const last = await translated(this.#handle.finish());
-      const rate = last.timings.promptTokensPerSecond;
-      if (this.#prompt && this.#isAlone()) await this.#loaded.prefixes?.remember(this.#handle, this.#prompt, rate);
+      if (this.#prompt && this.#isAlone()) await this.#loaded.prefixes?.remember(this.#handle, this.#prompt, last);
       const result = this.#asked?.before ? (await later.insert()).whole(this.#asked, last) : last;
       const { ms, ...rows } = this.#prepared;
       const { usage, timings } = result;

@@ -8,6 +8,7 @@ import { type LoadWarning, warningOf } from '../load/cache/warning.js';
 import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
 import type { WasmModel as Handle } from '../wasm/webgguf.js';
+import { now } from './engine.js';
 import { headOf, restoreIn, savedSession } from './saved.js';
 
 const FOLDER = 'prefixes';
@@ -16,7 +17,10 @@ const INDEX = 'index.json';
 const LEAST = 256;
 /** A longer text is stored where this share of it is new, so that a long chat is written a few times. */
 const NEW_SHARE = 0.25;
-/** Bytes per second that a browser reads from its private file system into a KV cache, as measured on one machine. */
+/**
+ * Bytes per second that a browser reads from its private file system into a KV cache, until it was seen in this page:
+ * as measured on one machine.
+ */
 const DISK_RATE = 3e8;
 /** Errors that say that what is stored is of no use. */
 const USELESS: readonly string[] = ['bad_file', 'integrity_failed', 'invalid_argument', 'download_failed'];
@@ -43,8 +47,9 @@ export class Prefixes {
   readonly #model: string;
   readonly #most: number;
   readonly #warn: (warning: LoadWarning) => void;
+  readonly #speeds = new Speeds();
   #work: Promise<unknown> = Promise.resolve();
-  /** The storage failed, or is slower than the model: it is left alone from then on. */
+  /** The storage failed: it is left alone from then on. */
   #isOff = false;
 
   constructor(info: ModelInfo, mostBytes: number, warn: (warning: LoadWarning) => void) {
@@ -71,7 +76,10 @@ export class Prefixes {
       const found = await this.#closest(folder, entries, ids);
       if (!found || found.common < known + LEAST) return;
       const { entry } = found;
+      if (!this.#speeds.pays(entry.bytes, found.common - known)) return;
+      const since = now();
       const isUsed = await restored(handle, folder, entry);
+      if (isUsed) this.#speeds.sawDisk(entry.bytes, now() - since);
       if (!isUsed) await removeFiles(folder, entry);
       const others = entries.filter((each) => each !== entry);
       await writeIndex(folder, isUsed ? [...others, { ...entry, used: Date.now() }] : others);
@@ -79,19 +87,20 @@ export class Prefixes {
   }
 
   /**
-   * Stores what `handle` has read of `ids`, where enough of it is new. Where the model reads prompts faster than the
-   * disk would give them back, nothing is stored from then on.
+   * Stores what `handle` has read of `ids`, where enough of it is new, and where the disk would give it back sooner
+   * than the model reads it. The last argument says how the text after them has ended.
    */
-  remember(handle: Handle, ids: Uint32Array, tokensPerSecond: number): Promise<void> {
+  remember(handle: Handle, ids: Uint32Array, { usage, timings }: Ended): Promise<void> {
+    this.#speeds.sawModel(usage.promptTokens - usage.cachedTokens, timings.promptTokensPerSecond);
+    if (!this.#speeds.pays(this.#speeds.bytesOf(ids.length), ids.length)) return Promise.resolve();
     return this.#inTurn(ids, async (folder) => {
       const entries = await entriesOf(folder);
       const common = (await this.#closest(folder, entries, ids))?.common ?? 0;
       if (ids.length - common < Math.max(LEAST, NEW_SHARE * ids.length)) return;
       const state = await savedSession(handle, '', ids);
       const bytes = state.size + ids.byteLength;
-      this.#isOff = !pays(bytes, ids.length, tokensPerSecond);
-      if (this.#isOff) return;
-      if (bytes > this.#most) return;
+      this.#speeds.sawSize(bytes, ids.length);
+      if (bytes > this.#most || !this.#speeds.pays(bytes, ids.length)) return;
       const kept = await this.#withRoom(folder, entries, bytes);
       const entry = { name: crypto.randomUUID(), model: this.#model, tokens: ids.length, bytes, used: Date.now() };
       await writeFile(folder, `${entry.name}.ids`, new Blob([ids as Uint32Array<ArrayBuffer>]));
@@ -136,9 +145,44 @@ export class Prefixes {
   }
 }
 
-/** Whether the disk gives back what was read of `tokens` sooner than a model reads them. @internal */
-export const pays = (bytes: number, tokens: number, tokensPerSecond: number): boolean =>
-  bytes / DISK_RATE < tokens / tokensPerSecond;
+/** What is to be known of a text that is written. */
+interface Ended {
+  readonly usage: { readonly promptTokens: number; readonly cachedTokens: number };
+  readonly timings: { readonly promptTokensPerSecond: number };
+}
+
+/** What was seen in this page of the disk and of the model. @internal */
+export class Speeds {
+  /** Bytes per second. */
+  #disk = DISK_RATE;
+  /** The most tokens per second: what is compiled first makes a first prompt slow. */
+  #model = 0;
+  /** Bytes of a token. */
+  #size = 0;
+
+  sawDisk(bytes: number, ms: number): void {
+    if (ms > 0) this.#disk = (1000 * bytes) / ms;
+  }
+
+  /** Few tokens say nothing: a pass takes its time. */
+  sawModel(tokens: number, perSecond: number): void {
+    if (tokens >= LEAST) this.#model = Math.max(this.#model, perSecond);
+  }
+
+  sawSize(bytes: number, tokens: number): void {
+    this.#size = bytes / tokens;
+  }
+
+  /** What `tokens` take on disk; 0 while that is not known. */
+  bytesOf(tokens: number): number {
+    return this.#size * tokens;
+  }
+
+  /** Whether the disk gives these bytes back sooner than the model reads `tokens`; yes, while that is not known. */
+  pays(bytes: number, tokens: number): boolean {
+    return this.#model === 0 || bytes / this.#disk < tokens / this.#model;
+  }
+}
 
 /** Whether the caches of `handle` have what was stored. */
 async function restored(handle: Handle, folder: FileSystemDirectoryHandle, { name }: Entry): Promise<boolean> {
