@@ -6,13 +6,13 @@ The workshop of the Harbour Street house is open to all members. Children under 
 
 ## Opening hours
 
-The wood room is open every day from nine in the morning to eight in the evening. Machines that make noise rest between
-one and three o'clock, and on Sundays.
+The wood room is open every day from nine in the morning to eight in the evening. Machines that make noise rest \
+between one and three o'clock, and on Sundays.
 
 ## Laser cutter
 
-The laser cutter may be used on Tuesdays and Fridays after five o'clock, by members who have taken its course. Never
-leave it alone while it cuts. PVC is forbidden: its smoke is poisonous.
+The laser cutter may be used on Tuesdays and Fridays after five o'clock, by members who have taken its course. \
+Never leave it alone while it cuts. PVC is forbidden: its smoke is poisonous.
 
 ## Tools
 

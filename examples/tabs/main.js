@@ -49,12 +49,28 @@ async function write(prompt) {
   const since = performance.now();
   await withModel(async (model) => {
     loaded.textContent = `${((performance.now() - since) / 1000).toFixed(1)} s`;
-    memory.textContent = model.hasGpu() ? `${Math.round(model.info.gpuBytes / 1e6)} MB` : 'nothing: the CPU';
+    memory.textContent = model.hasGpu() ? `${Math.round(model.info.gpuBytes / 1e6)} MB` : 'none';
     story.textContent = prompt;
-    await showTabs();
     const generation = model.generate(prompt, { maxTokens: 150, temperature: 0.7, topP: 0.9, signal });
-    for await (const { text } of generation) story.textContent += text;
+    let isOver;
+    try {
+      for await (const { text } of generation) {
+        story.textContent += text;
+        isOver ??= await tellWriting(); // before, it waited for its turn
+      }
+    } finally {
+      isOver?.();
+    }
   });
+}
+
+/** Tells all tabs that this one writes, by a lock, until what it gives is called. */
+async function tellWriting() {
+  const isOver = await new Promise((taken) => {
+    navigator.locks.request(`example-writing ${own}`, () => new Promise(taken));
+  });
+  await showTabs();
+  return isOver;
 }
 
 form.addEventListener('submit', async (event) => {
@@ -65,7 +81,7 @@ form.addEventListener('submit', async (event) => {
   stop.hidden = false;
   form.querySelector('.main').disabled = true;
   try {
-    await navigator.locks.request(`example-writing ${own}`, () => write(prompt));
+    await write(prompt);
   } catch (failure) {
     const moved = 'The tab with the engine was closed while it wrote. Press “Write” again: this one goes on.';
     if (!controller.signal.aborted) error.textContent = failure.code === 'engine_moved' ? moved : failure.message;

@@ -579,7 +579,8 @@ test('tabs: a second tab has the model of the first one, and goes on without it'
     const first = await openPage(context, `${site.url}/tabs/${query}`);
     await first.evaluate(() => {
       const writing = document.querySelector('#writing');
-      new MutationObserver(() => (globalThis.wrote ||= writing.innerText)).observe(writing, { childList: true });
+      const note = () => writing.innerText !== '–' && (globalThis.wrote ||= writing.innerText);
+      new MutationObserver(note).observe(writing, { childList: true });
     });
     await write(first);
     await write(page);
