@@ -23,15 +23,22 @@ const SERVICE = `import { WasmModel } from '/dist/index.js';
 const service = (_, response) => response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(SERVICE);
 const site = await openSite({ routes: { '/blank': blank, '/service.js': service } });
 
-/** Tabs of one browser that share a model, in the order in which they loaded it: the first one has the engine. */
-async function openTabs(t, count, options = {}) {
+/** What opens tabs of one browser that share a model. */
+async function opener(t) {
   const pages = await rawPages(site.browser);
   t.after(pages.close);
+  return async () => {
+    const tab = await pages.open(`${site.url}/blank`);
+    await tab.evaluate(load, { url: STORYTELLER, options: {} });
+    return tab;
+  };
+}
+
+/** Such tabs in the order in which they loaded it: the first one has the engine. */
+async function openTabs(t, count) {
+  const open = await opener(t);
   const tabs = [];
-  for (let index = 0; index < count; index += 1) {
-    tabs.push(await pages.open(`${site.url}/blank`));
-    await tabs[index].evaluate(load, { url: STORYTELLER, options });
-  }
+  for (let index = 0; index < count; index += 1) tabs.push(await open());
   return tabs;
 }
 
@@ -152,6 +159,29 @@ for (const isTold of [true, false]) {
     assert.equal(await tabs[1].evaluate(engines), 1);
   });
 }
+
+test('tabs are closed and frozen at random: the others write what they wrote, and one engine is left', async (t) => {
+  const open = await opener(t);
+  const tabs = [await open(), await open(), await open()];
+  const text = await tabs[0].evaluate(write);
+  const pick = (among) => among[Math.floor(Math.random() * among.length)];
+  const freeze = (tab, state) => tab.send('Page.setWebLifecycleState', { state });
+  const happened = [];
+  for (let turn = 0; turn < 8; turn += 1) {
+    const tab = pick(tabs);
+    const others = tabs.filter((other) => other !== tab);
+    const isClosed = Math.random() < 0.5;
+    if (Math.random() < 0.5) await tab.evaluate(begin);
+    happened.push(`${isClosed ? 'closes' : 'freezes'} ${tabs.indexOf(tab)}`);
+    await (isClosed ? tab.close() : freeze(tab, 'frozen'));
+    assert.equal(await pick(others).evaluate(write), text, happened.join());
+    if (!isClosed) await freeze(tab, 'active');
+    else tabs.splice(tabs.indexOf(tab), 1, await open());
+    assert.equal(await pick(tabs).evaluate(write), text, happened.join());
+  }
+  t.diagnostic(happened.join(', '));
+  await until(async () => (await tabs[0].evaluate(engines)) === 1, 'one engine is left');
+});
 
 test('its page is busy: others go on', async (t) => {
   const tabs = await openTabs(t, 2);

@@ -172,12 +172,12 @@ test('the engine is in a SharedWorker, and no closing tab moves it', async (t) =
   assert.deepEqual(await tabs[2].evaluate(engines), [engine]);
 });
 
-test('tabs that open and close at random: one load, one engine, one download', async (t) => {
+test('tabs that open, close and are frozen at random: one load, one engine, one download', async (t) => {
   downloads = 0;
   const { tabs, open } = await openTabs(t, 2, { url: '/counted.gguf' });
   const seen = new Set();
   const text = await tabs[0].evaluate(write);
-  let closed = 0;
+  let [closed, froze] = [0, 0];
   for (let turn = 0; turn < 12; turn += 1) {
     if (tabs.length < 2 || (tabs.length < 5 && Math.random() < 0.6)) tabs.push(await open());
     else {
@@ -186,11 +186,16 @@ test('tabs that open and close at random: one load, one engine, one download', a
       await gone.close();
       closed += 1;
     }
-    const tab = tabs[Math.floor(Math.random() * tabs.length)];
+    const frozen = tabs.length > 1 && Math.random() < 0.4 ? tabs[Math.floor(Math.random() * tabs.length)] : undefined;
+    await frozen?.send('Page.setWebLifecycleState', { state: 'frozen' });
+    const awake = tabs.filter((tab) => tab !== frozen);
+    const tab = awake[Math.floor(Math.random() * awake.length)];
     assert.equal(await tab.evaluate(write), text);
     for (const name of await tab.evaluate(engines)) seen.add(name);
+    await frozen?.send('Page.setWebLifecycleState', { state: 'active' });
+    if (frozen) froze += 1;
   }
-  t.diagnostic(`${closed} tabs closed; engines: ${seen.size}; downloads: ${downloads}`);
+  t.diagnostic(`${closed} tabs closed, ${froze} frozen; engines: ${seen.size}; downloads: ${downloads}`);
   assert.deepEqual([seen.size, downloads], [1, 1]);
 });
 
