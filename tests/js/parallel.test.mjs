@@ -122,7 +122,10 @@ for (const worker of [false, true]) {
     const [one, two] = [model.session({ system: 'S' }), model.session({ system: 'T' })];
     await Promise.all([one.send('A', { maxTokens: 2 }), one.send('B', { maxTokens: 1 }), two.send('C')]);
     assert.equal(seen.most, 2);
-    assert.deepEqual(started(), ['<system>S<user>A', '<system>T<user>C', '<system>S<user>A<assistant>ab<user>B']);
+    const startedOf = (system) => started().filter((prompt) => prompt.startsWith(`<system>${system}`));
+    assert.deepEqual(startedOf('S'), ['<system>S<user>A', '<system>S<user>A<assistant>ab<user>B']);
+    assert.deepEqual(startedOf('T'), ['<system>T<user>C'], 'which of two sessions begins is not said');
+    assert.equal(started().length, 3);
     assert.deepEqual(seen.others, [false, false], 'sessions have no engines of their own');
     const fork = await one.fork();
     const restored = await model.restoreSession(await one.save());
