@@ -6,7 +6,7 @@ import v8 from 'node:v8';
 import vm from 'node:vm';
 import { createConversation } from '../../dist/voice/index.js';
 import { complete, spokenPart } from '../../dist/voice/said.js';
-import { pieces, spoken } from './voice.mjs';
+import { both, pieces, silence, spoken } from './voice.mjs';
 
 /** A player that plays nothing by itself: `heard` says how far each text was. */
 function scriptedPlayer() {
@@ -30,17 +30,6 @@ const speaker = (said = []) => ({
     yield { samples: new Float32Array(text.length), sampleRate: 24_000 };
   },
 });
-/** The two sentences; the second begins once `answered` is. */
-async function* both(answered) {
-  const { samples, sampleRate } = spoken();
-  const middle = 4.2 * sampleRate;
-  yield* pieces({ samples: samples.slice(0, middle), sampleRate });
-  await answered;
-  yield* pieces({ samples: samples.slice(middle), sampleRate });
-}
-async function* silence() {
-  await new Promise(() => {});
-}
 
 test('what is heard is answered, and said sentence by sentence while it is written', async () => {
   const asked = [];

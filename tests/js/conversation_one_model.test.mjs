@@ -9,7 +9,7 @@ import { lastSentence } from '../../dist/voice/said.js';
 import { blob } from './encoders.mjs';
 import { GENERATOR, open } from './lfm3_speech.mjs';
 import { refused } from './speech.mjs';
-import { pieces, SENTENCES, spoken } from './voice.mjs';
+import { both, pieces, SENTENCES, silence, spoken } from './voice.mjs';
 
 /** A player that plays nothing by itself: `share` of what was pushed was heard. */
 function scriptedPlayer() {
@@ -35,19 +35,6 @@ function scriptedModel(...answers) {
       }
     },
   };
-}
-
-/** The two sentences; the second begins once `answered` is. */
-async function* both(answered) {
-  const { samples, sampleRate } = spoken();
-  const middle = 4.2 * sampleRate;
-  yield* pieces({ samples: samples.slice(0, middle), sampleRate });
-  await answered;
-  yield* pieces({ samples: samples.slice(middle), sampleRate });
-}
-
-async function* nothing() {
-  await new Promise(() => {});
 }
 
 /** A talk over both sentences, the second one after the first answer. */
@@ -141,7 +128,7 @@ test('of an answer that is interrupted it keeps the share that was played', asyn
   };
   const model = scriptedModel([text('One two three four.'), sound(5), waits], [text('Fine.'), sound(1)]);
   const player = scriptedPlayer();
-  const talk = await createConversation({ model, player, source: nothing() });
+  const talk = await createConversation({ model, player, source: silence() });
   const said = talk.say('Count.');
   await saying;
   player.share = 0.5;
@@ -177,7 +164,7 @@ test('a full context loses the oldest turns, and their sounds', async () => {
     ],
   );
   const small = scriptedModel([full]);
-  const long = await createConversation({ model: small, player: scriptedPlayer(), source: nothing() });
+  const long = await createConversation({ model: small, player: scriptedPlayer(), source: silence() });
   await assert.rejects(long.say('Too long.'), { code: 'context_full' });
   assert.equal(small.asked.length, 1);
 });
@@ -189,7 +176,7 @@ test('what ends the model ends the conversation', async () => {
       throw new Error('the device is lost');
     },
   ]);
-  const talk = await createConversation({ model, player: scriptedPlayer(), source: nothing() });
+  const talk = await createConversation({ model, player: scriptedPlayer(), source: silence() });
   await assert.rejects(talk.say('Hello.'), /the device is lost/);
   await assert.rejects(talk.done, /the device is lost/);
   assert.equal(talk.state, 'over');
@@ -198,7 +185,7 @@ test('what ends the model ends the conversation', async () => {
 test('what does not go together is refused', async () => {
   const model = scriptedModel([]);
   const player = scriptedPlayer();
-  const source = nothing();
+  const source = silence();
   const writer = { generate: async function* () {} };
   const voice = { model: { speak: async function* () {} }, player };
   await refused(createConversation({ model: writer, player, source }), 'invalid_argument', 'hears and speaks itself');

@@ -81,6 +81,20 @@ export async function* pieces({ samples, sampleRate }, size = 1024) {
   for (let at = 0; at < samples.length; at += size) yield { samples: samples.slice(at, at + size), sampleRate };
 }
 
+/** The two sentences of the spoken sound in pieces; the second begins once `answered` is settled. */
+export async function* both(answered) {
+  const { samples, sampleRate } = spoken();
+  const middle = 4.2 * sampleRate;
+  yield* pieces({ samples: samples.slice(0, middle), sampleRate });
+  await answered;
+  yield* pieces({ samples: samples.slice(middle), sampleRate });
+}
+
+/** A sound without pieces that does not end. */
+export async function* silence() {
+  await new Promise(() => {});
+}
+
 const codes = (text) => [...text].map((sign) => sign.charCodeAt(0));
 
 /**
