@@ -88,7 +88,7 @@ export class Prefixes {
 
   /**
    * Stores what `handle` has read of `ids`, where enough of it is new, and where the disk would give it back sooner
-   * than the model reads it. The last argument says how the text after them has ended.
+   * than the model reads it. The last argument says how the text that begins with `ids` has ended.
    */
   remember(handle: Handle, ids: Uint32Array, { usage, timings }: Ended): Promise<void> {
     this.#speeds.sawModel(usage.promptTokens - usage.cachedTokens, timings.promptTokensPerSecond);
@@ -145,7 +145,7 @@ export class Prefixes {
   }
 }
 
-/** What is to be known of a text that is written. */
+/** How a text has ended: how much of its prompt was read, and how fast. */
 interface Ended {
   readonly usage: { readonly promptTokens: number; readonly cachedTokens: number };
   readonly timings: { readonly promptTokensPerSecond: number };

@@ -50,13 +50,13 @@ export type ConversationEvent =
 /** Who takes part. */
 export interface ConversationOptions
   extends Pick<ListenOptions, 'silence' | 'threshold' | 'padding' | 'every' | 'onLevel'> {
-  /** Who writes down what is heard. With `player` it is for captions alone, and may be left out. */
+  /** Who writes down what is heard. With `player` the words are for captions alone, and `ears` may be left out. */
   readonly ears?: Ears | undefined;
   /** Who answers; with `player` a model that hears and speaks itself. */
   readonly model: Answers | TalkingModel;
   /** Who says the answer: a model that speaks, with the player that plays it; without it the browser's own voice. */
   readonly voice?: Voice | undefined;
-  /** Plays what a model says that hears and speaks itself, in place of `voice`. */
+  /** Plays the sound of a model that hears and speaks itself, in place of `voice`. */
   readonly player?: Pick<Player, 'push' | 'stop' | 'room' | 'ended'> | undefined;
   /** What is listened to. Default: the microphone. */
   readonly source?: Heard | undefined;

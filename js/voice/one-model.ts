@@ -2,7 +2,7 @@
  * Answers by one model that hears, writes and speaks.
  */
 import type { Message } from '../types/chat.js';
-import type { Answerer, Telling } from './answerer.js';
+import type { Answer, Answerer, Telling } from './answerer.js';
 import type { Player } from './player.js';
 import { lastSentence, spokenPart } from './said.js';
 import type { TalkingModel, Turn } from './types.js';
@@ -18,7 +18,7 @@ export interface OneModel {
 
 /** @internal */
 export function oneModel({ model, player, language }: OneModel, tell: Telling): Answerer {
-  const begin = (turns: readonly Turn[], signal: AbortSignal): ReturnType<Answerer['begin']> => {
+  const begin = (turns: readonly Turn[], signal: AbortSignal): Answer => {
     let [written, shown, isFirst] = ['', '', true];
     const play = async (samples: Float32Array, sampleRate: number): Promise<void> => {
       const caption = lastSentence(written, language);
