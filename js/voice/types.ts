@@ -2,7 +2,7 @@
  * What listening, speaking and conversations take and give. No code here.
  */
 import type { Message } from '../types/chat.js';
-import type { AnswerPiece } from '../types/speech.js';
+import type { AnswerPiece, ConverseOptions } from '../types/speech.js';
 import type { ActivityOptions } from './activity.js';
 
 /** A piece of a sound of one channel. */
@@ -152,5 +152,8 @@ export type Answers =
 /** A model that hears and speaks itself: a `WasmModel` of LFM3-Audio that was loaded with `mmproj` and `vocoder`. */
 export interface TalkingModel {
   /** Answers in text and sound. */
-  converse(messages: readonly Message[], options: { signal?: AbortSignal | undefined }): AsyncIterable<AnswerPiece>;
+  converse(
+    messages: readonly Message[],
+    options: Pick<ConverseOptions, 'signal' | 'output' | 'maxTokens'>,
+  ): AsyncIterable<AnswerPiece>;
 }

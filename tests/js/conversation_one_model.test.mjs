@@ -9,6 +9,7 @@ import { lastSentence } from '../../dist/voice/said.js';
 import { blob } from './encoders.mjs';
 import { GENERATOR, open } from './lfm3_speech.mjs';
 import { refused } from './speech.mjs';
+import { scriptedModel, sound, text } from './talking.mjs';
 import { both, pieces, SENTENCES, silence, spoken } from './voice.mjs';
 
 /** A player that plays nothing by itself: `share` of what was pushed was heard. */
@@ -17,24 +18,6 @@ function scriptedPlayer() {
   player.push = (samples, sampleRate, text) => player.pushed.push({ samples, sampleRate, text });
   player.stop = async () => ({ played: 0, texts: player.pushed.length ? [{ text: '', share: player.share }] : [] });
   return player;
-}
-
-const text = (words) => ({ type: 'text', text: words });
-const sound = (count) => ({ type: 'sound', samples: new Float32Array(count), sampleRate: 24_000 });
-
-/** A model that gives these answers, one after the other; `asked` has what it was asked. */
-function scriptedModel(...answers) {
-  const asked = [];
-  return {
-    asked,
-    async *converse(messages, { signal }) {
-      asked.push(messages);
-      for (const piece of answers[asked.length - 1]) {
-        signal.throwIfAborted();
-        yield typeof piece === 'function' ? await piece(signal) : piece;
-      }
-    },
-  };
 }
 
 /** A talk over both sentences, the second one after the first answer. */

@@ -7,11 +7,10 @@ import { WasmModel, WebggufError } from '../../dist/index.js';
 import { resampled } from '../../dist/voice/resample.js';
 import { InputSound } from '../../dist/voice/realtime/input.js';
 import { createRealtime, realtimeSocket } from '../../dist/voice/index.js';
-import { pcm16 } from '../../dist/voice/wav.js';
 import { blob, ENCODERS } from './encoders.mjs';
+import { base64, begin, message, RATE, secondsOf } from './realtime.mjs';
 import { spoken } from './voice.mjs';
 
-const RATE = 24_000;
 const STORYTELLER = new URL('../../www/models/storyteller.gguf', import.meta.url);
 
 /** Answers with each of `writes` in turn: pieces of text, or chunks; `asked` has the requests. */
@@ -45,30 +44,6 @@ function speaker() {
   };
   return { asked, speak };
 }
-
-/** A session whose events are kept. `until` waits for one of a type. */
-function begin(options) {
-  const realtime = createRealtime(options);
-  const events = [];
-  const waiting = [];
-  realtime.on('event', (event) => {
-    events.push(event);
-    for (const entry of waiting.filter(({ type }) => type === event.type)) {
-      waiting.splice(waiting.indexOf(entry), 1);
-      entry.resolve(event);
-    }
-  });
-  const until = (type) => new Promise((resolve) => waiting.push({ type, resolve }));
-  const types = () => events.map(({ type }) => type);
-  return { realtime, events, until, types };
-}
-
-const base64 = (samples) => Buffer.from(pcm16(samples)).toString('base64');
-const secondsOf = (events) =>
-  events
-    .filter(({ type }) => type === 'response.output_audio.delta')
-    .reduce((sum, { delta }) => sum + Buffer.from(delta, 'base64').length / 2, 0) / RATE;
-const message = (text) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
 
 test('text: all events of a response, in order', async () => {
   const model = chatModel(['Hello', ' there.']);

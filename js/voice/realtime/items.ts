@@ -23,11 +23,15 @@ export interface Entry {
   readonly said?: readonly SaidSentence[] | undefined;
   /** Resolves once the words of its sounds are there. */
   heard?: Promise<void>;
+  /** The sounds at 16 kHz by the place of their part, for a model that hears them itself. */
+  sounds?: Map<number, Float32Array> | undefined;
 }
 
 /** @internal */
 export class Items {
   readonly #entries: Entry[] = [];
+  /** Entries for which the model's context has no room. */
+  readonly #forgotten = new WeakSet<Entry>();
 
   get last(): string | null {
     return this.#entries.at(-1)?.item.id ?? null;
@@ -35,6 +39,24 @@ export class Items {
 
   get all(): readonly Entry[] {
     return this.#entries;
+  }
+
+  /** What a model reads. */
+  get read(): readonly Entry[] {
+    return this.#entries.filter((entry) => !this.#forgotten.has(entry));
+  }
+
+  /** Leaves the oldest turn, up to the user's next one, out of what is read; false where no other is left. */
+  forget(): boolean {
+    const isOf = ({ item }: Entry, role: string): boolean => item.type === 'message' && item.role === role;
+    const turns = this.read.filter((entry) => !isOf(entry, 'system'));
+    const next = turns.findIndex((entry, at) => at > 0 && isOf(entry, 'user'));
+    for (const entry of turns.slice(0, Math.max(0, next))) {
+      this.#forgotten.add(entry);
+      // Sounds that are not read again would fill the memory.
+      entry.sounds = undefined;
+    }
+    return next > 0;
   }
 
   /** Adds an item behind another one, at the end where none is named; the one before it. */
@@ -153,16 +175,24 @@ function assistantPart(given: unknown, at: number): AssistantContent {
   throw wrongValue(`item.content[${at}].type`, "'output_text' or 'output_audio'", part.type);
 }
 
-/** What a model reads: instructions, and the items. @internal */
-export function messagesOf(instructions: string, items: readonly RealtimeItem[]): Message[] {
-  const messages: Message[] = [];
-  // Templates take one message of the system, which comes first.
-  const isSystem = (item: RealtimeItem): boolean => item.type === 'message' && item.role === 'system';
-  const isFirst = items.findIndex((item) => !isSystem(item));
-  const first = items.slice(0, isFirst < 0 ? items.length : isFirst);
-  const system = [instructions, ...first.map(wordsOf)].filter((text) => text.trim() !== '').join('\n\n');
-  if (system !== '') messages.push({ role: 'system', content: system });
-  for (const item of items.slice(first.length)) append(messages, item);
+/** What the system says, in one message as templates take it, and the entries behind that. @internal */
+export function instructed(
+  instructions: string,
+  entries: readonly Entry[],
+): { readonly system: string; readonly rest: readonly Entry[] } {
+  const isSystem = ({ item }: Entry): boolean => item.type === 'message' && item.role === 'system';
+  const at = entries.findIndex((entry) => !isSystem(entry));
+  const count = at < 0 ? entries.length : at;
+  const words = entries.slice(0, count).map(({ item }) => wordsOf(item));
+  const system = [instructions, ...words].filter((text) => text.trim() !== '').join('\n\n');
+  return { system, rest: entries.slice(count) };
+}
+
+/** What a model that chats reads: instructions, and the items. @internal */
+export function messagesOf(instructions: string, entries: readonly Entry[]): Message[] {
+  const { system, rest } = instructed(instructions, entries);
+  const messages: Message[] = system === '' ? [] : [{ role: 'system', content: system }];
+  for (const { item } of rest) append(messages, item);
   return messages;
 }
 

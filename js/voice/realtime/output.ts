@@ -11,11 +11,11 @@ import { pcm16 } from '../wav.js';
 import type { Entry, SaidSentence } from './items.js';
 import type { ResponseRun } from './response.js';
 import { PCM_RATE } from './session.js';
-import type { AssistantContent, ChattingModel, Happening, RealtimeItem, RealtimeSession } from './types.js';
+import type { AssistantContent, Happening, RealtimeItem, RealtimeSession } from './types.js';
 
 /** Who makes an answer, and where it goes. @internal */
 export interface Outlet {
-  readonly model: ChattingModel;
+  /** Who says what is written; without it the sound comes with the text, or there is none. */
   readonly voice: SpeakingModel | undefined;
   readonly language: string;
   emit(event: Happening): void;
@@ -58,7 +58,7 @@ export class OutputMessage {
   readonly #item: Extract<RealtimeItem, { role: 'assistant' }>;
   readonly #part: AssistantContent;
   readonly #where: Where & { content_index: number };
-  readonly #said: SaidSentence[] = [];
+  readonly #said: { text: string; samples: number }[] = [];
   readonly #speed: number;
   #resampler: Resampler | undefined;
   /** The text of which no sentence was said yet. */
@@ -85,6 +85,10 @@ export class OutputMessage {
     }
     part.transcript += text;
     this.#outlet.emit({ type: 'response.output_audio_transcript.delta', ...this.#where, delta: text });
+    if (!this.#outlet.voice) {
+      this.#own().text += text;
+      return;
+    }
     this.#waiting += text;
     for (const sentence of complete(this.#waiting, this.#outlet.language)) {
       this.#waiting = this.#waiting.slice(sentence.length);
@@ -92,10 +96,21 @@ export class OutputMessage {
     }
   }
 
+  /** Sound of a model that speaks itself: all text so far is spread over it. */
+  hear(piece: SoundPiece): void {
+    this.#piece(piece, this.#own());
+  }
+
+  #own(): { text: string; samples: number } {
+    const said = this.#said[0] ?? { text: '', samples: 0 };
+    this.#said[0] = said;
+    return said;
+  }
+
   /** Says what is left, and ends the item. */
   async close(status: 'completed' | 'incomplete'): Promise<void> {
     if (status === 'completed' && this.#part.type === 'output_audio') {
-      await this.#say(this.#waiting);
+      if (this.#waiting !== '') await this.#say(this.#waiting);
       const last = this.#resampler?.end();
       if (last && last.length > 0) this.#sound(last, this.#said.at(-1));
     }

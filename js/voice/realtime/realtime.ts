@@ -8,12 +8,13 @@ import { isEars } from '../listen.js';
 import { asFunction } from '../live.js';
 import { RATE } from '../resample.js';
 import { InputSound } from './input.js';
-import { type Entry, itemOf, Items, messagesOf, wordsOf } from './items.js';
+import { type Entry, itemOf, Items, wordsOf } from './items.js';
 import { copyOf, type Outlet } from './output.js';
 import { failureOf, Refusal, wrongValue } from './refusal.js';
 import { ResponseRun } from './response.js';
 import { asked, newSession, objectOf, updated } from './session.js';
 import type {
+  ChattingModel,
   Happening,
   RealtimeClientEvent,
   RealtimeItem,
@@ -23,6 +24,7 @@ import type {
   RealtimeSession,
   ResponseRequest,
 } from './types.js';
+import { byChat, byTalking, isTalking, type Writer, type Written } from './writer.js';
 
 type Type = RealtimeServerEvent['type'];
 /** Events of a type: some have one shape for several types. */
@@ -32,8 +34,9 @@ type Listener = (event: never) => void;
 type Fields = Record<string, unknown>;
 
 const chatting: Check = (value) => {
-  const create = (value as Partial<RealtimeOptions['model']> | null)?.chat?.completions?.create;
-  return typeof create === 'function' ? undefined : 'a model with chat.completions';
+  const model = value as RealtimeOptions['model'] | null;
+  if (model && isTalking(model)) return undefined;
+  return typeof model?.chat?.completions?.create === 'function' ? undefined : 'a model with chat.completions';
 };
 const speaking: Check = (value) =>
   typeof (value as { speak?: unknown } | null)?.speak === 'function' ? undefined : 'a model that speaks';
@@ -61,6 +64,10 @@ export function createRealtime(options: RealtimeOptions): Realtime {
 /** A session with the events of OpenAI's realtime API. */
 export class Realtime {
   readonly #options: RealtimeOptions;
+  readonly #writer: Writer;
+  /** Whether the model hears sounds itself, and whether answers can have sound. */
+  readonly #hears: boolean;
+  readonly #hasVoice: boolean;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #items = new Items();
   readonly #input = new InputSound();
@@ -77,10 +84,12 @@ export class Realtime {
   constructor(options: RealtimeOptions) {
     this.#options = options;
     const { name, architecture } = (options.model as { info?: { name?: string; architecture?: string } }).info ?? {};
-    const model = name ?? architecture ?? 'local';
-    this.#session = newSession(this.#newId('sess'), model, options.voice !== undefined);
+    const talking = !options.voice && isTalking(options.model) ? options.model : undefined;
+    this.#writer = talking ? byTalking(talking) : byChat(options.model as ChattingModel);
+    [this.#hears, this.#hasVoice] = [talking !== undefined, (talking ?? options.voice) !== undefined];
+    this.#session = newSession(this.#newId('sess'), name ?? architecture ?? 'local', this.#hasVoice);
     try {
-      if (options.session) this.#session = updated(this.#session, options.session, options.voice !== undefined);
+      if (options.session) this.#session = updated(this.#session, options.session, this.#hasVoice);
     } catch (error) {
       throw error instanceof Refusal ? invalidArgument(`createRealtime: ${error.message}`) : error;
     }
@@ -172,7 +181,7 @@ export class Realtime {
   }
 
   #update(update: unknown): void {
-    this.#session = updated(this.#session, update, this.#options.voice !== undefined);
+    this.#session = updated(this.#session, update, this.#hasVoice);
     const { input } = (update as { audio?: { input?: Fields } } | undefined)?.audio ?? {};
     if (input && 'turn_detection' in input) this.#input.listen(this.#session.audio.input.turn_detection);
     this.#emit({ type: 'session.updated', session: this.#session });
@@ -180,8 +189,13 @@ export class Realtime {
 
   #append(audio: unknown): void {
     if (typeof audio !== 'string') throw wrongValue('audio', 'a string of base64', audio);
-    if (!this.#options.ears) throw new Refusal('invalid_value', "there are no 'ears' that hear sound", 'audio');
+    this.#mustHear('audio');
     for (const change of this.#input.append(audio)) this.#change(change);
+  }
+
+  #mustHear(param: string): void {
+    if (this.#options.ears || this.#hears) return;
+    throw new Refusal('invalid_value', "there are no 'ears' that hear sound", param);
   }
 
   #change(change: Change): void {
@@ -201,11 +215,11 @@ export class Realtime {
     if (turns?.create_response !== false) void this.#answer(entry);
   }
 
-  /** Answers a turn once its words are there; a cough has none. */
+  /** Answers a turn once its words are there, if somebody writes them down; a cough has none. */
   async #answer(entry: Entry): Promise<void> {
     await entry.heard;
     if (this.#active?.run.signal.aborted) await this.#active.done;
-    if (this.#work.signal.aborted || wordsOf(entry.item) === '') return;
+    if (this.#work.signal.aborted || (this.#options.ears && wordsOf(entry.item) === '')) return;
     try {
       this.#respond({});
     } catch (error) {
@@ -219,8 +233,16 @@ export class Realtime {
     this.#emit({ type: 'input_audio_buffer.committed', item_id: id, previous_item_id: this.#items.last });
     this.#add(entry);
     this.#emitDone(entry.item);
-    entry.heard = this.#hear(entry.item, 0, samples);
+    this.#listen(entry, new Map([[0, samples]]));
     return entry;
+  }
+
+  /** Keeps the sounds of an item for a model that hears them, and has them written down. */
+  #listen(entry: Entry, sounds: Map<number, Float32Array>): void {
+    if (this.#hears) entry.sounds = sounds;
+    if (!this.#options.ears) return;
+    const words = Array.from(sounds, ([at, samples]) => this.#hear(entry.item, at, samples));
+    entry.heard = Promise.all(words).then(() => {});
   }
 
   /** Writes down a sound of an item; never rejects. */
@@ -251,23 +273,16 @@ export class Realtime {
 
   #create(given: unknown, behind: unknown): void {
     const { item, sounds } = itemOf(given, this.#newId('item'));
-    if (sounds.length > 0 && !this.#options.ears) {
-      throw new Refusal('invalid_value', "there are no 'ears' that hear sound", 'item.content');
-    }
+    if (sounds.length > 0) this.#mustHear('item.content');
     const samples = sounds.map((sound) => InputSound.samplesOf(sound));
     if (behind != null && typeof behind !== 'string') throw wrongValue('previous_item_id', 'a name', behind);
     const entry: Entry = { item };
     this.#add(entry, behind ?? undefined);
     this.#emitDone(item);
-    const places = (item.type === 'message' ? item.content : []).flatMap(({ type }, at) =>
-      type === 'input_audio' ? [at] : [],
+    const places = (item.type === 'message' ? item.content : []).flatMap((part, at) =>
+      part.type === 'input_audio' && part.transcript === undefined ? [at] : [],
     );
-    const silent = places.slice(-samples.length);
-    if (samples.length > 0) {
-      entry.heard = Promise.all(samples.map((sound, at) => this.#hear(item, silent[at] as number, sound))).then(
-        () => {},
-      );
-    }
+    if (samples.length > 0) this.#listen(entry, new Map(samples.map((sound, at) => [places[at] as number, sound])));
   }
 
   #add(entry: Entry, behind?: string): void {
@@ -290,7 +305,7 @@ export class Realtime {
       const { id } = this.#active.run.response;
       throw new Refusal('conversation_already_has_active_response', `the response '${id}' is still being given`);
     }
-    const session = { ...this.#session, ...asked(request, 'response', this.#options.voice !== undefined) };
+    const session = { ...this.#session, ...asked(request, 'response', this.#hasVoice) };
     const isPart = request.conversation !== 'none';
     const input = request.input && this.#inputOf(request.input);
     const response: RealtimeResponse = {
@@ -299,15 +314,14 @@ export class Realtime {
     };
     const run = new ResponseRun(response, session, this.#outlet(isPart));
     this.#emit({ type: 'response.created', response: { ...response, output: [] } });
-    const messages = async (): Promise<ReturnType<typeof messagesOf>> => {
-      const entries = input ?? [...this.#items.all];
+    const before = [...this.#items.all];
+    const write = async (): Promise<AsyncIterable<Written>> => {
+      const entries = input ?? this.#items.read.filter((entry) => before.includes(entry));
       await Promise.all(entries.map(({ heard }) => heard));
-      return messagesOf(
-        session.instructions,
-        entries.map(({ item }) => item),
-      );
+      run.signal.throwIfAborted();
+      return this.#writer(session, entries, run.signal);
     };
-    const done = run.run(messages);
+    const done = run.run(write, () => !input && session.truncation !== 'disabled' && this.#items.forget());
     this.#active = { run, done };
   }
 
@@ -323,9 +337,9 @@ export class Realtime {
   }
 
   #outlet(isPart: boolean): Outlet {
-    const { model, voice } = this.#options;
+    const { voice } = this.#options;
     return {
-      ...{ model, voice, language: this.#session.audio.input.transcription?.language ?? this.#language },
+      ...{ voice, language: this.#session.audio.input.transcription?.language ?? this.#language },
       newId: (kind) => this.#newId(kind),
       emit: (event) => {
         if (event.type === 'response.done') this.#active = undefined;

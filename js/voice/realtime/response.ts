@@ -1,10 +1,12 @@
 /**
  * One answer of a realtime session: what the model writes becomes items, and its text a voice.
  */
-import type { ChatChunk, ChatRequest, CompletionUsage, FinishReason } from '../../openai/types.js';
-import { failureOf } from './refusal.js';
+import type { WebggufError } from '../../errors.js';
+import type { ChatChunk, CompletionUsage, FinishReason } from '../../openai/types.js';
 import { OutputCall, OutputMessage, type Outlet } from './output.js';
+import { failureOf } from './refusal.js';
 import type { RealtimeResponse, RealtimeSession } from './types.js';
+import type { Written } from './writer.js';
 
 type Details = NonNullable<RealtimeResponse['status_details']>;
 
@@ -37,15 +39,12 @@ export class ResponseRun {
     this.#controller.abort();
   }
 
-  /** Gives the whole answer, and never rejects. */
-  async run(messages: () => Promise<ChatRequest['messages']>): Promise<void> {
+  /** Gives the whole answer, and never rejects. `forget` makes room in a full context, or returns false. */
+  async run(write: () => Promise<AsyncIterable<Written>>, forget: () => boolean): Promise<void> {
     const { response, signal } = this;
     let details: Details;
     try {
-      const request = requestOf(this.#session, await messages());
-      signal.throwIfAborted();
-      const chunks = await this.#outlet.model.chat.completions.create(request, { signal });
-      for await (const chunk of chunks) await this.#read(chunk);
+      await this.#write(write, forget);
       signal.throwIfAborted();
       await this.#close('completed');
       signal.throwIfAborted();
@@ -62,18 +61,34 @@ export class ResponseRun {
     this.#outlet.emit({ type: 'response.done', response: { ...response } });
   }
 
+  async #write(write: () => Promise<AsyncIterable<Written>>, forget: () => boolean): Promise<void> {
+    try {
+      for await (const piece of await write()) {
+        this.signal.throwIfAborted();
+        if ('samples' in piece) this.#open().hear(piece);
+        else if ('text' in piece) await this.#open().write(piece.text);
+        else await this.#read(piece);
+      }
+    } catch (error) {
+      const isFull = (error as Partial<WebggufError> | null)?.code === 'context_full';
+      if (!isFull || this.response.output.length > 0 || this.signal.aborted || !forget()) throw error;
+      await this.#write(write, forget);
+    }
+  }
+
+  /** The message that is being written. */
+  #open(): OutputMessage {
+    const { output_modalities: kinds, audio } = this.#session;
+    this.#message ??= new OutputMessage(this, this.#outlet, kinds[0] === 'audio', audio);
+    return this.#message;
+  }
+
   async #read({ choices: [choice], usage }: ChatChunk): Promise<void> {
     this.#usage = usage ?? this.#usage;
     if (!choice) return;
-    this.signal.throwIfAborted();
     this.#finish = choice.finish_reason ?? this.#finish;
     const { content, tool_calls: calls = [] } = choice.delta;
-    if (content) {
-      const { output_modalities: kinds } = this.#session;
-      const message = this.#message ?? new OutputMessage(this, this.#outlet, kinds[0] === 'audio', this.#session.audio);
-      this.#message = message;
-      await message.write(content);
-    }
+    if (content) await this.#open().write(content);
     for (const { index, id, function: part } of calls) {
       if (index !== this.#callAt) {
         await this.#close('completed');
@@ -97,20 +112,6 @@ export class ResponseRun {
       throw error;
     }
   }
-}
-
-function requestOf(session: RealtimeSession, messages: ChatRequest['messages']): ChatRequest & { stream: true } {
-  const { tools, tool_choice: choice, max_output_tokens: most } = session;
-  const asTools = tools.map(({ name = '', description, parameters }) => ({
-    type: 'function' as const,
-    function: { name, ...(description !== undefined && { description }), parameters: parameters as object },
-  }));
-  const named = typeof choice === 'string' ? choice : { type: choice.type, function: { name: choice.name } };
-  return {
-    ...{ messages, stream: true, stream_options: { include_usage: true } },
-    ...(most !== 'inf' && { max_completion_tokens: most }),
-    ...(asTools.length > 0 && { tools: asTools, tool_choice: named }),
-  };
 }
 
 function usageOf(usage: CompletionUsage): NonNullable<RealtimeResponse['usage']> {

@@ -12,10 +12,19 @@ type Fields = Record<string, unknown>;
 
 /** Fields of OpenAI's sessions that are taken and have no effect. */
 const WITHOUT_EFFECT = [
-  ...['id', 'object', 'model', 'expires_at', 'include', 'tracing', 'truncation', 'prompt', 'reasoning'],
+  ...['id', 'object', 'model', 'expires_at', 'include', 'tracing', 'prompt', 'reasoning'],
   'parallel_tool_calls',
 ];
-const KNOWN = ['type', 'output_modalities', 'instructions', 'tools', 'tool_choice', 'max_output_tokens', 'audio'];
+const KNOWN = [
+  'type',
+  'output_modalities',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'max_output_tokens',
+  'truncation',
+  'audio',
+];
 
 /** @internal */
 export function newSession(id: string, model: string, hasVoice: boolean): RealtimeSession {
@@ -24,6 +33,7 @@ export function newSession(id: string, model: string, hasVoice: boolean): Realti
   return {
     ...{ type: 'realtime', id, object: 'realtime.session', model, instructions: '' },
     ...{ output_modalities: [hasVoice ? 'audio' : 'text'], tools: [], tool_choice: 'auto', max_output_tokens: 'inf' },
+    truncation: 'auto',
     audio: {
       input: {
         format,
@@ -43,11 +53,18 @@ export function updated(session: RealtimeSession, update: unknown, hasVoice: boo
   return {
     ...session,
     ...asked(fields, 'session', hasVoice),
+    ...(fields.truncation != null && { truncation: truncationOf(fields.truncation) }),
     audio: {
       input: input === undefined ? session.audio.input : inputOf(session.audio.input, input),
       output: output === undefined ? session.audio.output : outputOf(session.audio.output, output),
     },
   };
+}
+
+function truncationOf(given: unknown): RealtimeSession['truncation'] {
+  if (given === 'auto' || given === 'disabled') return given;
+  if ((given as Fields).type === 'retention_ratio') return 'auto';
+  throw wrongValue('session.truncation', "'auto', 'disabled' or a retention ratio", given);
 }
 
 /** The fields of a session that a response may have, too. @internal */

@@ -4,7 +4,7 @@
  */
 import type { RequestOptions } from '../../openai/types.js';
 import type { ChatChunk, ChatRequest } from '../../openai/types.js';
-import type { Ears } from '../types.js';
+import type { Ears, TalkingModel } from '../types.js';
 import type { SpeakingModel } from '../voices.js';
 
 /** A model that answers, as far as it is needed here: a `WasmModel`, or a client of `openai({ model })`. */
@@ -19,11 +19,11 @@ export interface ChattingModel {
 
 /** Who takes part in a realtime session. */
 export interface RealtimeOptions {
-  /** Who answers. */
-  readonly model: ChattingModel;
-  /** Who writes down what is heard; without it no sound is taken. */
+  /** Who answers; an LFM3-Audio with `mmproj` and `vocoder` hears and speaks itself, unless there is a `voice`. */
+  readonly model: ChattingModel | TalkingModel;
+  /** Who writes down what is heard; without it only a model that hears itself takes sound. */
   readonly ears?: Ears | undefined;
-  /** Who says the answers: a model that was loaded with a vocoder; without it answers are text. */
+  /** Who says the answers: a model that was loaded with a vocoder; without it the model's own, or text. */
   readonly voice?: SpeakingModel | undefined;
   /** The language that is spoken, such as `en`, until the session says another one. Default `en`. */
   readonly language?: string | undefined;
@@ -87,6 +87,8 @@ export interface RealtimeSession {
   tool_choice: 'none' | 'auto' | 'required' | { type: 'function'; name: string };
   /** Most tokens of an answer. */
   max_output_tokens: number | 'inf';
+  /** Whether the oldest turns are left out where the context is full (`auto`), or the answer fails. */
+  truncation: 'auto' | 'disabled';
   /** What comes in and goes out. */
   audio: {
     input: {
@@ -112,6 +114,8 @@ export interface RealtimeSessionUpdate {
   tool_choice?: unknown;
   /** See {@link RealtimeSession}. */
   max_output_tokens?: number | 'inf';
+  /** See {@link RealtimeSession}; `retention_ratio` is taken as `auto`. */
+  truncation?: 'auto' | 'disabled' | { type: 'retention_ratio' };
   /** See {@link RealtimeSession}. */
   audio?: { input?: object; output?: object };
 }
