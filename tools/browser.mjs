@@ -52,6 +52,26 @@ const OFF = [
 export const FAKE_CAMERA = ['--use-fake-device-for-media-stream'];
 
 /**
+ * Opens Chromium with an extension.
+ * @param {string} folder with its manifest
+ * @returns {Promise<import('playwright-core').BrowserContext>}
+ */
+export async function openWithExtension(folder) {
+  const { chromium } = await import('playwright-core');
+  const launched = await chromium.launchPersistentContext('', {
+    executablePath: findBrowser(),
+    headless: true,
+    ignoreDefaultArgs: ['--disable-extensions'],
+    args: [
+      ...browserFlags(),
+      ...[`--disable-extensions-except=${folder}`, `--load-extension=${folder}`],
+      '--disable-features=DisableLoadExtensionCommandLineSwitch',
+    ],
+  });
+  return patient(launched);
+}
+
+/**
  * Starts headless Chromium with WebGPU on (on SwiftShader where there is no GPU), with further flags `args`. Its pages
  * wait `PATIENCE_MS` where no other limit is given. The caller closes it.
  */

@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { browserFlags, FAKE_CAMERA, findBrowser, openBrowser, patient } from '../../tools/browser.mjs';
+import { FAKE_CAMERA, openBrowser, openWithExtension, patient } from '../../tools/browser.mjs';
 import { CACHE, must, ROOT } from '../../tools/common.mjs';
 import { openPage } from '../../tools/demo.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -738,16 +737,7 @@ test('extension: the side panel summarises the page that is shown', async () => 
 
 /** Chromium with the extension: its panel, opened as a page, and a tab with a text. */
 async function openExtension() {
-  const folder = path.join(SOURCE, 'extension', 'dist');
-  const flags = [`--disable-extensions-except=${folder}`, `--load-extension=${folder}`];
-  const feature = '--disable-features=DisableLoadExtensionCommandLineSwitch';
-  const launched = await chromium.launchPersistentContext('', {
-    executablePath: findBrowser(),
-    headless: true,
-    ignoreDefaultArgs: ['--disable-extensions'],
-    args: [...browserFlags(), ...flags, feature],
-  });
-  const context = patient(launched);
+  const context = await openWithExtension(path.join(SOURCE, 'extension', 'dist'));
   const [background = await context.waitForEvent('serviceworker')] = context.serviceWorkers();
   const { host } = new URL(background.url());
   const panel = await openPage(context, `chrome-extension://${host}/panel.html?model=${site.url}${STORYTELLER}`);
