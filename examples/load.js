@@ -36,6 +36,11 @@ export function chooser(menu, models) {
   return () => models[Math.max(0, menu.selectedIndex)].source;
 }
 
+/** What a model takes of the GPU's memory, in words. */
+export function memoryOf(model) {
+  return model.hasGpu() ? `takes ${Math.round(model.info.gpuBytes / 1e6)} MB on the GPU` : 'runs on the CPU';
+}
+
 /**
  * Gives a function that calls another one with the model of `source`, or of what `source()` says. The first call loads
  * it in a worker, and `status` shows how far that is; `options` are further ones of `WasmModel.load`,

@@ -1,13 +1,13 @@
 import { mcpTools } from 'webgguf/mcp';
-import { chooser, modelOf, modelsFor } from '../load.js';
+import { chooser, memoryOf, modelOf, modelsFor } from '../load.js';
 import { work } from './agent.js';
 import { connect } from './server.js';
 
 // A GGUF on Hugging Face's hub. A very small model writes what the grammars leave to it.
 const USUAL = { source: 'Qwen/Qwen3-4B-GGUF:Q4_K_M', words: 'Qwen3 4B, 2.5 GB' };
 const MODELS = modelsFor(USUAL);
-const [menu, note, form, task, stop, status, error, run, steps, answer, list] = [
-  ...['model', 'note', 'start', 'task', 'stop', 'status', 'error', 'run', 'steps', 'answer', 'tasks'],
+const [menu, note, form, task, stop, status, error, run, steps, answer, list, memory] = [
+  ...['model', 'note', 'start', 'task', 'stop', 'status', 'error', 'run', 'steps', 'answer', 'tasks', 'memory'],
 ].map((id) => document.getElementById(id));
 const submit = form.querySelector('.main');
 const chosen = chooser(menu, MODELS);
@@ -135,6 +135,7 @@ form.addEventListener('submit', async (event) => {
   try {
     await withModel((model) => {
       status.textContent = 'making a plan';
+      memory.textContent = memoryOf(model);
       submit.textContent = 'Start';
       return work({ model, task: wanted, tools, signal, onEvent });
     });
@@ -152,6 +153,7 @@ function change() {
   const [name, size] = (MODELS[Math.max(0, menu.selectedIndex)].words ?? '').split(', ');
   submit.textContent = size ? `Start (loads ${name}, ${size})` : 'Start';
   note.hidden = !isSmall();
+  memory.textContent = '';
 }
 stop.addEventListener('click', () => controller.abort());
 menu.addEventListener('change', change);

@@ -229,6 +229,7 @@ test('agents: a plan, consent before each call that changes something, and a sto
     await start.click();
     const refused = await answers('Refuse');
     await refused.locator('.error', { hasText: 'error: the user refused this call' }).waitFor();
+    assert.match(await page.innerText('#memory'), /^(takes \d+ MB on the GPU|runs on the CPU)$/);
     assert.deepEqual(await tasks(), before, 'what was refused was not done');
     await picture(page, 'agents');
 
