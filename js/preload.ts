@@ -50,6 +50,7 @@ import * as embeddings from './openai/embeddings.js';
 import * as families from './openai/families.js';
 import { openaiFiles } from './openai/files.js';
 import * as responsesHttp from './openai/responses/http.js';
+import * as chatItems from './openai/responses/chat-items.js';
 import * as responses from './openai/responses/responses.js';
 import * as runTools from './openai/run-tools.js';
 import * as signs from './openai/signs.js';
@@ -119,7 +120,7 @@ const ofPage: typeof onDemand = having({
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
 const ofOpenai: typeof openaiFiles = having({
-  ...{ decide, decisions, responses, responsesHttp, speech, textCompletions, timed },
+  ...{ chatItems, decide, decisions, responses, responsesHttp, speech, textCompletions, timed },
 });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);

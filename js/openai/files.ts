@@ -5,6 +5,7 @@ import { allFetched } from '../engine/files.js';
 
 /** @internal */
 export const openaiFiles = allFetched({
+  chatItems: () => import('./responses/chat-items.js'),
   decide: () => import('../decide/index.js'),
   decisions: () => import('../decide/decisions.js'),
   responses: () => import('./responses/responses.js'),

@@ -17,11 +17,13 @@ import type { Decisions } from './decision-types.js';
 import { fetchOf } from './fetch.js';
 import { openaiFiles } from './files.js';
 import type { Responses } from './responses/responses.js';
+import type { ResponseInputItem } from './responses/types.js';
 import { type Fallback, Server } from './server.js';
 import type { Speech } from './speech-types.js';
 import type { TextCompletions } from './text-completions.js';
 import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
 import type { ChatRequest, Origin } from './types.js';
+import type { ChatMessage as ShownMessage } from '../ui/chat.js';
 
 export { AnswerStream, ChatStream } from './stream.js';
 export type { Completions } from './completions.js';
@@ -160,6 +162,31 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
  */
 export function webggufFetch(options: OpenAIOptions): typeof fetch {
   return openai(options).fetch;
+}
+
+/**
+ * The messages of `useChat` as items of OpenAI's Responses API: what a page shows can be kept, sent to a server, or be
+ * the `input` of `responses.create`. Sounds and pixels become part of the items.
+ *
+ * @throws {WebggufError} `invalid_argument` for a sound whose type is not known; `download_failed` for an address
+ * @example
+ * const { output_text } = await ai.responses.create({ input: await responseItems(messages) });
+ */
+export async function responseItems(
+  messages: readonly (Omit<ShownMessage, 'id'> & { id?: number })[],
+): Promise<ResponseInputItem[]> {
+  return (await openaiFiles.chatItems()).itemsOfChat(messages);
+}
+
+/**
+ * Items of OpenAI's Responses API as messages for the option `messages` of `useChat`.
+ *
+ * @throws {WebggufError} `invalid_argument` for system prompts, which are an option of the chat, and for references
+ * @example
+ * const messages = await chatMessages([...input, ...response.output]);
+ */
+export async function chatMessages(items: readonly ResponseInputItem[]): Promise<Omit<ShownMessage, 'id'>[]> {
+  return (await openaiFiles.chatItems()).chatOfItems(items);
 }
 
 /** Their code is fetched with the first call. */

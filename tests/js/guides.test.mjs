@@ -45,6 +45,7 @@ declare const decodedFrames: VideoFrame[];
 declare const controller: AbortController;
 declare const pauseButton: HTMLButtonElement;
 declare const messages: import('webgguf').Message[];
+declare const chat: import('webgguf/react').Chat;
 declare const tools: import('webgguf').Tool[];
 declare const schema: { type: 'object'; properties: Record<string, object> };
 declare const out: HTMLElement;
