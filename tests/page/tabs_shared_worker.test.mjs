@@ -172,6 +172,44 @@ test('the engine is in a SharedWorker, and no closing tab moves it', async (t) =
   assert.deepEqual(await tabs[2].evaluate(engines), [engine]);
 });
 
+/** In a page: writes until another tab is done; how many pieces came while that tab wrote. */
+const writeBeside = async () => {
+  const others = new BroadcastChannel('texts');
+  let [pieces, from, beside] = [0, 0, undefined];
+  others.onmessage = ({ data }) => {
+    if (data === 'first') from = pieces;
+    if (data === 'last') beside = pieces - from;
+  };
+  while (beside === undefined) {
+    for await (const _ of globalThis.model.generate([5, 6], { maxTokens: 200, ignoreEos: true })) {
+      pieces += 1;
+      if (pieces === 1) others.postMessage('begun');
+      if (beside !== undefined) return beside;
+    }
+  }
+  return beside;
+};
+/** In a page: writes once another tab has begun. */
+const writeThen = async () => {
+  const others = new BroadcastChannel('texts');
+  await new Promise((resolve) => (others.onmessage = resolve));
+  let count = 0;
+  for await (const _ of globalThis.model.generate([7, 8], { maxTokens: 32, ignoreEos: true })) {
+    count += 1;
+    if (count === 1) others.postMessage('first');
+  }
+  others.postMessage('last');
+};
+
+test('texts of two tabs are written at the same time', async (t) => {
+  const { tabs } = await openTabs(t, 2, { options: { parallel: 2 } });
+  const then = tabs[1].evaluate(writeThen);
+  const beside = await tabs[0].evaluate(writeBeside);
+  await then;
+  // One after the other there would be none.
+  assert.ok(beside >= 8, `${beside} pieces while the other tab wrote 32`);
+});
+
 test('tabs that open, close and are frozen at random: one load, one engine, one download', async (t) => {
   downloads = 0;
   const { tabs, open } = await openTabs(t, 2, { url: '/counted.gguf' });
