@@ -13,7 +13,7 @@ import { openFirefox } from '../../tools/firefox.mjs';
 import { serve } from '../../tools/serve.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
 import { answersInPage, assertAnswer, questionsOf, withFiles } from '../page/encoders.mjs';
-import { assertPocket, assertSoprano } from '../page/speaking.mjs';
+import { assertLfm3, assertPocket, assertSoprano } from '../page/speaking.mjs';
 import { trainInParts } from '../page/train_in_parts.mjs';
 
 /** Cases of every variant of a kernel. */
@@ -109,6 +109,7 @@ for (const name of ENCODERS_TRIED) {
 for (const [name, speaks] of [
   ['Soprano', assertSoprano],
   ['Pocket TTS', assertPocket],
+  ['LFM3', assertLfm3],
 ]) {
   test(`${name} speaks as with llama.cpp`, async () => {
     await firefox.open(`${url}/fixtures/models/models.txt`);

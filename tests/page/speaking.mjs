@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { readJson } from '../../tools/common.mjs';
 import { ENCODERS } from '../js/encoders.mjs';
+import { askedOf, expected as lfm3 } from '../js/lfm3_speech.mjs';
 import { expected as pocket } from '../js/pocket.mjs';
 import { SAMPLES, sampledApart } from '../js/speech.mjs';
 
@@ -54,6 +55,27 @@ async function speakPocket({ backend, worker, cases, count }) {
   return { vocoder, found };
 }
 
+/** Runs in the page: an LFM3 speaks behind prompts of ids. */
+async function speakLfm3({ backend, worker, asked }) {
+  const { WasmModel } = await import('/dist/index.js');
+  const files = '/fixtures/encoders';
+  const options = { backend, worker, vocoder: `${files}/lfm3a-gen.gguf`, mmproj: `${files}/lfm3a-gen.gguf` };
+  const model = await WasmModel.load(new URL(`${files}/lfm3a-gen-text.gguf`, location.href).href, options);
+  const found = [];
+  for (const { prompt, ...others } of asked) {
+    found.push([]);
+    let next = { ...others, prompt: Uint32Array.from(prompt) };
+    for (let isLast = false; !isLast; next = undefined) {
+      const piece = await model.withEngine('speak', (engine) => engine.say(next));
+      isLast = piece.isLast;
+      found.at(-1).push(...piece.samples);
+    }
+  }
+  const { vocoder, media } = model.info;
+  await model.free();
+  return { info: { ...vocoder, ...media }, found };
+}
+
 function assertSamples(found, cases, every) {
   cases.forEach((some, at) => {
     const apart = sampledApart(found[at], some, every);
@@ -75,4 +97,13 @@ export async function assertPocket(evaluate, { some = (cases) => cases, ...optio
   const { vocoder, found } = await evaluate(speakPocket, { ...options, cases, count: pocket.voice });
   assert.deepEqual([vocoder.sampleRate, vocoder.variant], [pocket.rate, 'tiny']);
   assertSamples(found, cases, pocket.every);
+}
+
+/** An LFM3, which hears, too, likewise. */
+export async function assertLfm3(evaluate, { some = (cases) => cases, ...options }) {
+  const cases = some(lfm3.cases.slice(0, 2));
+  const asked = cases.map((each) => ({ ...askedOf(each), prompt: each.ids }));
+  const { info, found } = await evaluate(speakLfm3, { ...options, asked });
+  assert.deepEqual([info.sampleRate, info.projector, info.audio], [lfm3.rate, 'lfm3a_gen', true]);
+  assertSamples(found, cases, lfm3.every);
 }
