@@ -439,6 +439,14 @@ fn refuses_files_of_older_converters_by_name() {
     refused(match_tensors(&config, &all), UnsupportedArchitecture, &["blk.0.ssm_in.weight", "take a newer file"]);
 }
 
+#[test]
+fn refuses_files_of_a_block_without_its_model() {
+    let config = config("qwen35");
+    let embedding = tensors(&config).into_iter().filter(|t| !t.name.starts_with("blk."));
+    let all: Vec<_> = embedding.chain([tensor("blk.2.nextn.eh_proj.weight", &[64, 32])]).collect();
+    refused(match_tensors(&config, &all), ErrorCode::InvalidArgument, &["multi-token prediction alone"]);
+}
+
 /// As in PLaMo 2, whose first layer is one of Mamba.
 #[test]
 fn heads_are_rotated_where_the_first_layer_has_none() {
@@ -920,6 +928,15 @@ fn tensors_that_nothing_reads_are_noted_or_refused() {
     gguf.tensors.push(tensor("blk.0.attn_q.input_scale", &[1]));
     let config = webgguf::model::config(&gguf).expect("good settings");
     assert!(config.notes.len() == 1 && config.notes[0].contains("blk.0.mystery.weight"), "{:?}", config.notes);
+    for (architecture, is_noted) in [("glm4", true), ("qwen35", false)] {
+        let mut metadata = metadata(architecture);
+        metadata.insert(format!("{architecture}.nextn_predict_layers"), Value::U32(1));
+        let mut gguf = header(metadata);
+        gguf.tensors.push(tensor("blk.1.nextn.eh_proj.weight", &[64, 32]));
+        let notes = webgguf::model::config(&gguf).expect("good settings").notes;
+        let expected = "blocks for multi-token prediction that are not used for architecture glm4: 1";
+        assert_eq!(notes, [expected].repeat(usize::from(is_noted)), "{architecture}");
+    }
     for name in ["blk.0.attn_q.weight.lora_a", "blk.1.ffn_up.weight.lora_b", "blk.0.ffn_up_exps.scale"] {
         let mut gguf = header(metadata("llama"));
         gguf.tensors.push(tensor(name, &[32, 4]));
@@ -941,6 +958,9 @@ fn other_kinds_of_files_are_named() {
     kind(&[("general.type", "adapter"), ("adapter.type", "lora")], "an adapter (LoRA)");
     kind(&[("general.architecture", "controlvector")], "a control vector");
     kind(&[("general.type", "imatrix")], "an importance matrix");
+    for drafter in ["eagle3", "dflash", "gemma4-assistant"] {
+        kind(&[("general.architecture", drafter)], &format!("of architecture {drafter}, a drafter"));
+    }
     let mut vocabulary = header(metadata("llama"));
     vocabulary.metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(["a"].iter().collect())));
     vocabulary.tensors.clear();

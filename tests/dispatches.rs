@@ -16,7 +16,7 @@ use webgguf::kernels::shaders::{self, DEVICE, FETCHED, RARE};
 use webgguf::kernels::spec::{BufferId, Dispatch, Extent, Kernel, MAX_WORKGROUPS, Slice};
 use webgguf::kernels::tuned::Tuned;
 use webgguf::model::ModelConfig;
-use webgguf::model::program::{Output, Program};
+use webgguf::model::program::{Op, Output, Program};
 use webgguf::model::{Role, architectures, expects_rare, is_rare, match_tensors, needs_rare};
 
 fn config(architecture: &str) -> ModelConfig {
@@ -278,6 +278,31 @@ fn a_block_that_drafts_goes_along_every_pass() {
     assert_eq!([&two.decode, &two.greedy, &draft.decode, &draft.greedy].map(|list| carries(list)), [1, 0, 1, 1]);
     // Rows of several sequences have their keys and values from a dispatch of its own.
     assert_eq!(forward.lists_of_steps(2).step.len(), 17, "a draft of a token for each of two sequences");
+}
+
+/// The cache of a block with experts is filled by every pass, and by nothing but the block.
+#[test]
+fn blocks_with_experts_have_a_cache_of_their_own() {
+    for architecture in ["qwen35moe", "qwen3next", "deepseek2", "mellum"] {
+        let mut config = config(architecture);
+        config.predicts_next = true;
+        config.tensor_names.insert(format!("blk.{}.nextn.eh_proj.weight", config.layers));
+        let tensors = tiny::typed_tensors(&config, |_| GgmlType::Q4_0);
+        let program = webgguf::model::program(&config);
+        let block = program.next.as_deref().expect("a block");
+        assert!(block.layers[0].iter().any(|op| matches!(op, Op::Route { .. })), "{architecture}: experts");
+        let (mut plan, caps) = (Plan::default(), Caps::baseline());
+        let matched = match_tensors(&config, &tensors).expect("all tensors");
+        let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
+        let room = Room::one(4096).for_requests(2).with_drafts(true);
+        let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
+        let forward = Forward::new(&program, &caps, &weights, &buffers);
+        let (one, draft, steps) = (forward.lists(), forward.lists_of_draft(), forward.lists_of_steps(2));
+        let cache = buffers.cache.last().expect("the cache of the block").cache.k.buffer;
+        let fills = |list: &[Dispatch]| list.iter().any(|of| of.buffers.iter().any(|of| of.buffer == cache));
+        let lists = [&one.follow, &one.decode, &draft.decode, &steps.step, &one.prefill];
+        assert_eq!(lists.map(|list| fills(list)), [true, true, true, true, false], "{architecture}");
+    }
 }
 
 /// What runs a model of this architecture: each kernel with its constants.

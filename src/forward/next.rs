@@ -8,7 +8,7 @@ use crate::kernels::carry_row::{carry_row, carry_rows};
 use crate::kernels::norm::{self, Rows};
 use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
-use crate::model::program::{Op, Program};
+use crate::model::program::{NormKind, Op, Program};
 
 /// What [`Program::next`] needs.
 #[derive(Debug, Clone)]
@@ -165,7 +165,7 @@ impl Following<'_> {
         let problem = norm::Norm {
             width: self.width(),
             groups: 1,
-            centred: false,
+            centred: norm.kind == NormKind::Layer,
             eps: norm.eps,
             x: stream.rows(),
             weight: norm.weight.map(|weight| self.forward.vector(weight)),

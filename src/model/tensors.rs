@@ -130,6 +130,11 @@ const OLD_NAMES: [(Role, &str); 2] = [(Role::ExpertGate, "ffn_gate.0.weight"), (
 
 fn missing(spec: &WeightSpec, by_name: &HashMap<&str, usize>) -> Error {
     let (name, dims) = (&spec.name, spec.tensor_dims());
+    if !by_name.keys().any(|name| name.starts_with("blk.0.")) && by_name.keys().any(|name| name.contains(".nextn.")) {
+        return Error::invalid_argument(
+            "the file is a block for multi-token prediction alone: take one that has the model, too",
+        );
+    }
     let old = OLD_NAMES.iter().find(|(role, _)| *role == spec.role).and_then(|(_, old)| {
         let old = format!("blk.{}.{old}", spec.layer?);
         by_name.contains_key(old.as_str()).then_some(old)
@@ -177,8 +182,12 @@ fn is_unused(config: &ModelConfig, name: &str) -> bool {
         || (name.starts_with("v.post_ln.") && is_not_normed)
 }
 
-/// A warning about tensors that are not read, if there are any.
-pub(super) fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<String> {
+/// Warnings about tensors that are not read.
+pub(super) fn notes(config: &ModelConfig, tensors: &[TensorInfo]) -> Vec<String> {
+    [unread(config, tensors), idle_blocks(config)].into_iter().flatten().collect()
+}
+
+fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<String> {
     let specs = weight_specs(config);
     let known: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     // Scales of activations are for kernels that quantise them, RWKV's first layer has no values before it, and
@@ -193,6 +202,17 @@ pub(super) fn unread(config: &ModelConfig, tensors: &[TensorInfo]) -> Option<Str
     let first = crate::gguf::shown(unread.first()?);
     let architecture = config.architecture;
     Some(format!("{} tensors are not read for architecture {architecture}, the first is {first}", unread.len()))
+}
+
+/// A warning about blocks for multi-token prediction that do not draft: the family has no use for them, or there are
+/// several.
+fn idle_blocks(config: &ModelConfig) -> Option<String> {
+    let count = config.tensor_names.iter().filter(|name| name.ends_with(".nextn.eh_proj.weight")).count();
+    if count == 0 || super::program(config).next.is_some() {
+        return None;
+    }
+    let architecture = config.architecture;
+    Some(format!("blocks for multi-token prediction that are not used for architecture {architecture}: {count}"))
 }
 
 fn refuse_unknown_terms(config: &ModelConfig, tensors: &[TensorInfo], specs: &[WeightSpec]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Passes with drafts: texts are those that are written token by token, in fewer passes.
 
+mod blocks;
 mod grammars;
 mod lanes;
 mod model_lanes;

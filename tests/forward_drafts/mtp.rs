@@ -34,12 +34,12 @@ const TENSORS: [(&str, usize, usize); 15] = [
     ("nextn.shared_head_norm", D, 0),
 ];
 
-fn fnv1a(bytes: &[u8]) -> u32 {
+pub(super) fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(2_166_136_261, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
 }
 
 /// The values of a tensor: those of a matrix are around 0, those of a norm around 1.
-fn values(name: &str, columns: usize, rows: usize) -> Vec<f32> {
+pub(super) fn values(name: &str, columns: usize, rows: usize) -> Vec<f32> {
     let scale = (4.0 / (columns as f64).sqrt()) as f32;
     let mut state = fnv1a(name.as_bytes());
     let value = |_| {
@@ -72,7 +72,7 @@ async fn session(expected: &serde_json::Value) -> GpuSession {
 }
 
 /// A session of this file, with drafts.
-async fn session_of((gguf, bytes): (Gguf, Vec<u8>), room: Room) -> GpuSession {
+pub(super) async fn session_of((gguf, bytes): (Gguf, Vec<u8>), room: Room) -> GpuSession {
     let device = device().await;
     let config = webgguf::model::config(&gguf).expect("a known model");
     let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
@@ -83,22 +83,22 @@ async fn session_of((gguf, bytes): (Gguf, Vec<u8>), room: Room) -> GpuSession {
     builder.finish().await.expect("command lists")
 }
 
-fn numbers(of: &serde_json::Value) -> Vec<f32> {
+pub(super) fn numbers(of: &serde_json::Value) -> Vec<f32> {
     of.as_array().expect("numbers").iter().map(|number| number.as_f64().expect("a number") as f32).collect()
 }
 
-fn ids_of(of: &serde_json::Value) -> Vec<u32> {
+pub(super) fn ids_of(of: &serde_json::Value) -> Vec<u32> {
     of.as_array().expect("ids").iter().map(|id| id.as_u64().expect("an id") as u32).collect()
 }
 
-fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
+pub(super) fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
     let size = |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
     let error = size(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / size(&mut expected.iter().copied());
     console_log!("{what}: off by {error:.1e}");
     assert!(found.len() == expected.len() && error < 2e-3, "{what}: logits are off by {error:.2e}");
 }
 
-fn row(token: u32, position: usize) -> Row {
+pub(super) fn row(token: u32, position: usize) -> Row {
     Row { token, position: position as u32, ..Row::default() }
 }
 

@@ -385,7 +385,7 @@ impl ModelConfig {
     /// `unsupported_architecture` for a key that changes all results; `bad_file` for a reranker without its head.
     pub(super) fn with_notes(mut self, gguf: &Gguf) -> Result<Self> {
         self.notes = asked::check(gguf, &self)?;
-        self.notes.extend(super::tensors::unread(&self, &gguf.tensors));
+        self.notes.extend(super::tensors::notes(&self, &gguf.tensors));
         Ok(self)
     }
 

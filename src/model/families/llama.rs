@@ -67,7 +67,14 @@ pub fn mellum(config: &ModelConfig) -> Program {
     let pattern = config.sliding_pattern.clone().unwrap_or(SlidingPattern::Every(4));
     let slides = |layer| config.sliding_window.is_some() && pattern.slides(layer);
     let block = |layer| if slides(layer) { sliding } else { full };
-    Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &block }.program()
+    let decoder = Decoder { config, embedding_scale: 1.0, residual_scale: 1.0, block: &block };
+    // The block behind the layers has a window where the file's list says so.
+    let listed = matches!(pattern, SlidingPattern::Layers(_)) && slides(config.layers);
+    let behind = Decoder { block: &|_| if listed { sliding } else { full }, ..decoder };
+    let mut builder = Builder::new(config, 1.0);
+    builder.ffn_bias = Bias::Optional;
+    let layers = builder.layers(|b, layer| decoder.layer(b, layer));
+    layers.predicting_next(|b| behind.layer(b, config.layers)).head(None)
 }
 
 /// Hunyuan, dense (<https://github.com/Tencent-Hunyuan>): norms over each head of q and k after the rotation.

@@ -153,8 +153,12 @@ fn name_of(metadata: &Metadata) -> Option<&str> {
     metadata.str("general.architecture").ok().flatten()
 }
 
+/// What a drafter is that runs on the inside of another model.
+const READS_STATES: &str = "a drafter that reads the hidden states or the cache of its model, which is not supported: \
+     'draft' takes a smaller model with the same vocabulary";
+
 /// Files that are not models, by the values of two keys, with their names.
-const OTHER_KINDS: [(&str, &str, &str); 4] = [
+const OTHER_KINDS: [(&str, &str, &str); 7] = [
     (
         "general.type",
         "adapter",
@@ -162,6 +166,9 @@ const OTHER_KINDS: [(&str, &str, &str); 4] = [
     ),
     ("general.architecture", "controlvector", "a control vector: give it to the option 'adapters', beside its model"),
     ("general.type", "imatrix", "an importance matrix, which serves to quantise a model: take the file of the model"),
+    ("general.architecture", "eagle3", READS_STATES),
+    ("general.architecture", "dflash", READS_STATES),
+    ("general.architecture", "gemma4-assistant", READS_STATES),
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
 ];
 
@@ -176,7 +183,10 @@ pub fn check_kind(metadata: &Metadata, wants_encoder: bool) -> Result<()> {
         "mmproj" => !wants_encoder && (is_encoder || is(key, kind)),
         _ => is(key, kind),
     });
-    other.map_or(Ok(()), |(_, _, what)| Err(Error::invalid_argument(format!("the file is {what}"))))
+    other.map_or(Ok(()), |(_, kind, what)| {
+        let name = if *what == READS_STATES { format!("of architecture {kind}, ") } else { String::new() };
+        Err(Error::invalid_argument(format!("the file is {name}{what}")))
+    })
 }
 
 /// The architecture that a file names.

@@ -26,14 +26,15 @@ pub fn deepseek2(config: &ModelConfig) -> Program {
     experts.shared_ffn = experts.ffn.as_ref().map_or(0, PerLayer::max) * experts.shared_count;
     let dense = config.experts.leading_dense;
     let attention = LatentBlock::new(&config, RopeStyle::Interleaved).scaled_by_yarn();
-    let layers = Builder::new(&config, 1.0).layers(|b, layer| {
+    let layer = |b: &mut Builder, layer: usize| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = b.latent_attention(normed, &attention);
         b.add(update);
         let experts = ExpertBlock::new(b.config);
         b.dense_or_experts(layer < dense, experts, b.config.experts.shared_ffn > 0);
-    });
-    layers.head(None)
+    };
+    let layers = Builder::new(&config, 1.0).layers(layer);
+    layers.predicting_next(|b| layer(b, config.layers)).head(None)
 }
 
 /// MiniCPM 3 (<https://huggingface.co/openbmb/MiniCPM3-4B>): MiniCPM's factors, which its files do not say.

@@ -3,7 +3,7 @@
 
 use super::super::super::program::{Activation, Gating, Program, Routing, ScanSpec};
 use super::super::super::{ActivationKind, GateKind, ModelConfig, Role, RopeStyle};
-use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::super::builder::{AttentionBlock, Bias, Builder, ExpertBlock, Norms};
 use super::super::llama::{divide_logits, feed_forward, granite_attention};
 
 /// Mamba-2: one layer after the other, without feed-forward.
@@ -54,7 +54,7 @@ pub fn granite_hybrid(config: &ModelConfig) -> Program {
 
 /// Nemotron-H (<https://arxiv.org/abs/2504.03624>): a layer is Mamba-2, a feed-forward with the square of ReLU, or
 /// attention without rotation. Where it has experts, they take the place of the feed-forwards, beside one that all
-/// tokens share.
+/// tokens share. The block that predicts the token after the next has attention and experts and ends with a layer norm.
 pub fn nemotron_h(config: &ModelConfig) -> Program {
     let plain = AttentionBlock::new(config, RopeStyle::SplitHalf).unrotated();
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, ..plain };
@@ -63,20 +63,31 @@ pub fn nemotron_h(config: &ModelConfig) -> Program {
     let normalise = config.experts.normalise == Some(true);
     let routing = Routing { gating: Gating::Sigmoid, normalise, ..plain.routing };
     let experts = ExpertBlock { routing, choice_bias: true, ungated: Some(kind), shares_ffn: true, ..plain };
+    let experts = |b: &mut Builder, normed: Activation| {
+        let shared = b.shared_plain(normed, kind);
+        b.add(shared);
+        b.latent_experts(normed, experts)
+    };
     let layers = Builder::new(config, 1.0).layers(|b, layer| {
         let normed = b.norm(b.x, Role::AttnNorm);
         let update = match (config.ffn.of(layer), config.kv_heads.of(layer)) {
             (0, 0) => mixer(b, normed),
             (0, _) => b.attention(normed, block),
             _ if config.experts.experts.count == 0 => b.feed_forward_plain(normed, kind),
-            _ => {
-                let shared = b.shared_plain(normed, kind);
-                b.add(shared);
-                b.latent_experts(normed, experts)
-            }
+            _ => experts(b, normed),
         };
         b.add(update);
     });
+    let mut layers = layers.predicting_next(|b| {
+        let normed = b.norm(b.x, Role::AttnNorm);
+        let update = b.attention(normed, block);
+        b.add(update);
+        let normed = b.norm(b.x, Role::AttnPostNorm);
+        let update = experts(b, normed);
+        b.add(update);
+        b.norms = Norms::LayerUnbiased;
+    });
+    layers.norms = Norms::Rms;
     layers.head(None)
 }
 

@@ -1,7 +1,6 @@
 //! Qwen 3.5, text, and Qwen 3 Next: three of four layers have a gated delta rule (Yang et al. 2024,
 //! <https://arxiv.org/abs/2412.06464>) in the place of attention, the others attention whose heads are gated (Qiu et
-//! al. 2025, <https://arxiv.org/abs/2505.06708>). The block behind the layers predicts the token after the next; where
-//! there are experts it is left out.
+//! al. 2025, <https://arxiv.org/abs/2505.06708>). The block behind the layers predicts the token after the next.
 
 use super::super::super::config::{SlidingPattern, Ssm};
 use super::super::super::program::{Activation, DeltaSpec, Program};
@@ -49,8 +48,7 @@ fn hybrid(config: &ModelConfig, layout: Layout) -> Program {
         }
     };
     let layers = Builder::new(config, 1.0).layers(|b, at| layer(b, pattern.slides(at)));
-    let layers = if is_dense { layers.predicting_next(|b| layer(b, false)) } else { layers };
-    layers.head(None)
+    layers.predicting_next(|b| layer(b, false)).head(None)
 }
 
 /// q, k and v through a convolution and the delta rule; its heads are normalised, gated and projected.
