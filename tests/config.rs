@@ -213,7 +213,7 @@ fn refuses_what_it_does_not_run() {
         let said = format!("{name:?} is not supported, the nearest known is {nearest:?} of llama, qwen2, qwen3");
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &[&said]);
     }
-    for name in ["mamba3", "bart", "deepseek32", "graniteswitch"] {
+    for name in ["mamba3", "bart", "deepseek32", "kimi-linear"] {
         let said = [&format!("architecture {name:?} is not supported, the nearest known is"), "llama, qwen2, qwen3"];
         refused(with("general.architecture", text(name)), UnsupportedArchitecture, &said);
     }

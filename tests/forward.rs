@@ -56,6 +56,9 @@ const FILES: [&[u8]; 3] = [
     include_bytes!("fixtures/models/qwen35-f32.gguf"),
 ];
 
+/// A model with adapters of its own, to which tokens of [`ids`] switch.
+const SWITCH: &[u8] = include_bytes!("fixtures/models/graniteswitch-f16.gguf");
+
 /// The model of `file` on the GPU.
 async fn on_gpu(device: Rc<Device>, caps: Caps, file: &[u8], context: usize) -> GpuSession {
     watched(device, caps, file, context, &Watch::default()).await

@@ -44,7 +44,9 @@ export const PARTS = {
       '^webgguf::forward::recurrent::<impl webgguf::forward::Lowering>::',
       '^webgguf::cpu::recurrent::',
       '^webgguf::(cpu|forward)::streams::.*>::streams(::|$)',
-      '^<?webgguf::kernels::(wkv|wkv_output|ssm_scan|lerp|streams|conv_causal|delta_net::(delta_net|reference))::',
+      '^webgguf::(cpu::switch|forward::streams)::.*>::switch(::|$)',
+      '^<?webgguf::kernels::(wkv|wkv_output|ssm_scan|lerp|streams|switch|conv_causal)::',
+      '^<?webgguf::kernels::delta_net::(delta_net|reference)::',
     ].join('|'),
   ),
   // For pages that load a vocoder, beside the part of encoders: the states of its model, and what no other program

@@ -14,7 +14,7 @@ use crate::kernels::reference::{
 use crate::model::program::{
     Activation, ConvSpec, DeltaSpec, Factor, Norm, NormKind, Op, Program, RopeTable, ScanSpec, TableRow,
 };
-use crate::model::{EncoderInput, GateKind, Places};
+use crate::model::{EncoderInput, GateKind, Places, Switch};
 use crate::simd::add_scaled;
 
 /// The activations of a chunk of tokens, by number; the token is the outermost dimension of each.
@@ -88,6 +88,8 @@ pub(super) struct Interpreter<'a> {
     pub input: Option<&'a EncoderInput>,
     /// What was rotated last, and the result.
     pub rotated: Option<[Activation; 2]>,
+    /// The model's own adapters.
+    pub switch: Option<&'a Switch>,
     /// The source of a decoder.
     pub source: &'a mut Source,
 }
@@ -96,13 +98,7 @@ impl Interpreter<'_> {
     /// Runs one operation.
     pub async fn run(&mut self, op: &Op, yield_now: &mut impl AsyncFnMut()) -> Result<()> {
         match *op {
-            Op::Embed { table, scale, y, .. } => {
-                let mut out = self.run.take(y);
-                self.weights.tensor(table).gather(self.ids, &mut out)?;
-                out.iter_mut().for_each(|x| *x *= scale);
-                self.run.put(y, out);
-                self.adapt_table(table, scale, y);
-            }
+            Op::Embed { table, scale, y, .. } => self.embed(table, scale, y)?,
             Op::EmbedPlace { table, row, y } => {
                 let rows: Vec<u32> = match row {
                     TableRow::First(_) => vec![0; self.ids.len()],
@@ -192,6 +188,7 @@ impl Interpreter<'_> {
                 add_scaled(&mut sum, scale, &self.run.values[x.0]);
                 self.run.put(to, sum);
             }
+            Op::Switch { kind, y } => self.switch(kind, y),
             Op::Adapt { .. } => {} // products take adapters into account by themselves
             Op::SoftCap { x, cap } => self.run.values[x.0].iter_mut().for_each(|x| *x = cap * (*x / cap).tanh()),
         }

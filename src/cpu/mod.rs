@@ -19,6 +19,7 @@ mod recurrent;
 mod sampled;
 mod source;
 mod streams;
+mod switch;
 mod threads;
 mod weights;
 

@@ -115,6 +115,7 @@ impl CpuModel {
                 seen_in_windows: false,
                 input: None,
                 rotated: None,
+                switch: program.switch.as_deref(),
                 source,
             },
         )

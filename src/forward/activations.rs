@@ -181,7 +181,7 @@ fn assign(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<(Group, usize)> {
 }
 
 /// What is written between two operations that write it anew is a group of its own. Results of products of one `x` lie
-/// side by side, and so do joined heads, q and k, and copies in a row.
+/// side by side, and so do joined heads, q and k, copies in a row, and the query and the signal of a switch.
 fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let spans = spans(ops);
@@ -202,6 +202,7 @@ fn groups(ops: &[Op], lasting: &BTreeSet<Activation>) -> Vec<Group> {
         let beside = match (at.checked_sub(1).map(|before| &ops[before]), op) {
             (Some(Op::Linear { x: a, .. }), Op::Linear { x: b, .. }) => a == b,
             (Some(Op::JoinHeads { .. }), Op::JoinHeads { .. }) | (Some(Op::Copy { .. }), Op::Copy { .. }) => true,
+            (Some(Op::Switch { .. }), Op::Switch { .. }) => true,
             _ => false,
         };
         match known(&mut groups, y) {

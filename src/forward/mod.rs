@@ -10,6 +10,7 @@ mod adapters;
 mod attend;
 mod buffers;
 mod decode;
+mod embed;
 mod embedder;
 mod encoder;
 mod expert_adapters;
@@ -57,8 +58,6 @@ use crate::kernels::accept_drafts::{DRAFT_ROWS, accept_drafts};
 use crate::kernels::argmax::{Choices, Commit, argmax, argmax_merge};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
-use crate::kernels::find_rows::find_rows;
-use crate::kernels::gather::{gather, gather_places, gather_slots};
 use crate::kernels::logit_bias::logit_bias;
 use crate::kernels::norm;
 use crate::kernels::output_gate::{OutputGate, output_gate};
@@ -66,7 +65,7 @@ use crate::kernels::pool::pool;
 use crate::kernels::sample::{Sample, sample};
 use crate::kernels::spec::{Dispatch, Extent, MAX_WORKGROUPS, Slice};
 use crate::kernels::swiglu::swiglu;
-use crate::model::program::{self, Activation, Factor, NormKind, Op, Program, TableRow};
+use crate::model::program::{self, Activation, Factor, NormKind, Op, Program};
 use crate::model::{GateKind, WeightKey};
 
 /// Tokens of a prefill chunk, at most.
@@ -225,28 +224,12 @@ impl Lowering<'_> {
             Step::Alone(Op::EmbedPlace { table, row, y }) => self.embed_place(*table, *row, *y),
             Step::Alone(Op::Input { .. } | Op::Angles { .. }) => Vec::new(),
             Step::Alone(Op::Hadamard { x, rotation, y }) => self.hadamard([*x, *y], rotation),
+            Step::Alone(Op::Switch { kind, y }) => vec![self.switch(*kind, *y)],
             Step::Alone(op) => vec![self.alone(op)],
             Step::Linears { .. } | Step::Attention { .. } | Step::Experts { .. } | Step::Adapt(_) => {
                 unreachable!("each lowering has its own")
             }
         }
-    }
-
-    fn embed(&self, table: WeightKey, scale: f32, y: Activation) -> Vec<Dispatch> {
-        let Forward { weights, buffers, .. } = self.forward;
-        let (pass, y) = (buffers.pass, self.places.of(y).slice);
-        match &weights.row_cache {
-            Some(cache) if cache.key == table => {
-                let find = find_rows(pass, cache.rows, cache.slot_of_row);
-                [find].into_iter().chain(gather_slots(pass, &cache.slots, y, scale)).collect()
-            }
-            _ => gather(pass, &weights.tables[&table], y, scale),
-        }
-    }
-
-    fn embed_place(&self, table: WeightKey, row: TableRow, y: Activation) -> Vec<Dispatch> {
-        let Forward { weights, buffers, .. } = self.forward;
-        gather_places(buffers.pass, &weights.tables[&table], self.places.of(y).slice, matches!(row, TableRow::First(_)))
     }
 
     /// An operation that has a kernel.
@@ -291,7 +274,7 @@ impl Lowering<'_> {
             Op::Conv { .. } | Op::Scan { .. } | Op::ChannelScan { .. } => unreachable!("each lowering has its own"),
             Op::DeltaNet { .. } | Op::Wkv { .. } => unreachable!("each lowering has its own"),
             Op::AttendSource { q, ref attention, number, y, .. } => self.attend_source([q, y], attention, number),
-            Op::HeadLinear { .. } | Op::Hadamard { .. } => unreachable!("each has its own"),
+            Op::HeadLinear { .. } | Op::Hadamard { .. } | Op::Switch { .. } => unreachable!("each has its own"),
             Op::Pool { x, kind, y } => {
                 let [from, to] = [x, y].map(|of| self.places.of(of).slice);
                 pool(kind, self.forward.width(x), self.forward.buffers.inputs.spans, from, to)

@@ -1,12 +1,13 @@
 //! Residual streams side by side, and rows that are changed as a whole.
 
-use super::Lowering;
+use super::{Forward, Lowering};
 use crate::kernels::hadamard::hadamard;
 use crate::kernels::spec::Dispatch;
 use crate::kernels::spread::{Kind, spread};
 use crate::kernels::streams::{Shape, streams};
+use crate::kernels::switch::{Part, switch};
 use crate::model::Rotation;
-use crate::model::program::{Activation, Spreading, StreamSpec};
+use crate::model::program::{Activation, Spreading, StreamSpec, Switching};
 
 impl Lowering<'_> {
     pub(super) fn streams(&self, parts: [Option<Activation>; 2], spec: StreamSpec, y: Activation) -> Dispatch {
@@ -31,6 +32,18 @@ impl Lowering<'_> {
         let width = self.forward.program.width(x);
         let [from, to] = [x, y].map(|of| self.places.of(of).rows());
         hadamard([buffers.pass, buffers.dummy], rotation, width, (x != y).then_some(from), to)
+    }
+
+    /// A part of the attention that finds which of the model's own adapters is at work.
+    pub(super) fn switch(&self, kind: Switching, y: Activation) -> Dispatch {
+        let Forward { program, buffers, .. } = self.forward;
+        let part = match kind {
+            Switching::Query => Part::Query,
+            Switching::Signal => Part::Signal,
+            Switching::Slot(x) => Part::Slot(self.places.of(x).rows()),
+        };
+        let to = (self.places.of(y).rows(), self.forward.width(y));
+        switch([buffers.pass, buffers.dummy], &program.switch.clone().unwrap_or_default(), part, to)
     }
 
     pub(super) fn spread(&self, x: Activation, kind: Spreading) -> Dispatch {

@@ -84,6 +84,7 @@ macro_rules! for_each_kernel {
             ssm_scan [CHUNK_PRODUCTS, CHUNK_SCAN, SPEC] (reference) (cases);
             streams [SPEC] (reference) (cases);
             swiglu [SPEC] (reference) (cases);
+            switch [SPEC] (reference) (cases);
             top_k [SPEC] () ();
             turn [SPEC] (reference) (cases);
             unpack_f16 [SPEC] () (cases);

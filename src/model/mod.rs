@@ -21,6 +21,7 @@ mod recurrent;
 mod roles;
 mod rotation;
 mod streams;
+mod switch;
 mod tensors;
 
 pub use adapter::{Adapter, Pair, direction_key};
@@ -36,6 +37,7 @@ pub use op_weights::{OpWeight, WeightUse};
 pub use rare::{expects_rare, has_rare_code, needs_rare};
 pub use roles::{Role, WeightKey};
 pub use rotation::{Rotation, unrotated};
+pub use switch::{Switch, Switching};
 pub use tensors::{WeightSpec, match_tensors, weight_specs};
 
 use crate::gguf::Gguf;

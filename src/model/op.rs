@@ -7,7 +7,7 @@ use super::program::{
     GridSpec, Keys, NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
-use super::{ActivationKind, GateKind, Rotation};
+use super::{ActivationKind, GateKind, Rotation, Switching};
 
 /// Which row of a table a token gets, independent of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -287,6 +287,9 @@ pub enum Op {
     SoftCap { x: Activation, cap: f32 },
     /// `y = H (s ⊙ x)`, where the file has the matrix rotated that y is multiplied with; `y` may be `x`.
     Hadamard { x: Activation, rotation: Arc<Rotation>, y: Activation },
+    /// The parts of the attention that finds which of the model's own adapters is at work: see
+    /// [`Program::switch`](super::program::Program::switch).
+    Switch { kind: Switching, y: Activation },
     /// `y += factor · scale · B · A · x` for each of `ys`: what adapters add to the products of `x`, the first of which
     /// has the weight `of`. Without x it changes an embedding, whose table is `of`, or adds a control vector, whose
     /// direction is `of`. Only dispatch lists of the GPU have it.
@@ -315,6 +318,8 @@ impl Op {
         match *self {
             Self::Embed { .. } | Self::EmbedPlace { .. } | Self::Input { .. } | Self::Angles { .. } => Vec::new(),
             Self::Repeat { .. } => Vec::new(),
+            Self::Switch { kind: Switching::Slot(x), .. } => vec![x],
+            Self::Switch { .. } => Vec::new(),
             Self::AttendRows { q, kv: [k, v], .. } | Self::AttendBlocks { q, kv: [k, v], .. } => vec![q, k, v],
             Self::AttendGrid { q, kv: [k, v], .. } => vec![q, k, v],
             Self::Bound { x, .. } => vec![x],
@@ -378,6 +383,7 @@ impl Op {
             Self::Lerp { y, .. } | Self::Wkv { y, .. } => y,
             Self::GateRow { x, .. } | Self::WkvOutput { x, .. } => x,
             Self::ExpertGate { y, .. } | Self::ExpertDown { y, .. } => y,
+            Self::Switch { y, .. } => y,
             Self::Add { to, .. } => to,
             Self::Adapt { ref ys, .. } => ys[0],
         }

@@ -74,7 +74,7 @@ impl Op {
                 let cols = width(if rows.transposed { *y } else { *x }) / (*heads).max(1);
                 vec![values(*weight, &[cols, rows.of * heads])]
             }
-            Self::Attend { .. } | Self::AttendSource { .. } => self.weights_of_attention(program),
+            Self::Attend { .. } | Self::AttendSource { .. } | Self::Switch { .. } => self.weights_of_attention(program),
             Self::DeltaNet { delta, .. } => [delta.dt_bias, delta.a].map(|key| values(key, &[delta.v_heads])).into(),
             Self::GateHeads { norm, width, .. } => norm.map(|(key, _)| values(key, &[*width])).into_iter().collect(),
             Self::Conv { x, conv, .. } => {

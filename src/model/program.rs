@@ -6,6 +6,7 @@
 //! that may differ from layer to layer (heads, windows, scales, caps, norms, widths) are fields of the operations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::ModelConfig;
 pub use super::attention::{
@@ -16,6 +17,7 @@ pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, OwnToken
 pub use super::recurrent::{ChannelSpec, ConvSpec, DeltaSpec, ScanSpec, WkvForm, WkvSpec};
 use super::roles::{Role, WeightKey};
 pub use super::streams::{Spreading, StreamSpec};
+pub use super::switch::{Switch, Switching};
 use crate::{Error, ErrorCode, Result};
 
 /// An activation: one row of f32 per token. Its name and width are in [`Program::activations`].
@@ -126,6 +128,8 @@ pub struct Program {
     /// The encoder of a source, where this is a decoder that attends to one: it gives a row for each token.
     /// Activations share their indices with this program.
     pub source: Option<Box<Self>>,
+    /// Tokens that switch the model's own adapters, and that have embeddings of others.
+    pub switch: Option<Arc<Switch>>,
 }
 
 /// The result of a program.

@@ -24,7 +24,8 @@ pub fn expects_rare(metadata: &Metadata, types: impl IntoIterator<Item = GgmlTyp
 
 /// Whether `program` has operations whose code is in the part of the WebAssembly for rare families. An encoder may.
 pub fn has_rare_code(program: &Program) -> bool {
-    let is_rare = |op: &Op| matches!(op, Op::Lerp { .. } | Op::WkvOutput { .. } | Op::Streams { .. });
+    let is_rare =
+        |op: &Op| matches!(op, Op::Lerp { .. } | Op::WkvOutput { .. } | Op::Streams { .. } | Op::Switch { .. });
     program.all_ops().any(|op| program.state(op).is_some() || is_rare(op))
 }
 

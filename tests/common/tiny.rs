@@ -93,6 +93,13 @@ fn own_keys(architecture: &str) -> Vec<(String, Value)> {
             let keys = [("sliding_window", Value::U32(24)), ("sliding_window_pattern", layers)];
             keys.map(|(key, value)| (format!("{architecture}.attention.{key}"), value)).into()
         }
+        "graniteswitch" => {
+            let tokens = |of: [i32; 2]| Value::Array(Array::I32(of.into()));
+            let keys = [("count", Value::U32(2)), ("lora_rank", Value::U32(256))];
+            let lists = [("token_ids_activate", tokens([3, 5])), ("token_ids_substitute", tokens([7, 3]))];
+            let keys = keys.into_iter().chain(lists);
+            keys.map(|(key, value)| (format!("{architecture}.adapters.{key}"), value)).collect()
+        }
         "hrm_text" => {
             let keys = ["layers_per_stack", "h_cycles", "l_cycles"];
             keys.map(|key| (format!("{architecture}.hrm.{key}"), Value::U32(1))).into()

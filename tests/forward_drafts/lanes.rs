@@ -63,6 +63,7 @@ async fn lanes_have_drafts(name: &str, file: &[u8], tokens: usize) {
 async fn lanes_write_with_drafts_what_each_writes_alone() {
     lanes_have_drafts("llama", FILES[0], 30).await;
     lanes_have_drafts("qwen35", FILES[2], 30).await;
+    lanes_have_drafts("graniteswitch", SWITCH, 30).await;
 }
 
 #[wasm_bindgen_test(unsupported = pollster::test)]

@@ -170,6 +170,7 @@ async fn a_text_goes_on_after_drafts() {
     caches_hold("llama", FILES[0], Room::one(CONTEXT), 60).await;
     caches_hold("gemma3", FILES[1], Room::one(1024), 700).await;
     caches_hold("qwen35", FILES[2], Room::one(CONTEXT), 60).await;
+    caches_hold("graniteswitch", SWITCH, Room::one(CONTEXT), 60).await;
 }
 
 #[cfg(target_arch = "wasm32")]

@@ -119,7 +119,7 @@ async fn all_at_once(engines: &mut [Engine], requests: &[Request]) -> Vec<(Vec<u
 async fn lanes_write_what_each_writes_alone() {
     let mixture = include_bytes!("../fixtures/models/qwen3moe-q8_0.gguf").as_slice();
     let latent = include_bytes!("../fixtures/models/deepseek2-f16.gguf").as_slice();
-    for file in [FILES[0], FILES[1], mixture, latent] {
+    for file in [FILES[0], FILES[1], mixture, latent, SWITCH] {
         let [mut engine, _] = both(file).await;
         let requests = requests(engine.session.config().vocab);
         let expected = alone(&mut engine, &requests).await;
@@ -284,6 +284,7 @@ async fn what_a_lane_has_read_goes_on_elsewhere() {
     let gemma = include_bytes!("../fixtures/models/gemma3-q5_1.gguf");
     lanes_are_copied_and_saved("gemma3", gemma, Room::one(1024), 700).await;
     lanes_are_copied_and_saved("qwen35", FILES[2], Room::one(CONTEXT), 100).await;
+    lanes_are_copied_and_saved("graniteswitch", SWITCH, Room { allocated: 64, ..Room::one(CONTEXT) }, 100).await;
 }
 
 #[wasm_bindgen_test(unsupported = pollster::test)]

@@ -86,6 +86,7 @@ async fn texts_in_turn_are_read_once() {
     in_turn("llama", FILES[0], growing, &[300, 150]).await;
     in_turn("qwen35", FILES[2], Room::one(CONTEXT), &[300, 150]).await;
     in_turn("gemma3", FILES[1], Room::one(1024), &[700, 200]).await;
+    in_turn("graniteswitch", SWITCH, growing, &[300, 150]).await;
 }
 
 #[wasm_bindgen_test(unsupported = pollster::test)]

@@ -420,7 +420,7 @@ test('inspect says why a model does not run', async () => {
 });
 
 test('an unknown architecture is refused by its name before any weight is read', async () => {
-  const names = ['mamba3', 'bart', 'deepseek32', 'graniteswitch'];
+  const names = ['mamba3', 'bart', 'deepseek32', 'kimi-linear'];
   const found = await api(
     async ({ WasmModel }, [url, names]) => {
       const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());

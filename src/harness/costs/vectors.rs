@@ -22,6 +22,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("hadamard", |view| {
         per_value(2 * view.rows() * view.constant("WIDTH"), 3 * u64::from(view.constant("BLOCK").ilog2()))
     }),
+    ("switch", |view| per_value(view.rows() * (4 + view.constant("WIDTH")), 2 + 4 * view.constant("COUNT"))),
     ("streams", streams),
     ("mix", mix),
     ("argmax", |view| per_logit(view, 1, 2)),

@@ -42,7 +42,8 @@ const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mraderma
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
 /// Keys, or prefixes of keys, of the first list that some architectures read.
-const READ_BY: [(&str, &str); 5] = [
+const READ_BY: [(&str, &str); 6] = [
+    ("adapters.", "graniteswitch"),
     ("attention.relative_buckets_count", "t5 t5encoder"),
     ("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder"),
     ("hrm.", "hrm_text"),
@@ -85,6 +86,18 @@ fn is_zero(array: &Array) -> bool {
         Array::I32(numbers) => numbers.iter().all(|&number| number == 0),
         Array::F32(numbers) => numbers.iter().all(|&number| number == 0.0),
         other => other.is_empty(),
+    }
+}
+
+impl ModelConfig {
+    /// The same with notes on what the file asks for and is not done.
+    ///
+    /// # Errors
+    /// `unsupported_architecture` for a key that changes all results; `bad_file` for a reranker without its head.
+    pub(in crate::model) fn with_notes(mut self, gguf: &Gguf) -> Result<Self> {
+        self.notes = check(gguf, &self)?;
+        self.notes.extend(crate::model::tensors::notes(&self, &gguf.tensors));
+        Ok(self)
     }
 }
 
@@ -135,13 +148,13 @@ fn check_pooling(metadata: &Metadata, config: &ModelConfig, notes: &mut Vec<Stri
 const USED_BY: [(&str, &str); 9] = [
     ("attn_logit_softcapping", "gemma2"),
     ("final_logit_softcapping", "gemma2 gemma3 gemma3n gemma4"),
-    ("attention.scale", "granite granitemoe granite_swa granitehybrid"),
+    ("attention.scale", "granite granitemoe granite_swa granitehybrid graniteswitch"),
     ("attention.clamp_kqv", "bloom mpt olmo"),
     ("attention.max_alibi_bias", "bloom mpt baichuan refact jais jina-bert-v2"),
     ("attention.temperature_scale", "mistral3 deepseek2"),
-    ("embedding_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3 hrm_text"),
-    ("residual_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3"),
-    ("logit_scale", "granite granitemoe granite_swa granitehybrid minicpm minicpm3 command-r cohere2"),
+    ("embedding_scale", "granite granitemoe granite_swa granitehybrid graniteswitch minicpm minicpm3 hrm_text"),
+    ("residual_scale", "granite granitemoe granite_swa granitehybrid graniteswitch minicpm minicpm3"),
+    ("logit_scale", "granite granitemoe granite_swa granitehybrid graniteswitch minicpm minicpm3 command-r cohere2"),
 ];
 
 /// Warnings about numbers of the file that the family does not use.

@@ -15,9 +15,11 @@ mod numbers;
 mod parts;
 mod rope;
 mod sampling;
+mod switch;
 mod wkv;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 pub(super) use keys::Keys;
 use numbers::{head_dim, heads, quantization, rope_dims, trunk_layers, vocabulary};
@@ -38,7 +40,7 @@ pub use sampling::Suggested;
 
 pub use hadamard::Rotations;
 
-use super::{Xielu, experts::ExpertConfig, roles::HEAD};
+use super::{Switch, Xielu, experts::ExpertConfig, roles::HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::Gguf;
 
@@ -264,6 +266,8 @@ pub struct ModelConfig {
     pub embedder: EmbedderConfig,
     /// The further numbers of an encoder of images or sounds.
     pub encoder: Option<EncoderConfig>,
+    /// The model's own adapters.
+    pub switch: Option<Arc<Switch>>,
     /// The matrices that the file has rotated.
     pub rotations: Option<Rotations>,
     /// The names of the file's tensors: some families have more than one form.
@@ -372,21 +376,12 @@ impl ModelConfig {
             deep: DeepRows::from_keys(&keys, layers)?,
             embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
             encoder,
+            switch: Switch::from_keys(&keys)?,
             rotations: Rotations::read(gguf)?,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,
             notes: Vec::new(),
         })
-    }
-
-    /// The same with notes on what the file asks for and is not done.
-    ///
-    /// # Errors
-    /// `unsupported_architecture` for a key that changes all results; `bad_file` for a reranker without its head.
-    pub(super) fn with_notes(mut self, gguf: &Gguf) -> Result<Self> {
-        self.notes = asked::check(gguf, &self)?;
-        self.notes.extend(super::tensors::notes(&self, &gguf.tensors));
-        Ok(self)
     }
 
     /// Whether the file has a tensor of this name.

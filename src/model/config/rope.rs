@@ -91,7 +91,7 @@ pub(super) fn theta(keys: &Keys, head_dim: usize) -> Result<f32> {
 
 /// Whether nothing is rotated: in these families `rope.scaling.finetuned` says so; other families ignore the key.
 pub(super) fn is_unused(keys: &Keys) -> Result<bool> {
-    const FAMILIES: [&str; 2] = ["granite", "granitehybrid"];
+    const FAMILIES: [&str; 3] = ["granite", "granitehybrid", "graniteswitch"];
     let is_used = keys.metadata.bool(&keys.name("rope.scaling.finetuned"))?;
     Ok(FAMILIES.contains(&keys.architecture) && is_used == Some(false))
 }

@@ -21,7 +21,7 @@ use crate::gguf::{TensorInfo, row_bytes};
 use crate::gpu::{BufferTable, CommandList, Copy, Device, Part};
 use crate::kernels::caps::Caps;
 use crate::kernels::spec::{Dispatch, Kernel, Slice};
-use crate::model::program::{Activation, Op, Program};
+use crate::model::program::{Activation, Op, Program, Switching};
 use crate::model::{EncoderInput, WeightKey, WeightSpec};
 use crate::runtime::gpu::model::GpuModel;
 use crate::runtime::gpu::session::GpuSession;
@@ -354,6 +354,7 @@ async fn is_right(model: &mut SampledModel, ops: &[Op], results: Vec<(Activation
     // Of matrices of experts and heads no rows are kept, nor all of a table of positions, and there is no source.
     let is_left_out = |op: &Op| match op {
         Op::Route { .. } | Op::ExpertGate { .. } | Op::ExpertDown { .. } => true,
+        Op::Switch { kind: Switching::Slot(_), .. } => true,
         Op::HeadValues { weight, .. } => weight.layer.is_none(),
         _ => matches!(op, Op::HeadLinear { .. } | Op::AttendSource { .. }),
     };

@@ -13,7 +13,7 @@ pub(in crate::runtime) fn embeddings(of: &Forward<'_>) -> usize {
     let adapters = of.adapters.iter().flat_map(|of| of.all).filter(|adapter| adapter.group(*table).is_some());
     let gathered = match &of.weights.row_cache {
         Some(cache) if cache.key == *table => 1 + cache.slots.shards.len(),
-        _ => of.weights.tables[table].shards.len(),
+        _ => usize::from(of.program.switch.is_some()) + of.weights.tables[table].shards.len(),
     };
     gathered + 2 * adapters.count()
 }

@@ -7,6 +7,7 @@ mod bert;
 mod bitnet;
 mod ernie;
 mod gemma3n;
+mod granite_switch;
 mod hrm;
 mod latent;
 mod lfm2;
@@ -62,6 +63,7 @@ pub(super) static FAMILIES: &[Family] = &[
     family("afmoe", bailing::afmoe),
     family("maion-coder", bailing::afmoe),
     family("hrm_text", hrm::hrm_text),
+    family("graniteswitch", granite_switch::granite_switch),
     family("rwkv7", rwkv::rwkv7),
     family("arwkv7", rwkv::arwkv7),
     family("rwkv6", rwkv::rwkv6),
