@@ -5,13 +5,11 @@ import type { ToAnswer, ToFrames } from './asked.js';
 import type { Lfm3, SoundOfCodes } from './lfm3.js';
 import { uniformOf } from './random.js';
 import type { Reader, Rows, Said } from './reader.js';
-import { Reading, steps } from './reading.js';
+import { framesOfNext, Reading, steps } from './reading.js';
 import { Slots } from './slots.js';
 
 /** Passes until all codes of a frame are known. */
 const PASSES = 3;
-/** Frames before the first piece of a sound, and before further ones: 0.6 and 2 seconds. */
-const [FIRST, NEXT] = [8, 25];
 /** How codes are chosen where neither a page nor the file says, and the frames in which a code is penalised. */
 const USUAL = { temperature: 0.4, topK: 0, repetitionPenalty: 1.2, repetitionWindow: 64 };
 /** Seeds of tokens are this far apart. */
@@ -80,7 +78,7 @@ export class Speech {
   }
 
   async #spoken(reader: Reader, signal: AbortSignal | undefined): Promise<Said> {
-    const wanted = Math.min(this.#frames.length === 0 ? FIRST : NEXT, this.#slots.frames);
+    const wanted = Math.min(framesOfNext(this.#frames.length), this.#slots.frames);
     let isEnd = false;
     const step = async (state: () => Promise<Float32Array>) => {
       if (this.#count >= this.#asked.most) return undefined;

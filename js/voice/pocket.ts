@@ -8,15 +8,13 @@ import type { Begun, Sound, Utterance } from './asked.js';
 import { type Mimi, RATE, type SoundOfLatents, type Step } from './mimi.js';
 import { uniformOf } from './random.js';
 import { type Reader, type Said, type Text, randomDigest, readerOf } from './reader.js';
-import { Reading, Speeches, steps } from './reading.js';
+import { framesOfNext, Reading, Speeches, steps } from './reading.js';
 import { Resampler, joined } from './resample.js';
 
 /** The score above which a latent ends the speech. */
 const ENDS = -4;
 /** Latents per second. */
 const FRAME_RATE = 12.5;
-/** Latents before the first piece of a sound, and before further ones: 0.6 and 2 seconds. */
-const [FIRST, NEXT] = [8, 25];
 /** The variance of the noise where neither the page nor the published model says. */
 const TEMPERATURE = 0.7;
 
@@ -130,7 +128,7 @@ export class Speech {
   /** The next piece. */
   async next(reader: Reader, signal?: AbortSignal): Promise<Said> {
     const { reading, noise, behind, most } = this.#plan;
-    const wanted = this.#step === 0 ? FIRST : NEXT;
+    const wanted = framesOfNext(this.#step);
     const step = async (state: () => Promise<Float32Array>) => {
       const made: Step = await this.#mimi.step(await state(), noise(this.#step), signal);
       if (made.end > ENDS) this.#end ??= this.#step;

@@ -5,8 +5,16 @@ import { invalidArgument } from '../errors.js';
 import type { Choice } from './asked.js';
 import { type Reader, type Rows, type Said, randomDigest } from './reader.js';
 
+/** Frames of the first piece of a sound, and of the largest: 0.3 and 2 seconds. */
+const [FIRST, LARGEST] = [4, 25];
 /** Speeches that are begun and not over, at most; then the oldest is dropped. */
 const MOST = 16;
+
+/**
+ * How many frames the next piece of a sound has, behind `given` ones: where they are made 1.2 times as fast as they are
+ * heard, it is there before the last one is over. @internal
+ */
+export const framesOfNext = (given: number): number => Math.min(LARGEST, FIRST + Math.floor(given / 5));
 
 /** The ids of a text and the rows among them. @internal */
 export class Reading {

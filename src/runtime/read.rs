@@ -7,10 +7,10 @@ use super::gpu::session::GpuSession;
 use super::gpu::source::check_source;
 use super::pass::{Chunk, Chunks, Reading, Sizes, Until};
 use super::passes::decode::{Decode, decode};
-use super::passes::prefill::{Ends, Prefill, few, prefill, see_image, single};
+use super::passes::prefill::{Ends, Prefill, few, keep_hidden, prefill, see_image, single};
 use super::passes::request::{Rows, write_rows};
 use super::passes::{block, states};
-use super::plan::{Form, Plan, Set};
+use super::plan::{Form, Place, Plan, Set};
 use super::schedule::Schedule;
 use super::session::FEW;
 use super::text::Text;
@@ -161,7 +161,9 @@ impl Reader<'_> {
     fn sizes(&self, ids: &[u32], wants: &Wants<'_>) -> Sizes {
         let (most, count) = (self.session.model.chunk(), ids.len());
         match wants {
-            Wants::Nothing | Wants::Hidden(_) => Sizes { most, single: 0 },
+            Wants::Nothing => Sizes { most, single: 0 },
+            // Speech reads row after row.
+            Wants::Hidden(_) => Sizes { most, single: self.decodable(ids, usize::from(count == 1)) },
             Wants::Logits(_) => Sizes { most: most.min(EVALUATE_CHUNK), single: 0 },
             Wants::Token => {
                 let rounds = self.session.model.rounds();
@@ -198,12 +200,12 @@ impl Reader<'_> {
     }
 
     /// Runs a pass of one row by the decode list, or of a few rows by the list of drafts.
-    fn run_few<'p>(
+    fn run_few<'p, 'w: 'p>(
         &mut self,
         mut plan: Plan<'p>,
         chunk: &Chunk,
         runs: &'p [InputRun<Buffer>],
-        wants: &Wants<'_>,
+        wants: &Wants<'w>,
     ) -> Result<bool> {
         let layout = self.session.layout();
         if !chunk.is_single {
@@ -213,7 +215,11 @@ impl Reader<'_> {
             let mut started = false;
             if !chooses || !runs.is_empty() {
                 single(&mut plan, layout, runs, self.session.lengths());
-                started = chunk.is_last;
+                started = chunk.is_last && !matches!(wants, Wants::Hidden(_));
+            }
+            if let Wants::Hidden(target) = wants {
+                let at = chunk.rows.start as u64 * layout.row_bytes();
+                keep_hidden(&mut plan, layout, Place::from(*target).after(at), 1);
             }
             if chooses {
                 let choosing = self.text(|text| text.choosing.unwrap_or_default());

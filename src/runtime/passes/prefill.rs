@@ -69,11 +69,7 @@ pub(in crate::runtime) fn prefill<'a>(
             choose(&mut then, choosing(how));
             then.read(layout.buffers.pass, Read::Outcome, None);
         }
-        Ends::Hidden(target, offset) => {
-            let source = layout.buffers.places.head.of(layout.program.residual()).slice;
-            let to = Place::from(target).after(offset);
-            then.copy(source, to, tokens as u64 * layout.row_bytes());
-        }
+        Ends::Hidden(target, offset) => keep_hidden(&mut then, layout, Place::from(target).after(offset), tokens),
         Ends::Logits => then.run(Set::Rows(1), List::HeadOfAll, tokens),
         Ends::Caches | Ends::Layers => {}
     }
@@ -93,6 +89,12 @@ pub(in crate::runtime) fn single<'a>(
 ) {
     let from = embed(plan, layout, (List::Decode, 1), (runs, of.embeddings));
     plan.run_part(Run { set: Set::Rows(1), list: List::Decode, range: from..usize::MAX, rows: 1 });
+}
+
+/// Copies the hidden states of the rows of a pass.
+pub(in crate::runtime) fn keep_hidden<'a>(plan: &mut Plan<'a>, layout: Layout<'_>, target: Place<'a>, rows: usize) {
+    let source = layout.buffers.places.head.of(layout.program.residual()).slice;
+    plan.copy(source, target, rows as u64 * layout.row_bytes());
 }
 
 /// The layers of a pass of a few rows, as far as the caches need them: the first `kept` dispatches.
