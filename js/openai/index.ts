@@ -23,7 +23,7 @@ import type { Speech } from './speech-types.js';
 import type { TextCompletions } from './text-completions.js';
 import { LocalTranscriptions, type Transcriptions } from './transcriptions.js';
 import type { ChatRequest, Origin } from './types.js';
-import type { ChatMessage as ShownMessage } from '../ui/chat.js';
+import type { ChatMessage as ShownMessage } from '../ui/chat-message.js';
 
 export { AnswerStream, ChatStream } from './stream.js';
 export type { Completions } from './completions.js';

@@ -8,9 +8,10 @@ import { parametersOf } from '../model/schema.js';
 import { invalidArgument, WebggufError } from '../errors.js';
 import type { WasmModel } from '../model/model.js';
 import { onDemand } from '../model/on-demand.js';
-import type { ChatRequest, ChunkDelta, CompletionTimings, FinishReason } from '../openai/types.js';
+import type { ChatRequest, ChunkDelta } from '../openai/types.js';
 import { conversationText } from '../openai/prepare.js';
 import { afterCall } from '../openai/tool-choice.js';
+import type { ChatMessage } from './chat-message.js';
 import { Store, type Writes } from './store.js';
 import { resultOf } from '../model/tool-result.js';
 import type { Message, Tool, ToolCall } from '../types/chat.js';
@@ -33,32 +34,6 @@ export interface ChatTool {
    */
   // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and TypeScript cannot check that
   execute(input: any, options: { signal: AbortSignal }): unknown;
-}
-
-/** A message on the page. */
-export interface ChatMessage {
-  /** A `key`, different for each message. */
-  readonly id: number;
-  /** Who speaks. */
-  readonly role: 'user' | 'assistant' | 'tool';
-  /** The text so far. */
-  readonly content: string;
-  /** Images before the text, in a message of the user. */
-  readonly images?: readonly ImagePart['image'][] | undefined;
-  /** Sounds before the text, in a message of the user. */
-  readonly sounds?: readonly AudioPart['audio'][] | undefined;
-  /** The thoughts of the assistant before its answer. */
-  readonly reasoning_content?: string | undefined;
-  /** Calls of tools by the assistant; their results are messages of the role `tool`. */
-  readonly tool_calls?: readonly ToolCall[] | undefined;
-  /** The name of the tool, in its result. */
-  readonly name?: string | undefined;
-  /** The id of the call whose result this is. */
-  readonly tool_call_id?: string | undefined;
-  /** Why the assistant's answer ended; absent if `stop` ended it. */
-  readonly finish_reason?: FinishReason | undefined;
-  /** How fast the assistant's answer was written. */
-  readonly timings?: CompletionTimings | undefined;
 }
 
 /** Fields of a request to `model.chat.completions.create`, such as `temperature` and `max_completion_tokens`. */

@@ -1,9 +1,9 @@
 /**
  * What entries for frameworks share. No code here.
  */
+export type { ChatMessage } from './chat-message.js';
 export type {
   ChatActions,
-  ChatMessage,
   ChatOptions,
   ChatState,
   ChatTool,

@@ -3,9 +3,9 @@
  */
 import { show } from '../../check.js';
 import { invalidArgument } from '../../errors.js';
-import { onDemand } from '../../model/on-demand.js';
+import { fixedMedia, savedMedia } from '../../model/media-messages.js';
 import type { Message } from '../../types/chat.js';
-import type { ChatMessage as Shown } from '../../ui/chat.js';
+import type { ChatMessage as Shown } from '../../ui/chat-message.js';
 import type { ChatMessage } from '../types.js';
 import { itemsOf, messagesOf } from './items.js';
 import type { ResponseInputItem } from './types.js';
@@ -42,7 +42,6 @@ async function itemsOfMessage(message: Told, id: number): Promise<ResponseInputI
 
 async function partsOf({ content, images = [], sounds = [] }: Told): Promise<string | object[]> {
   if (images.length + sounds.length === 0) return content;
-  const { fixedMedia, savedMedia } = await onDemand.messages();
   const heard = sounds.map((audio): Held => ({ type: 'audio', audio }));
   // An image may stay an address; a sound has its bytes in the item.
   const [fixed] = await fixedMedia([{ role: 'user', content: heard }], undefined);
