@@ -7,8 +7,10 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 59] = [
+const NAMES: [&str; 61] = [
     "gemma3",
+    "gemma3nv",
+    "gemma3nv-odd",
     "idefics3",
     "lfm2",
     "qwen2vl",
@@ -227,6 +229,44 @@ fn hostile_numbers_of_deepseek_ocr_are_refused() {
 }
 
 #[test]
+fn hostile_shapes_of_blocks_are_refused() {
+    let refused_shape = |name: &str, dims: &[u64], part: &str| {
+        let mut gguf = open("gemma3nv");
+        gguf.tensors.iter_mut().find(|tensor| tensor.name == name).expect("a tensor").dims = dims.to_vec();
+        flatten(&mut gguf);
+        refused(config(&gguf).and_then(|config| match_tensors(&config, &gguf.tensors).map(drop)), BadFile, part);
+    };
+    refused_shape("v.blk.1.0.dw_mid.conv.weight", &[4, 4, 1, 15], "a square of an odd number of cells, found 16");
+    refused_shape("v.blk.1.0.dw_mid.conv.weight", &[5, 3, 1, 15], "a square of an odd number of cells, found 15");
+    refused_shape("v.blk.1.0.dw_mid.conv.weight", &[u64::MAX, 5, 1, 15], "a square of an odd number of cells");
+    refused_shape("v.blk.1.0.pw_exp.conv.weight", &[1, 1, 9, u64::MAX], "pw_exp.conv.weight: expected 1 to");
+    refused_shape("v.blk.1.0.pw_exp.conv.weight", &[1, 1, 9, 0], "pw_exp.conv.weight: expected 1 to");
+    refused_shape("v.blk.1.0.pw_exp.conv.weight", &[1, 1, 8, 15], "expected shape [9, 15], found [8, 15]");
+    refused_shape(
+        "v.blk.2.1.attn.key.proj.weight",
+        &[1, 1, 12, 5],
+        "attn.query.proj.weight: expected shape [12, 20], found [12, 18]",
+    );
+    refused_shape(
+        "v.blk.2.1.attn.value.down_conv.weight",
+        &[5, 5, 1, 12],
+        "attn.key.down_conv.weight: expected shape [25, 12], found [9, 12]",
+    );
+    refused_shape(
+        "v.msfa.ffn.pw_proj.conv.weight",
+        &[1, 1, 31, 23],
+        "v.msfa.ffn.pw_proj.bn.weight: expected shape [23], found [22]",
+    );
+    let sized = |pixels: u32| with("gemma3nv", "clip.vision.image_size", Some(Value::U32(pixels)));
+    refused(sized(8192), BadFile, "grids of 2048, 2048, 512 and 256 cells along a side, expected up to 255");
+    refused(sized(1024), BadFile, "grids of 256, 256, 64 and 32 cells");
+    refused(sized(528), BadFile, "grids of 132, 132, 33 and 17 cells");
+    refused(sized(384), BadFile, "grids of 96, 96, 24 and 12 cells");
+    let small = sized(128).expect("as many rows as there are cells").encoder.expect("an encoder");
+    assert_eq!((small.queries, sized(768).expect("a multiple of 16").encoder.expect("one").queries), (64, 256));
+}
+
+#[test]
 fn hostile_numbers_of_granite_vision_are_refused() {
     let refused = |key: &str, wrong: Value, part: &str| {
         refused(with("granite4_vision", &format!("clip.vision.{key}"), Some(wrong)), BadFile, part);
@@ -312,6 +352,10 @@ fn missing_tensors_are_named() {
         ("granite4_vision", "v.image_newline"),
         ("granite4_vision", "v.proj_blk.4.img_pos"),
         ("granite4_vision", "v.proj_blk.3.cross_attn_k.bias"),
+        ("gemma3nv", "v.conv_stem.conv.weight"),
+        ("gemma3nv", "v.blk.0.1.conv_pwl.weight"),
+        ("gemma3nv", "v.blk.2.1.attn.output.proj.weight"),
+        ("gemma3nv", "mm.soft_emb_norm.weight"),
         ("parakeet", "a.blk.1.conv_norm_var"),
         ("parakeet", "mm.a.norm_pre.weight"),
     ] {

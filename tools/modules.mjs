@@ -64,11 +64,14 @@ export const PARTS = {
   encoders: new RegExp(
     [
       '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::)',
-      '^<?webgguf::kernels::(attention_(blocks|near|far|grid)|mix|turn)::',
+      '^<?webgguf::kernels::(attention_(blocks|near|far|grid)|conv_grid|mix|turn)::',
       '^webgguf::model::.*::EncoderInput(>?)::',
-      '^webgguf::forward::encoder::.*>::(encoder|attend_by_distance|of_queries)::',
+      '^<?webgguf::model::cells::',
+      '^<webgguf::model::config::encoder_lists::blocks::Blocks as core::cmp::PartialEq>',
+      '^webgguf::forward::encoder::.*>::(encoder|cells|attend_by_distance|of_queries)::',
       '^webgguf::forward::encoder::Tables::alloc::',
-      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_grid|attend_rows|project|conv_around)::',
+      '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_grid|attend_rows|project|convolve)::',
+      '^webgguf::cpu::encode::cells',
       '^webgguf::runtime::passes::batch::(image|begin_image|write_repeats|write_turns)::',
       '^webgguf::cpu::embed::carry',
       '^webgguf::kernels::spread::reference::shares',

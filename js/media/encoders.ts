@@ -2,6 +2,7 @@
  * The encoders of a file, of images, of sounds, or of both, and the ids of their rows in prompts.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
+import { warner } from '../load/cache/warning.js';
 import { chooseEncoder, fileRequest, hubName } from '../load/hub.js';
 import { FIRST_ROW } from '../model/prompt.js';
 import type { ModelInfo } from '../types/info.js';
@@ -127,10 +128,14 @@ async function encodersOf(
   try {
     return [first, await Encoder.load(source, { ...options, part: 'sounds' }, from, scope)];
   } catch (error) {
+    if (!(error instanceof WebggufError) || error.code !== 'unsupported_architecture') {
+      first.free();
+      throw error;
+    }
     // A page that shows images only needs no other.
-    if (error instanceof WebggufError && error.code === 'unsupported_architecture') return [first];
-    first.free();
-    throw error;
+    const message = `option 'mmproj': images are read, sounds are not: ${error.message}`;
+    warner(from.onWarning)({ code: 'file', message });
+    return [first];
   }
 }
 

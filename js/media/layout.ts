@@ -48,6 +48,7 @@ export const FAMILIES: Record<string, Family> = {
   deepseekocr: { end: '\n' },
   dots_ocr: { begin: '<|img|>', end: '<|endofimg|>', rows: 2048 },
   gemma3: { begin: '<start_of_image>', end: '<end_of_image>' },
+  gemma3nv: { begin: '<start_of_image>', end: '<end_of_image>' },
   gemma4a: { begin: '<|audio>', end: '<audio|>' },
   gemma4ua: { begin: '<|audio>', end: '<audio|>' },
   gemma4uv: { begin: '<|image>', end: '<image|>', rows: 1120, frameRows: 70 },

@@ -9,6 +9,17 @@ use crate::tables::{Grid, Taps};
 const LONGEST: f64 = 10_000.0;
 
 impl Encoder {
+    /// The input whose convolutions read all pixels, line by line: `patches` `[height, width, 3]`.
+    pub fn whole(&self, image: &Image) -> Tile {
+        let pixels = |value: f32| value;
+        Tile {
+            rows: self.queries,
+            outputs: [self.queries.isqrt(), self.queries],
+            patches: Grid::new(image.size, 1, false).pixels(image, 1, ([self.mean, self.deviation], pixels)),
+            ..Tile::default()
+        }
+    }
+
     /// The input whose patches are merged four by four, in two steps where 4 × 4 of them become one row.
     ///
     /// # Errors

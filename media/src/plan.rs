@@ -24,9 +24,10 @@ const SLICES: usize = 9;
 const MOST_TILES: usize = 256;
 
 /// Encoders whose patches are not rounded to f16.
-const EXACT: [&str; 15] = [
+const EXACT: [&str; 16] = [
     "deepseekocr",
     "dots_ocr",
+    "gemma3nv",
     "gemma4uv",
     "granite4_vision",
     "hunyuanvl",
@@ -199,7 +200,7 @@ impl Encoder {
             {
                 Sizes::cut(sizes::fullest(size, square, self.tiled.iter().copied()), square, square)
             }
-            "internvl" | "gemma3" | "janus_pro" | "mlp" => Sizes::one(square),
+            "internvl" | "gemma3" | "gemma3nv" | "janus_pro" | "mlp" => Sizes::one(square),
             "lfm2" => self.sizes_of_lfm2(size),
             other => return Err(format!("images for the encoder {other} are not known")),
         };
@@ -253,7 +254,7 @@ impl Encoder {
         let filter = match projector {
             "lfm3vl" if self.is_bilinear => Filter::ShortBilinear,
             "lfm3vl" => Filter::ShortBicubic,
-            "gemma3" | "lfm2" | "phi4" => Filter::Bilinear,
+            "gemma3" | "gemma3nv" | "lfm2" | "phi4" => Filter::Bilinear,
             "hunyuanvl" => Filter::Lanczos,
             "idefics3" if self.longest_edge > 0 => Filter::Lanczos,
             _ => Filter::Bicubic,
@@ -311,7 +312,7 @@ impl Encoder {
         });
         match self.projector.as_str() {
             "hunyuanvl" => (columns + 1) * lines + 2,
-            "resampler" if columns * lines > 0 => self.queries,
+            "gemma3nv" | "resampler" if columns * lines > 0 => self.queries,
             "granite4_vision" if columns * lines > 0 => self.rows_of_tile(),
             "deepseekocr" => columns * lines + 2,
             _ => columns * lines + if self.has_breaks { lines.saturating_sub(1) } else { 0 },
@@ -325,8 +326,7 @@ impl Encoder {
     pub fn tile(&self, image: &Image) -> Result<Tile, String> {
         let side = self.patch_size;
         let patches = Size { width: image.size.width / side, height: image.size.height / side };
-        let is_mean = self.is_mean();
-        let grid = Grid::new(patches, self.merge, is_mean);
+        let grid = Grid::new(patches, self.merge, self.is_mean());
         let grid = match self.projector.as_str() {
             "qwen2.5vl_merger" => grid.in_parts(self.merge, (WINDOW / self.patch_size / 2).max(1)),
             _ => grid,
@@ -339,6 +339,7 @@ impl Encoder {
             // CLIP has a class token, SigLIP none.
             "mlp" if self.places > grid.cells.len() => return self.with_class(&grid, image),
             "minicpmv4_6" | "minicpm_ocr_1_0" => return self.in_squares(grid, image),
+            "gemma3nv" => return Ok(self.whole(image)),
             "resampler" => return self.resampled(&grid, image),
             "granite4_vision" => return self.in_windows(&grid, image),
             "deepseekocr" => return self.twice(image),
@@ -348,7 +349,7 @@ impl Encoder {
         let groups = match self.projector.as_str() {
             // Patches are not merged.
             "gemma4uv" => Taps::default(),
-            _ => grid.groups(if is_mean { 1.0 / area } else { 1.0 }),
+            _ => grid.groups(if self.is_mean() { 1.0 / area } else { 1.0 }),
         };
         let (columns, taps) = (grid.blocks.width, self.merge * self.merge);
         let (groups, breaks) = match self.projector.as_str() {

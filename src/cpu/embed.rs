@@ -1,6 +1,7 @@
 //! Embeddings, scores and encoders on the CPU: one input after the other, without a cache.
 
 use crate::cpu::CpuModel;
+use crate::cpu::encode::cells;
 use crate::cpu::interpreter::Activations;
 use crate::cpu::model::enter_behind;
 use crate::cpu::weights::Weights;
@@ -128,18 +129,20 @@ fn staged(
     if let (Some(image), Some(before)) = (image, stage.checked_sub(1)) {
         let op = &stages[stage][0];
         regroup((program, weights), op, (&rows.values, &mut made.values[op.writes().0]), &image.folds[before].taps);
-        carry((program, stages[stage]), (&mut rows, &mut made), count);
+        carry((program, &stages[stage..]), (&mut rows, &mut made), count);
     }
     made
 }
 
-/// Keeps the rows of the stage before that this one reads before it writes them.
+/// Keeps the rows of stages before that this one or a later one reads before it writes them.
 #[inline(never)]
-fn carry((program, ops): (&Program, &[Op]), (rows, made): (&mut Activations, &mut Activations), count: usize) {
-    for x in ops[1..].iter().flat_map(Op::reads) {
-        let is_first = |op: &Op| op.reads().contains(&x) || op.writes() == x;
-        let is_read = ops.iter().find(|op| is_first(op)).is_some_and(|op| op.reads().contains(&x));
-        if is_read && rows.values[x.0].len() == count * program.width(x) {
+fn carry((program, stages): (&Program, &[&[Op]]), (rows, made): (&mut Activations, &mut Activations), count: usize) {
+    let ops: Vec<&Op> = stages.iter().copied().flatten().collect();
+    for x in ops[1..].iter().flat_map(|op| op.reads()) {
+        let is_of = |op: &Op| op.reads().contains(&x) || op.writes() == x;
+        let is_read = ops.iter().find(|op| is_of(op)).is_some_and(|op| op.reads().contains(&x));
+        let is_later = !stages[0].iter().any(is_of) && !rows.values[x.0].is_empty();
+        if is_read && (is_later || rows.values[x.0].len() == count * program.width(x)) {
             made.values[x.0] = std::mem::take(&mut rows.values[x.0]);
         }
     }
@@ -176,6 +179,9 @@ pub(super) fn regroup(
     (rows, made): (&[Vec<f32>], &mut [f32]),
     taps: &Taps,
 ) {
+    if let Op::ConvGrid { x, ref spec, .. } = *op {
+        return cells(weights, spec, &rows[x.0], made);
+    }
     let Op::Regroup { x, grouping: Grouping { parts, taps: of_part, by_value }, kernel, y } = *op else { return };
     let taps = [&taps[0][..], &taps[1]];
     if let Some(kernel) = kernel {

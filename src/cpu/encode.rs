@@ -1,13 +1,14 @@
 //! The operations of encoders.
 
 use crate::cpu::interpreter::Interpreter;
+use crate::cpu::weights::Weights;
 use crate::kernels::mix::{Mode, Shape};
 use crate::kernels::reference::{
-    AttentionShape, Visible, attention_batch, attention_blocks, attention_far, attention_grid, attention_near, mix,
-    mix_channels, project, turn,
+    AttentionShape, Visible, attention_batch, attention_blocks, attention_far, attention_grid, attention_near,
+    conv_grid, mix, mix_channels, project, turn,
 };
 use crate::model::WeightKey;
-use crate::model::program::{Activation, AttentionSpec, Combining, GridSpec, Op, Operand};
+use crate::model::program::{Activation, AttentionSpec, CellKind, CellSpec, Combining, GridSpec, Op, Operand};
 
 impl Interpreter<'_> {
     /// A product with a small matrix of f32, row by row: with that of Gemma 3 a row takes milliseconds.
@@ -65,14 +66,24 @@ impl Interpreter<'_> {
         self.run.put(y, out);
     }
 
-    /// A convolution over an image.
-    pub(super) fn conv_around(&mut self, [x, y]: [Activation; 2], kernel: WeightKey, taps: usize) {
-        let Some(input) = self.input else { return };
-        let mut out = self.run.take(y);
-        let width = out.len() / self.run.tokens;
-        let inputs = [self.run.values[x.0].as_slice(), self.weights.norm(kernel)];
-        mix_channels([width, taps], [&input.places[0], &input.places[1]], inputs, &mut out);
-        self.run.put(y, out);
+    /// A convolution over an image. Where others than the rows of its input follow, it is the caller's.
+    pub(super) fn convolve(&mut self, op: &Op) {
+        match *op {
+            Op::ConvAround { x, kernel, taps, y } => {
+                let Some(input) = self.input else { return };
+                let mut out = self.run.take(y);
+                let width = out.len() / self.run.tokens;
+                let inputs = [self.run.values[x.0].as_slice(), self.weights.norm(kernel)];
+                mix_channels([width, taps], [&input.places[0], &input.places[1]], inputs, &mut out);
+                self.run.put(y, out);
+            }
+            Op::ConvGrid { x, ref spec, y } if !spec.opens => {
+                let mut out = self.run.take(y);
+                cells(self.weights, spec, &self.run.values[x.0], &mut out);
+                self.run.put(y, out);
+            }
+            _ => {}
+        }
     }
 
     /// An operation over rows that encoders have, and some models.
@@ -179,4 +190,14 @@ impl Interpreter<'_> {
             _ => {}
         }
     }
+}
+
+/// Cells of a grid from cells of another one.
+pub(super) fn cells(weights: &Weights, spec: &CellSpec, x: &[f32], y: &mut [f32]) {
+    let (kernel, bias) = match spec.kind {
+        CellKind::Depthwise(kernel) => (weights.norm(kernel), None),
+        CellKind::Dense(kernel, bias) => (weights.norm(kernel), bias.and_then(|bias| weights.vector(bias.key))),
+        CellKind::Beside | CellKind::Mean => (&[][..], None),
+    };
+    conv_grid(spec, x, [kernel, bias.unwrap_or_default()], y);
 }

@@ -110,7 +110,7 @@ impl Interpreter<'_> {
             Op::Input { .. } | Op::Copy { .. } | Op::Combine { .. } | Op::Angles { .. } => self.over_rows(op),
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Turn { .. } | Op::AttendBlocks { .. } => self.of_encoder(op),
             Op::Project { x, weight, y } => self.project([x, y], weight, yield_now).await,
-            Op::ConvAround { x, kernel, taps, y } => self.conv_around([x, y], kernel, taps),
+            Op::ConvAround { .. } | Op::ConvGrid { .. } => self.convolve(op),
             Op::Bound { .. } | Op::AttendNear { .. } | Op::AttendFar { .. } | Op::Repeat { .. } => self.of_encoder(op),
             Op::Norm { x, norm, y } => {
                 let mut out = self.run.take(y);

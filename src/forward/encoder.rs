@@ -7,6 +7,7 @@ use crate::kernels::attention_blocks::{BlockBuffers, attention_blocks};
 use crate::kernels::attention_far::{FarBuffers, attention_far};
 use crate::kernels::attention_grid::{GridBuffers, attention_grid};
 use crate::kernels::attention_near::{NearBuffers, attention_near};
+use crate::kernels::conv_grid::conv_grid;
 use crate::kernels::elementwise::{self, Arg};
 use crate::kernels::join_heads::join_heads;
 use crate::kernels::mix::{Mode, Shape, mix, mix_channels, project};
@@ -14,7 +15,7 @@ use crate::kernels::pass::Pass;
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::turn::turn;
 use crate::model::TableWidths;
-use crate::model::program::{Activation, Combining, Grouping, Op, Operand, Program};
+use crate::model::program::{Activation, CellKind, CellSpec, Combining, Grouping, Op, Operand, Program};
 
 /// What the caller of an encoder writes beside the rows that it reads.
 #[derive(Debug, Clone)]
@@ -121,6 +122,7 @@ impl Lowering<'_> {
                 let inputs = [slice(x), self.forward.vector(kernel)];
                 mix_channels([program.width(x), taps], tables().places, inputs, slice(y))
             }
+            Op::ConvGrid { x, ref spec, y } => self.cells([x, y], spec),
             Op::Break { row, number, to } => {
                 let shape = Shape { width: program.width(to), parts: 1, taps: 1, by_value: false, mode: Mode::Replace };
                 mix(shape, tables().breaks[number], self.forward.vector(row), slice(to))
@@ -153,6 +155,20 @@ impl Lowering<'_> {
             }
             _ => self.attend_by_distance(op),
         }
+    }
+
+    /// Cells of a grid from cells of another one.
+    #[inline(never)]
+    fn cells(&self, [x, y]: [Activation; 2], spec: &CellSpec) -> Dispatch {
+        let dummy = self.forward.buffers.dummy;
+        let weights = match spec.kind {
+            CellKind::Depthwise(kernel) | CellKind::Dense(kernel, None) => [self.forward.vector(kernel), dummy],
+            CellKind::Dense(kernel, Some(bias)) => [kernel, bias.key].map(|key| self.forward.vector(key)),
+            CellKind::Beside | CellKind::Mean => [dummy; 2],
+        };
+        let [x, y] = [x, y].map(|of| self.places.of(of));
+        debug_assert!(x.offset == 0 && y.offset == 0, "whole rows");
+        conv_grid(spec, x.slice, weights, y.slice)
     }
 
     /// Attention with an embedding of the distance.

@@ -282,7 +282,7 @@ impl Lowering<'_> {
             Op::AddPlaces { .. } | Op::Break { .. } | Op::Regroup { .. } | Op::Turn { .. } => self.encoder(op),
             Op::Project { .. } | Op::ConvAround { .. } | Op::Bound { .. } | Op::AttendNear { .. } => self.encoder(op),
             Op::AttendFar { .. } | Op::AttendRows { .. } | Op::Repeat { .. } => self.encoder(op),
-            Op::AttendBlocks { .. } | Op::AttendGrid { .. } => self.encoder(op),
+            Op::AttendBlocks { .. } | Op::AttendGrid { .. } | Op::ConvGrid { .. } => self.encoder(op),
             Op::Copy { x, y } => self.copy(x, y),
             Op::Combine { x, kind, with } => self.combine(x, kind, with),
             Op::Embed { .. }

@@ -40,6 +40,7 @@ macro_rules! for_each_kernel {
             carry_row [ROWS, SPEC] () (cases);
             channel_scan [SPEC] (reference) (cases);
             conv_causal [SPEC] (reference) (cases);
+            conv_grid [SPEC] (reference) (cases);
             cumsum [SPEC] () ();
             delta_net [SPEC] (reference) (cases);
             elementwise [IN_PLACE, SPEC] (reference) (cases);

@@ -180,6 +180,8 @@ pub struct FarSpec {
 pub struct BlockSpec {
     /// Heads.
     pub heads: usize,
+    /// Heads that share a key and a value; more than 1 only where distances have no embedding and no block is filled.
+    pub group: usize,
     /// Values per head.
     pub head_dim: usize,
     /// Factor of scores.

@@ -104,6 +104,18 @@ impl EncoderInput {
         self
     }
 
+    /// The input of a program that reads pixels: it knows how many rows its stages have, and zeros follow the last
+    /// pixel up to a whole row.
+    pub fn with_cells(mut self, program: &Program) -> Self {
+        if program.ops().any(|op| matches!(op, Op::ConvGrid { .. })) {
+            let fold = |&rows: &usize| Fold { rows, taps: Taps::default() };
+            self.folds = program.stage_rows.iter().map(fold).collect();
+            let pixels = self.rows_of_stages().next().unwrap_or(0) * TableWidths::of(program).patch;
+            self.patches.resize(pixels.max(self.patches.len()), 0.0);
+        }
+        self
+    }
+
     /// Checks that the tables have the sizes that `program` reads, for up to `most` rows, and that indices are in
     /// range.
     ///

@@ -6,6 +6,7 @@
 
 mod adapter;
 mod attention;
+mod cells;
 mod config;
 mod encoder_input;
 mod encoder_rows;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::program::{
-    Activation, AttentionSpec, BlockSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts, FarSpec, GateUp,
-    GridSpec, Keys, NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
+    Activation, AttentionSpec, BlockSpec, CellSpec, ChannelSpec, ConvSpec, DeltaSpec, ExpertActivation, Experts,
+    FarSpec, GateUp, GridSpec, Keys, NearSpec, Norm, Routing, ScanSpec, Spreading, StreamSpec, Weight, WkvSpec,
 };
 use super::roles::WeightKey;
 use super::{ActivationKind, GateKind, Rotation, Switching};
@@ -136,6 +136,10 @@ pub enum Op {
     /// `y[c] = Σ_t kernel[c, t] · weight[t] · x[index[t], c]`: a depthwise convolution over an image, with `taps` taps
     /// for each row, which the caller provides in the place of taps into a position table.
     ConvAround { x: Activation, kernel: WeightKey, taps: usize, y: Activation },
+    /// The cells of a square grid from the cells of another one that they see. Where the grids have other sizes the
+    /// following operations may run on the rows of y, else these are the first rows of the same number. A row of x or y
+    /// may hold several cells.
+    ConvGrid { x: Activation, spec: CellSpec, y: Activation },
     /// `to = row` for the rows that the caller marks: line breaks of an image, or a class token. Of several such
     /// operations each has marks of its own.
     Break { row: WeightKey, number: usize, to: Activation },
@@ -326,7 +330,7 @@ impl Op {
             Self::AttendNear { q, kv: [k, v], far, .. } => vec![q, k, v, far],
             Self::AttendFar { q, kv: [k, v], far: [before, ahead], .. } => vec![q, k, v, before, ahead],
             Self::AddPlaces { to, .. } | Self::Break { to, .. } => vec![to],
-            Self::ConvAround { x, .. } => vec![x],
+            Self::ConvAround { x, .. } | Self::ConvGrid { x, .. } => vec![x],
             Self::Regroup { x, .. } | Self::Turn { x, .. } | Self::Project { x, .. } | Self::Copy { x, .. } => vec![x],
             Self::Combine { x, with: Operand::Vector(_), .. } => vec![x],
             Self::Combine { x, with: Operand::Rows(other), .. } => vec![x, other],
@@ -369,7 +373,7 @@ impl Op {
             Self::Embed { y, .. } | Self::Norm { y, .. } | Self::Linear { y, .. } => y,
             Self::EmbedPlace { y, .. } | Self::Pool { y, .. } | Self::Input { y } | Self::Copy { y, .. } => y,
             Self::AddPlaces { to, .. } | Self::Break { to, .. } => to,
-            Self::ConvAround { y, .. } => y,
+            Self::ConvAround { y, .. } | Self::ConvGrid { y, .. } => y,
             Self::Regroup { y, .. } | Self::Project { y, .. } | Self::Streams { y, .. } => y,
             Self::Spread { x, .. } | Self::Turn { x, .. } | Self::Combine { x, .. } | Self::Bound { x, .. } => x,
             Self::Angles { y, .. } | Self::AttendNear { y, .. } | Self::AttendFar { y, .. } => y,

@@ -1,7 +1,9 @@
 //! The weights that each operation of a program reads. This table decides which tensors a model wants, and where they
 //! go on the GPU.
 
-use super::program::{Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight, WkvForm};
+use super::program::{
+    CellKind, CellSpec, Factor, GateUp, Norm, Op, Operand, Program, StreamSpec, TableRow, Weight, WkvForm,
+};
 use super::roles::WeightKey;
 
 /// How an operation uses a weight.
@@ -50,6 +52,17 @@ fn norm_weights(norm: &Norm, width: usize) -> Vec<OpWeight> {
         false => values(key, &[norm.width]),
     });
     weight.into_iter().chain(norm.bias.map(|weight| bias(weight, norm.width))).collect()
+}
+
+fn weights_of_cells(spec: &CellSpec) -> Vec<OpWeight> {
+    match spec.kind {
+        CellKind::Depthwise(key) => vec![values(key, &[spec.taps(), spec.width])],
+        CellKind::Dense(key, of) => {
+            let kernel = values(key, &[spec.taps() * spec.width, spec.outputs]);
+            [kernel].into_iter().chain(of.map(|of| bias(of, spec.outputs))).collect()
+        }
+        CellKind::Beside | CellKind::Mean => Vec::new(),
+    }
 }
 
 impl Op {
@@ -114,8 +127,8 @@ impl Op {
             Self::Scale { factor: Factor::Weight(factor), .. } => vec![values(*factor, &[1])],
             Self::AddPlaces { .. } | Self::ConvAround { .. } | Self::Regroup { .. } => self.weights_of_encoder(program),
             Self::Break { .. } | Self::Project { .. } | Self::Bound { .. } => self.weights_of_encoder(program),
-            Self::AttendNear { .. } | Self::AttendFar { .. } => self.weights_of_encoder(program),
-            Self::Repeat { .. } | Self::AttendRows { .. } | Self::AttendBlocks { .. } | Self::AttendGrid { .. } => {
+            Self::AttendNear { .. } | Self::AttendFar { .. } | Self::Repeat { .. } => self.weights_of_encoder(program),
+            Self::AttendRows { .. } | Self::AttendBlocks { .. } | Self::AttendGrid { .. } | Self::ConvGrid { .. } => {
                 self.weights_of_encoder(program)
             }
             Self::Combine { x, with: Operand::Vector(key), .. } | Self::Lerp { x, by: Operand::Vector(key), .. } => {
@@ -160,6 +173,7 @@ impl Op {
         match self {
             Self::AddPlaces { table, rows, to, .. } => vec![values(*table, &[width(*to), *rows])],
             Self::ConvAround { x, kernel, taps, .. } => vec![values(*kernel, &[*taps, width(*x)])],
+            Self::ConvGrid { spec, .. } => weights_of_cells(spec),
             Self::Regroup { x, grouping, kernel, .. } => {
                 kernel.iter().map(|key| values(*key, &[grouping.taps, width(*x)])).collect()
             }

@@ -12,6 +12,7 @@ use super::ModelConfig;
 pub use super::attention::{
     AttentionSpec, BlockSpec, Distances, FarSpec, GridSpec, Keys, NearSpec, RopeFactors, RopeTable, Sight, Temperature,
 };
+pub use super::cells::{CellKind, CellSpec};
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
 pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, OwnToken, PoolKind, TableRow};
 pub use super::recurrent::{ChannelSpec, ConvSpec, DeltaSpec, ScanSpec, WkvForm, WkvSpec};
@@ -246,7 +247,7 @@ impl Program {
 
     /// The operations of the embedding, split before each operation that changes the number of rows.
     pub fn stages(&self) -> Vec<&[Op]> {
-        let folds = self.embed.iter().enumerate().filter(|(_, op)| matches!(op, Op::Regroup { .. })).map(|(at, _)| at);
+        let folds = self.embed.iter().enumerate().filter(|(_, op)| op.opens_stage()).map(|(at, _)| at);
         let ends: Vec<usize> = folds.chain([self.embed.len()]).collect();
         let starts = [0].into_iter().chain(ends.iter().copied());
         starts.zip(&ends).map(|(start, &end)| &self.embed[start..end]).collect()
@@ -254,7 +255,7 @@ impl Program {
 
     /// Upper bound of the rows in the stage of an operation of the embedding; `most` in the last stage.
     pub fn rows_at(&self, at: usize, most: usize) -> usize {
-        let before = self.embed.iter().take(at + 1).filter(|op| matches!(op, Op::Regroup { .. })).count();
+        let before = self.embed.iter().take(at + 1).filter(|op| op.opens_stage()).count();
         self.stage_rows.get(before).copied().unwrap_or(most)
     }
 
@@ -265,10 +266,7 @@ impl Program {
 
     /// The groupings between stages of the embedding, in order.
     pub fn folds(&self) -> impl Iterator<Item = Grouping> {
-        self.embed.iter().filter_map(|op| match op {
-            Op::Regroup { grouping, .. } => Some(*grouping),
-            _ => None,
-        })
+        self.embed.iter().filter(|op| op.opens_stage()).map(Op::grouping)
     }
 
     /// The head, split before the operation that pools or regroups rows. The second part is empty if there is none.

@@ -176,7 +176,8 @@ impl WasmEncoder {
                 bytes.subarray(filled, end).copy_from(piece);
                 filled = end;
             };
-            let input = input.with_later(&crate::model::program(encoder.config()));
+            let program = crate::model::program(encoder.config());
+            let input = input.with_later(&program).with_cells(&program);
             let is_done = encoder.encode(&input, &stop, &mut fill).await.map_err(to_js)?;
             Ok(is_done)
         })

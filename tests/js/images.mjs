@@ -7,6 +7,8 @@ import zlib from 'node:zlib';
 /** Encoders of images. */
 export const NAMES = [
   'gemma3',
+  'gemma3nv',
+  'gemma3nv-odd',
   'idefics3',
   'lfm2',
   'qwen2vl',

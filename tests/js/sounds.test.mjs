@@ -12,6 +12,7 @@ import { openai, webggufFetch } from '../../dist/openai/index.js';
 import { ChatStore } from '../../dist/ui/chat.js';
 import { ENCODERS, LOGPROBS, ROWS, expectationsOf, open } from './encoders.mjs';
 import { joined } from './gguf_join.mjs';
+import { patched, STRING } from './gguf_patch.mjs';
 import { allRows, readPng } from './images.mjs';
 import { differenceOfSome, LISTENERS, soundOf } from './sounds.mjs';
 
@@ -91,6 +92,29 @@ for (const [sees, hears, projector = sees] of [
     await model.free();
   });
 }
+
+test('of a file of Gemma 3n images are read, and onWarning hears that sounds are not', async () => {
+  const [seeing, hearing] = ['gemma3nv-odd', 'gemma4a'].map((name) =>
+    fs.readFileSync(path.join(ENCODERS, `${name}.gguf`)),
+  );
+  const projectors = { 'clip.vision.projector_type': 'gemma3nv', 'clip.audio.projector_type': 'gemma3na' };
+  const mmproj = new Blob([joined(seeing, hearing, { ...projectors, 'clip.projector_type': '' })]);
+  const warnings = [];
+  const expected = expectationsOf('gemma3nv-odd');
+  const model = await open(expected, { mmproj, onWarning: ({ code, message }) => warnings.push([code, message]) });
+  assert.deepEqual(model.info.media, { image: true, audio: false });
+  const [code, message] = warnings.find(([, message]) => message.includes('mmproj'));
+  assert.equal(code, 'file');
+  assert.match(message, /^option 'mmproj': images are read, sounds are not: projector "gemma3na" is not supported/);
+  const image = readPng(path.join(ENCODERS, expected.cases[0].image));
+  const { media } = await model.encodeParts([{ image }]);
+  assert.ok(differenceOfSome(media[0].embeddings, allRows(expected.cases[0])) < ROWS);
+  const content = [{ type: 'audio', audio: soundOf(400) }];
+  await assert.rejects(model.generate([{ role: 'user', content }]).result, /without an encoder of sounds/);
+  await model.free();
+  const alone = new Blob([patched(hearing, { set: [['clip.projector_type', STRING, 'gemma3na']] })]);
+  await assert.rejects(open(expected, { mmproj: alone }), { code: 'unsupported_architecture', message: /"gemma3na"/ });
+});
 
 test('a session keeps its sounds', async () => {
   const model = await open(expectationsOf('ultravox'));

@@ -17,7 +17,7 @@ import { openEvaluation } from './site.mjs';
 const ON_CPU = ['gemma3', 'lfm3vl-wide', 'glm4v'];
 
 /** The encoders that `npm test` runs on the GPU. */
-const QUICK = ['gemma3', 'pixtral', 'lfm3vl', 'lfm3vl-wide', 'hunyuanvl', 'minicpmv', 'resampler'];
+const QUICK = ['gemma3', 'gemma3nv-odd', 'pixtral', 'lfm3vl', 'lfm3vl-wide', 'hunyuanvl', 'minicpmv', 'resampler'];
 
 const { site, evaluate } = await openEvaluation();
 

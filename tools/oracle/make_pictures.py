@@ -18,6 +18,7 @@ import numpy as np
 from asked import Asked, expect, some
 from families.dense import Shape, model
 from make_encoders import GELU, MODELS, SILU, TARGET, Encoder, picture
+from mobilenet import attention, edge, gemma3nv, inverted
 from PIL import Image
 from random_blocks import Type
 from random_model import bpe, write_model
@@ -139,6 +140,20 @@ def encoders():
                           embedding_length=128, attention__head_count=4, feed_forward_length=27, block_count=3,
                           feature_layer=[1, 0], projector__window_side=3, projector__query_side=1,
                           image_grid_pinpoints=[45, 90, 90, 45, 90, 90, 135, 45])
+
+    # Four stages, the last two side by side, means of 2 x 2 cells; then three, of which the first is not there, over
+    # grids with odd sides.
+    yield gemma3nv("gemma3nv", 7, [
+        [edge(13, 9), edge(11, 9)],
+        [inverted(0, 15, 5, 10), inverted(3, 17, 0, 10, scale=True)],
+        [inverted(3, 21, 5, 12), attention(3, 6, 3, scale=True), inverted(5, 19, 3, 12)],
+        [inverted(5, 23, 5, 14), attention(2, 10, 0, scale=True), inverted(0, 25, 0, 14)],
+    ], (31, 22), image_size=512, patch_size=2)
+    yield gemma3nv("gemma3nv-odd", 5, [
+        [], [inverted(3, 11, 3, 6, scale=True), attention(4, 3, 0)],
+        [inverted(0, 14, 5, 6), attention(1, 5, 3), inverted(5, 0, 0, 0)],
+        [inverted(0, 13, 3, 9), attention(2, 7, 5, scale=True), attention(2, 4, 3, out=8)],
+    ], (0, 22), image_size=98, patch_size=2, projection_dim=22)
 
 
 def resampler(name: str, queries: int, version: int, **numbers) -> Encoder:

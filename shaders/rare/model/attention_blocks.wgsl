@@ -9,6 +9,7 @@ override HEAD_DIM: u32;
 
 struct Params {
     scale: f32,
+    group: u32,    // heads that share a key and a value
     queries: u32,
     keys: u32,
     farthest: u32, // 0: no embedding of distances
@@ -23,7 +24,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<f32>;          // [rows, heads, HEAD_DIM]
-@group(0) @binding(2) var<storage, read> k: array<f32>;          // the same
+@group(0) @binding(2) var<storage, read> k: array<f32>;          // [rows, heads / group, HEAD_DIM]
 @group(0) @binding(3) var<storage, read> v: array<f32>;          // the same
 @group(0) @binding(4) var<storage, read> spans: array<u32>;      // the first row that is seen, and one past the last
 @group(0) @binding(5) var<storage, read> far: array<f32>;        // [2 · farthest + 1, HEAD_DIM] or [heads, HEAD_DIM]
@@ -36,12 +37,18 @@ var<workgroup> shares: array<f32, WG_SIZE>; // scores of some keys, then their e
 
 const LEAST: f32 = -3.0e38;
 
+// Where the key and the value of a head begin.
+fn keys_of(of_head: u32) -> u32 {
+    // mutant: of_head / HEAD_DIM / params.group => of_head / HEAD_DIM
+    return of_head / HEAD_DIM / params.group * HEAD_DIM;
+}
+
 // The key `key` of the block from row `first` on.
 fn score(row: u32, first: u32, key: u32, limit: u32, of_head: u32) -> f32 {
     var sum = 0.0;
     // mutant: first + key < limit => true
     if first + key < limit {
-        let at = (first + key) * params.k_stride + params.k_at + of_head;
+        let at = (first + key) * params.k_stride + params.k_at + keys_of(of_head);
         for (var c = 0u; c < HEAD_DIM; c++) {
             sum += query[c] * k[at + c];
         }
@@ -61,11 +68,11 @@ fn score(row: u32, first: u32, key: u32, limit: u32, of_head: u32) -> f32 {
     return params.scale * sum;
 }
 
-fn value(row: u32, limit: u32, at: u32) -> f32 {
+fn value(row: u32, limit: u32, of_head: u32, c: u32) -> f32 {
     if row < limit {
-        return v[row * params.v_stride + params.v_at + at];
+        return v[row * params.v_stride + params.v_at + keys_of(of_head) + c];
     }
-    return fill[at];
+    return fill[of_head + c];
 }
 
 // Where the block begins that a row sees, how many rows it has, and one past the last row that there is.
@@ -123,7 +130,7 @@ fn main(
         for (var c = lane; c < HEAD_DIM; c += WG_SIZE) {
             var sum = sums[c] * shrink;
             for (var n = 0u; n < count; n++) {
-                sum += shares[n] * value(block.x + first + n, block.z, of_head + c);
+                sum += shares[n] * value(block.x + first + n, block.z, of_head, c);
             }
             sums[c] = sum;
         }

@@ -25,6 +25,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("switch", |view| per_value(view.rows() * (4 + view.constant("WIDTH")), 2 + 4 * view.constant("COUNT"))),
     ("streams", streams),
     ("mix", mix),
+    ("conv_grid", conv_grid),
     ("argmax", |view| per_logit(view, 1, 2)),
     ("argmax_merge", |view| merging(view.constant("SEGMENTS") * 2)),
     ("logit_bias", |view| merging(view.workgroups())),
@@ -102,6 +103,20 @@ fn streams(view: &View) -> Work {
     let (base, values) = (streams.min(view.constant("BASE")), view.rows() * width);
     let flops = 2 * values * streams * inputs * (1 + routes);
     Work { memory: values * (streams + inputs + base) * F32, flops, trips: 2, ..Work::default() }
+}
+
+fn conv_grid(view: &View) -> Work {
+    let [side, out, kernel] = ["side", "out", "kernel"].map(|name| view.param(name));
+    let [width, outputs] = ["width", "outputs"].map(|name| view.param(name));
+    let (values, all) = (out * out * outputs, kernel * kernel);
+    let [taps, weights] = match view.constant("KIND") {
+        0 => [1, 0],
+        1 => [all, 0],
+        2 => [all, all * outputs],
+        _ => [all * width, all * width * outputs],
+    };
+    let memory = (side * side * width + values + weights) * F32;
+    Work { memory, again: 2 * values * taps * F32, flops: 2 * values * taps, trips: 3, ..Work::default() }
 }
 
 fn mix(view: &View) -> Work {

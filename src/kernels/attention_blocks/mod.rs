@@ -13,6 +13,8 @@ params! {
     pub struct Params {
         /// Factor of scores.
         pub scale: f32,
+        /// Heads that share a key and a value.
+        pub group: u32,
         /// Rows of a block.
         pub queries: u32,
         /// Rows that each of them sees.
@@ -47,7 +49,7 @@ pub static SPEC: KernelSpec = KernelSpec {
 /// The buffers of such an attention.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockBuffers {
-    /// Queries, keys and values `[rows, heads, head_dim]` f32.
+    /// Queries `[rows, heads, head_dim]` f32, keys and values `[rows, heads / group, head_dim]`.
     pub qkv: [Rows; 3],
     /// The first row that is seen, 0, and one past the last, where the last block is filled up.
     pub spans: Slice,
@@ -64,6 +66,7 @@ pub fn attention_blocks(spec: BlockSpec, buffers: BlockBuffers) -> Dispatch {
     let constants = [("WG_SIZE", 64.0), ("HEAD_DIM", spec.head_dim as f64)];
     let params = Params {
         scale: spec.scale,
+        group: spec.group as u32,
         queries: spec.queries as u32,
         keys: spec.keys as u32,
         farthest: spec.farthest as u32,

@@ -2,28 +2,29 @@
 
 use crate::model::program::BlockSpec;
 
-/// `out` `[rows, heads, head_dim]` of queries, keys and values of this shape. `weights`: the key and the value
-/// `[heads, head_dim]` of rows that fill up the last block; else the first is `[2 · farthest + 1, head_dim]`, the
-/// embedding of each distance, and the last block may be shorter.
+/// `out` `[rows, heads, head_dim]` of queries of this shape, and keys and values `[rows, heads / group, head_dim]`.
+/// `weights`: the key and the value `[heads, head_dim]` of rows that fill up the last block; else the first is
+/// `[2 · farthest + 1, head_dim]`, the embedding of each distance, and the last block may be shorter.
 pub fn attention_blocks(spec: BlockSpec, [q, k, v]: [&[f32]; 3], weights: [&[f32]; 2], out: &mut [f32]) {
-    let BlockSpec { heads, head_dim, scale, queries, keys, farthest, filled } = spec;
+    let BlockSpec { heads, group, head_dim, scale, queries, keys, farthest, filled } = spec;
     let width = heads * head_dim;
-    let rows = k.len() / width;
+    let shared = width / group;
+    let rows = k.len() / shared;
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     for at in (0..out.len()).step_by(head_dim) {
         let (row, of_head) = (at / width, at % width);
         let first = row / queries * keys;
         let count = if filled { keys } else { keys.min(rows.saturating_sub(first)) };
         // A row of keys or of values, or what stands for it.
-        let head = |of: &'_ [f32], number: usize, at: usize| -> Vec<f32> {
-            let row = if at < rows { &of[at * width..] } else { weights[number] };
-            row.iter().skip(of_head).take(head_dim).copied().collect()
+        let head = |number: usize, at: usize| match at < rows {
+            true => &[k, v][number][at * shared + of_head / head_dim / group * head_dim..][..head_dim],
+            false => &weights[number][of_head..][..head_dim],
         };
         let query = &q[at..at + head_dim];
         let score = |key: usize| {
             let distance = (row % queries + farthest).saturating_sub(key);
             let far = weights[0].get(distance * head_dim..).filter(|_| farthest > 0).unwrap_or_default();
-            scale * (dot(query, &head(k, 0, first + key)) + dot(query, far))
+            scale * (dot(query, head(0, first + key)) + dot(query, far))
         };
         let scores: Vec<f32> = (0..count).map(score).collect();
         let most = scores.iter().copied().fold(f32::MIN, f32::max);
@@ -32,8 +33,8 @@ pub fn attention_blocks(spec: BlockSpec, [q, k, v]: [&[f32]; 3], weights: [&[f32
         let own = &mut out[at..at + head_dim];
         own.fill(0.0);
         for (key, share) in shares.iter().enumerate() {
-            let value = head(v, 1, first + key);
-            own.iter_mut().zip(&value).for_each(|(sum, value)| *sum += share / total * value);
+            let value = head(1, first + key);
+            own.iter_mut().zip(value).for_each(|(sum, value)| *sum += share / total * value);
         }
     }
 }

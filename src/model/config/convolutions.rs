@@ -26,6 +26,9 @@ pub const STRIDES: [usize; 3] = [6, 5, 4];
 /// The end of the names of depthwise kernels over an image.
 const AROUND: &str = "conv2d_spatial.weight";
 
+/// The blocks of MobileNetV5, `v.blk.{stage}.{block}`, whose kernels are the only tensors of a layer with four axes.
+const BLOCKS: [&str; 3] = ["v.blk.", "v.conv_stem.", "v.msfa."];
+
 /// The matrices that merge patches into one row; in some files a convolution kernel.
 const MERGERS: [&str; 3] = ["mm.patch_merger.weight", "mm.0.weight", "mm.2.weight"];
 
@@ -74,6 +77,10 @@ fn is_kernel(name: &str) -> bool {
     KERNELS.iter().any(|kernel| name.starts_with(kernel)) && !name.contains(".norm.")
 }
 
+fn is_of_block(name: &str) -> bool {
+    BLOCKS.iter().any(|begin| name.starts_with(begin))
+}
+
 /// Whether a tensor is a table whose rows may have several axes.
 fn is_table(name: &str) -> bool {
     let is_projector = name.starts_with("v.proj_blk.") && (name.ends_with(".query") || name.ends_with(".img_pos"));
@@ -100,6 +107,13 @@ pub fn flatten(gguf: &mut Gguf) {
         } else if tensor.name.ends_with(AROUND) {
             let taps = dims[0].saturating_mul(dims[1]);
             vec![taps, before.saturating_mul(dims[dims.len() - 1]) / taps.max(1)]
+        } else if is_of_block(&tensor.name) && dims.len() > 2 {
+            let (last, all) = (dims[dims.len() - 1], product(dims));
+            if tensor.name.ends_with(".gamma") || tensor.name.ends_with(".bias") {
+                vec![all]
+            } else {
+                vec![before, last]
+            }
         } else if is_kernel(&tensor.name) && before == 1 {
             vec![product(dims)]
         } else if (is_kernel(&tensor.name) || MERGERS.contains(&tensor.name.as_str())) && dims.len() > 2 {

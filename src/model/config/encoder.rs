@@ -1,8 +1,8 @@
 //! The hyperparameters of an encoder of images or sounds: a separate file with `general.architecture` = `clip`.
 
 use super::encoder_lists::{
-    Sam, activation, check_subsampling, is_bilinear, merges_behind, pixels, projector_widths, queries, taken_layers,
-    tiled,
+    Blocks, Sam, activation, check_subsampling, is_bilinear, merges_behind, pixels, projector_widths, queries,
+    taken_layers, tiled,
 };
 use super::parts::Part;
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HIDDEN, Suggested};
@@ -134,6 +134,8 @@ pub struct EncoderConfig {
     pub deep_layers: Vec<usize>,
     /// The layers before the others, of DeepSeek-OCR.
     pub sam: Option<Sam>,
+    /// The blocks of MobileNetV5, in the place of layers.
+    pub blocks: Option<Blocks>,
     /// Width of the feed-forward.
     pub ffn: usize,
     /// Values of a spectrogram frame, for vocoders of a feature; 0 for encoders of images.
@@ -251,6 +253,7 @@ impl EncoderConfig {
             is_swapped: false,
             deep_layers: Vec::new(),
             sam: None,
+            blocks: None,
             ffn: 0,
             bins: 0,
             kernels: [0; 2],

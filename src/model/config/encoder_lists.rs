@@ -1,5 +1,9 @@
 //! What files say of images in lists, and in keys that not all projectors have.
 
+mod blocks;
+
+pub(in crate::model) use blocks::{Block, Blocks};
+
 use super::encoder::{CLIP, EncoderConfig, MAX_SIDE, MAX_WINDOW, Projector};
 use super::numbers::undivided;
 use super::{Keys, MAX_DEEP_ROWS, MAX_FFN, MAX_HEADS, MAX_HIDDEN};
@@ -151,6 +155,7 @@ impl EncoderConfig {
     ) -> Result<Self> {
         self.check(keys)?;
         match self.projector.name {
+            "gemma3nv" => self.with_blocks_of_grids(dims),
             "granite4_vision" => self.with_projectors(keys, layers),
             "deepseekocr" => {
                 let (sam, patch_size) =

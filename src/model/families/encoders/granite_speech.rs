@@ -70,7 +70,7 @@ fn attention(vit: &mut Vit, layer: usize) -> Activation {
     }
     let block = vit.encoder.window.unwrap_or(1);
     let (scale, farthest) = ((head_dim as f32).sqrt().recip(), vit.encoder.places);
-    let spec = BlockSpec { heads, head_dim, scale, queries: block, keys: block, farthest, filled: false };
+    let spec = BlockSpec { heads, group: 1, head_dim, scale, queries: block, keys: block, farthest, filled: false };
     let with = [Some(vit.of_layer(layer, "attn_rel_pos_emb")), None];
     vit.push(Op::AttendBlocks { q, kv: [k, v], with, spec, y });
     let update = vit.activation("update", vit.config.hidden);

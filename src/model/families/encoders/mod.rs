@@ -18,6 +18,7 @@ mod lfm_audio;
 mod lfm_speech;
 mod llava;
 mod minicpm;
+mod mobilenet;
 mod parakeet;
 mod pixtral;
 mod pocket;
@@ -156,6 +157,8 @@ static ENCODERS: &[Encoder] = &[
     encoder("granite4_vision", granite_vision::granite4_vision, WINDOW_SIDE, MostRows::OfImage(1)).exact(),
     // And a class token.
     encoder("internvl", internvl::internvl, (SCALE, 1), MostRows::OfImage(1)),
+    // A grid of 16 × 16 rows, at most.
+    encoder("gemma3nv", mobilenet::gemma3nv, (None, 1), MostRows::Fixed(256)).exact(),
     // As many rows as llama.cpp takes.
     encoder("gemma4v", gemma::gemma4v, (SCALE, 3), MostRows::Merged(1120)).rotated(),
     encoder("gemma4uv", gemma_unified::gemma4uv, (SCALE, 3), MostRows::Merged(1120)).bare(),

@@ -52,7 +52,7 @@ impl Queries {
         let head_dim = width / heads;
         let queries = vit.encoder.queries;
         let scale = (head_dim as f32).sqrt().recip();
-        let own = BlockSpec { heads, head_dim, scale, queries, keys: queries, farthest: 0, filled: false };
+        let own = BlockSpec { heads, group: 1, head_dim, scale, queries, keys: queries, farthest: 0, filled: false };
         let update = ("query update", width);
         let add = |vit: &mut Vit, update: Activation, names: [&'static str; 2]| {
             vit.push(Op::Add { x: update, scale: 1.0, to: x });
