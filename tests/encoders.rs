@@ -258,10 +258,14 @@ fn hostile_shapes_of_blocks_are_refused() {
         "v.msfa.ffn.pw_proj.bn.weight: expected shape [23], found [22]",
     );
     let sized = |pixels: u32| with("gemma3nv", "clip.vision.image_size", Some(Value::U32(pixels)));
-    refused(sized(8192), BadFile, "grids of 2048, 2048, 512 and 256 cells along a side, expected up to 255");
-    refused(sized(1024), BadFile, "grids of 256, 256, 64 and 32 cells");
-    refused(sized(528), BadFile, "grids of 132, 132, 33 and 17 cells");
-    refused(sized(384), BadFile, "grids of 96, 96, 24 and 12 cells");
+    refused(
+        sized(8192),
+        BadFile,
+        "grids up to 255 cells a side, the last multiples of each other and of 16, found 2048, 2048, 512, 256",
+    );
+    refused(sized(1024), BadFile, "found 256, 256, 64, 32");
+    refused(sized(528), BadFile, "found 132, 132, 33, 17");
+    refused(sized(384), BadFile, "found 96, 96, 24, 12");
     let small = sized(128).expect("as many rows as there are cells").encoder.expect("an encoder");
     assert_eq!((small.queries, sized(768).expect("a multiple of 16").encoder.expect("one").queries), (64, 256));
 }

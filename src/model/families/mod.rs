@@ -154,8 +154,16 @@ fn name_of(metadata: &Metadata) -> Option<&str> {
 }
 
 /// What a drafter is that runs on the inside of another model.
-const READS_STATES: &str = "a drafter that reads the hidden states or the cache of its model, which is not supported: \
-     'draft' takes a smaller model with the same vocabulary";
+macro_rules! reads_states {
+    ($name:literal) => {
+        concat!(
+            "of architecture ",
+            $name,
+            ", a drafter that reads the states of its model, which is not supported: \
+                 'draft' takes a smaller model"
+        )
+    };
+}
 
 /// Files that are not models, by the values of two keys, with their names.
 const OTHER_KINDS: [(&str, &str, &str); 7] = [
@@ -166,9 +174,9 @@ const OTHER_KINDS: [(&str, &str, &str); 7] = [
     ),
     ("general.architecture", "controlvector", "a control vector: give it to the option 'adapters', beside its model"),
     ("general.type", "imatrix", "an importance matrix, which serves to quantise a model: take the file of the model"),
-    ("general.architecture", "eagle3", READS_STATES),
-    ("general.architecture", "dflash", READS_STATES),
-    ("general.architecture", "gemma4-assistant", READS_STATES),
+    ("general.architecture", "eagle3", reads_states!("eagle3")),
+    ("general.architecture", "dflash", reads_states!("dflash")),
+    ("general.architecture", "gemma4-assistant", reads_states!("gemma4-assistant")),
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
 ];
 
@@ -183,10 +191,7 @@ pub fn check_kind(metadata: &Metadata, wants_encoder: bool) -> Result<()> {
         "mmproj" => !wants_encoder && (is_encoder || is(key, kind)),
         _ => is(key, kind),
     });
-    other.map_or(Ok(()), |(_, kind, what)| {
-        let name = if *what == READS_STATES { format!("of architecture {kind}, ") } else { String::new() };
-        Err(Error::invalid_argument(format!("the file is {name}{what}")))
-    })
+    other.map_or(Ok(()), |(_, _, what)| Err(Error::invalid_argument(format!("the file is {what}"))))
 }
 
 /// The architecture that a file names.

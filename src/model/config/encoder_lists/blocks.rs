@@ -90,8 +90,10 @@ impl Blocks {
         if is_multiple && first.max(stem) <= MAX_SIDE {
             return Ok(());
         }
-        let found = format!("image of {image} pixels: grids of {stem}, {first}, {read} and {last} cells along a side");
-        Err(Error::bad_file(format!("{found}, expected up to {MAX_SIDE}, and then multiples, up to {OUT} or of it")))
+        Err(Error::bad_file(format!(
+            "image of {image} pixels: expected grids up to {MAX_SIDE} cells a side, the last multiples of each other \
+             and of {OUT}, found {stem}, {first}, {read}, {last}"
+        )))
     }
 
     /// Whether a row has four cells of the grid behind the first convolution.
