@@ -32,6 +32,9 @@ struct Params {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let t = group.y;
     let row = this_pass.row[t];
+    if PART == 3u {
+        storageBarrier(); // all have read the row before one of them changes it
+    }
     // mutant: (row.flags & ROW_DONE) != 0u => false
     if (row.flags & ROW_DONE) != 0u {
         return;
