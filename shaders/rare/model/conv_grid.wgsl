@@ -26,9 +26,9 @@ struct Params {
 fn seen(cell: u32, tap: u32) -> i32 {
     let own = vec2<u32>(cell % params.out, cell / params.out);
     let far = own * params.stride + vec2<u32>(tap % params.kernel, tap / params.kernel);
-    let at = (far - params.before) / params.up;
-    // mutant: any(far < vec2<u32>(params.before)) => false
-    if any(far < vec2<u32>(params.before)) || any(at >= vec2<u32>(params.side)) {
+    let at = (far - params.before) / params.up; // before the grid this wraps around, far beyond it
+    // mutant: any(at >= vec2<u32>(params.side)) => false
+    if any(at >= vec2<u32>(params.side)) {
         return -1;
     }
     return i32((at.y * params.side + at.x) * params.width);
