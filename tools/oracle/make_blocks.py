@@ -20,9 +20,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from f32_twin import DROPPED
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType, dequantize
+
+from f32_twin import DROPPED
+from named_values import fnv1a, values_of
 
 MODELS = Path(__file__).parents[2] / "tests/fixtures/models"
 TARGET = MODELS.parent / "mtp"
@@ -32,23 +34,6 @@ LAYERS = {"qwen35moe-f32": [1], "deepseek2-f16": [1], "mellum-f16": [0], "nemotr
 BETWEEN = "post_attention_norm.weight"
 LENGTH, MIDDLE, DRAFTS, LARGEST, DIGITS, TEXTS = 14, 6, 3, 32, 6, 24_000
 LEAST_LEAD = 0.1  # of a best token over the second, in standard deviations of its row's logits
-
-
-def fnv1a(data: bytes) -> int:
-    state = 2166136261
-    for byte in data:
-        state = (state ^ byte) * 16777619 % 2**32
-    return state
-
-
-def values_of(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The tensor's values: numbers of a linear congruential generator, seeded by the name, in memory order."""
-    state, high = fnv1a(name.encode()), []
-    for _ in range(int(np.prod(shape))):
-        state = (state * 1664525 + 1013904223) % 2**32
-        high.append(state >> 8)
-    u = (np.array(high, np.float32) / np.float32(2**24) - np.float32(0.5)).reshape(shape)
-    return np.float32(1) + u if len(shape) == 1 else u * np.float32(4 / np.sqrt(np.float64(shape[-1])))
 
 
 def block(reader: GGUFReader, name: str, layers: int, hidden: int) -> dict[str, tuple[int, ...]]:

@@ -5,7 +5,7 @@
     python tools/oracle/make_mtp.py --target FILE      # another place for the JSON
 
 The model is tests/fixtures/models/qwen35-f32.gguf with one block more, whose values follow from the tensors' names
-(`values_of`), so tests make it again in memory. The trunk and its answers stay those of qwen35-f32.
+(`named_values.py`), so tests make it again in memory. The trunk and its answers stay those of qwen35-f32.
 
 How llama.cpp feeds the block (`common_speculative_impl_draft_mtp`), with x_p the token and h_p the trunk's row at
 position p, the row AFTER `output_norm`:
@@ -46,6 +46,7 @@ from llama_cpp import GGML_TYPE_F32, llama_cpp
 
 from f32_twin import DROPPED
 from llamas import margins, plain_model_params
+from named_values import fnv1a, values_of
 from random_model import FIXTURES
 
 BASE, ARCHITECTURE = FIXTURES / "qwen35-f32.gguf", "qwen35"
@@ -54,23 +55,6 @@ TEXT = [224, 192, 34, 92, 141, 257, 87, 72, 287, 251, 171, 233, 52, 266]
 MIDDLE, DRAFTS, LARGEST, DIGITS = 6, 3, 32, 6
 LEAST_LEAD = 0.1  # of a best token over the second, in standard deviations of its row's logits
 AGREEMENT = 1e-4
-
-
-def fnv1a(data: bytes) -> int:
-    state = 2166136261
-    for byte in data:
-        state = (state ^ byte) * 16777619 % 2**32
-    return state
-
-
-def values_of(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The tensor's values: numbers of a linear congruential generator, seeded by the name, in memory order."""
-    state, high = fnv1a(name.encode()), []
-    for _ in range(int(np.prod(shape))):
-        state = (state * 1664525 + 1013904223) % 2**32
-        high.append(state >> 8)
-    u = (np.array(high, np.float32) / np.float32(2**24) - np.float32(0.5)).reshape(shape)
-    return np.float32(1) + u if len(shape) == 1 else u * np.float32(4 / np.sqrt(np.float64(shape[-1])))
 
 
 def block(fields: dict) -> dict[str, tuple[int, ...]]:
