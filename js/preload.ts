@@ -83,8 +83,8 @@ export async function preload(): Promise<void> {
 }
 
 const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
-  ...{ device, encoderCode, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent },
-  ...{ families: familyCode, verified, video },
+  ...{ device, grammar, mediaFile, parts, pictureKinds, rare, rareTemplates, transparent },
+  ...{ encoders: encoderCode, families: familyCode, verified, video },
 });
 const ofEngine: typeof later = having({
   chatText,

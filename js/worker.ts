@@ -27,7 +27,7 @@ import { isShared, serveTabs } from './shared/tabs-worker.js';
 import * as rareTemplates from './templates/rare.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
-import * as encoderCode from './wasm/encoders.js';
+import * as encoders from './wasm/encoders.js';
 import * as families from './wasm/families.js';
 import * as rare from './wasm/rare.js';
 import * as tuning from './tuning/index.js';
@@ -36,7 +36,7 @@ import * as tuning from './tuning/index.js';
 Object.assign(files, {
   startWorker: startOwnScript,
   device: async () => device,
-  encoderCode: async () => encoderCode,
+  encoders: async () => encoders,
   families: async () => families,
   grammar: async () => grammar,
   rare: async () => rare,

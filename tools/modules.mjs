@@ -59,15 +59,14 @@ export const PARTS = {
       String.raw`^compiler_builtins(\[\w+\])?::math::libm_math::(sinf|cosf)::`,
     ].join('|'),
   ),
-  // For pages that load an encoder or a vocoder. What reads the header of such a file stays, since it also runs for a
-  // file that is only inspected, and so do kernels that models have, too.
+  // For pages that load or inspect an encoder or a vocoder. Kernels that models have, too, stay.
   encoders: new RegExp(
     [
       '^<?webgguf::(model::families::encoders::(?!known)|web::encoder::)',
       '^<?webgguf::kernels::(attention_(blocks|near|far|grid)|conv_grid|mix|turn)::',
       '^webgguf::model::.*::EncoderInput(>?)::',
       '^<?webgguf::model::cells::',
-      '^<webgguf::model::config::encoder_lists::blocks::Blocks as core::cmp::PartialEq>',
+      '^<?webgguf::model::config::encoder(_lists)?::',
       '^webgguf::forward::encoder::.*>::(encoder|cells|attend_by_distance|of_queries)::',
       '^webgguf::forward::encoder::Tables::alloc::',
       '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_grid|attend_rows|project|convolve)::',

@@ -17,11 +17,10 @@ export const SIZE_BUDGET = 760_000;
 export const GRAMMAR_BUDGET = 466_600;
 /**
  * The same of what a page with images loads more: WebAssembly, JavaScript, and the part of the engine that encoders
- * need (54,000), which grows with the number of encoders: Granite Speech is 2,000 of it, Granite Vision 4.1 with tiles
- * that are put together line by line 4,000, DeepSeek-OCR with SAM's layers before CLIP's 8,000, Gemma 3n with blocks of
- * convolutions over grids 6,500; tiles on a canvas, as MiniCPM-V 4.7 has them, are 300 bytes.
+ * need (67,000), which grows with the number of encoders, and reads their headers (13,000): DeepSeek-OCR with SAM's
+ * layers before CLIP's is 8,000, Gemma 3n with blocks of convolutions over grids 6,500.
  */
-export const MEDIA_BUDGET = 134_000;
+export const MEDIA_BUDGET = 150_000;
 /** The same of what a page with a vocoder loads more: the part of the engine, and the scripts of `webgguf/voice`. */
 export const SPEECH_BUDGET = 60_000;
 /**

@@ -5,7 +5,7 @@
  * one file of that script, as Vite does, and such a file imports nothing more. It is one file only where every module
  * that these name is part of it already. What pages alone load later is in `model/on-demand.ts`.
  */
-import type { DeviceFiles, FamilyFiles, RareFiles } from '../wasm/give-needed.js';
+import type { DeviceFiles, EncoderFiles, FamilyFiles, RareFiles } from '../wasm/give-needed.js';
 import { fetched } from './fetched.js';
 
 type Files = Record<string, (...args: never[]) => Promise<unknown>>;
@@ -28,7 +28,7 @@ export const files = {
   preload: async (): Promise<void> => {},
   ...allFetched({
     device: (): Promise<DeviceFiles> => import('../wasm/device.js'),
-    encoderCode: (): Promise<Pick<typeof import('../wasm/encoders.js'), 'encoders'>> => import('../wasm/encoders.js'),
+    encoders: (): Promise<EncoderFiles> => import('../wasm/encoders.js'),
     families: (): Promise<FamilyFiles> => import('../wasm/families.js'),
     grammar: () => import('../grammar/webgguf_grammar.js'),
     mediaFile: () => import('../load/media-file.js'),

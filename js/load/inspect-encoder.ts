@@ -2,10 +2,12 @@
  * What the header of an encoder says.
  */
 import { abortable } from '../cancel.js';
+import { files } from '../engine/files.js';
 import { invalidArgument } from '../errors.js';
 import { openSources } from './sources.js';
 import type { Inspection, InspectedEncoder } from '../types/info.js';
 import type { Source, SourceOptions } from '../types/source.js';
+import { giveNeeded } from '../wasm/give-needed.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { beside } from '../media/encoders.js';
 
@@ -23,7 +25,7 @@ export async function inspectEncoder(
   const sources = await openSources(file, scope, { ...others, cache: 'read' });
   try {
     const { architecture, quantization, parameters, fileBytes }: Inspection = await abortable(
-      inspect(sources, {}),
+      inspect(sources, { fetch: (name) => giveNeeded(name, files) }),
       scope,
     );
     if (architecture !== 'clip') {

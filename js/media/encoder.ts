@@ -20,7 +20,6 @@ import type {
   WasmModel,
 } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
-import { linkPart } from '../wasm/link-part.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
 import type { EncoderOptions, Input } from './encoder-options.js';
 import { assembled } from './assembled.js';
@@ -136,10 +135,9 @@ export class Encoder {
     about: EncoderScope,
   ): Promise<Encoder> {
     const { scope, report, width, device, threads: threadsOf } = about;
-    const [{ WasmEncoder: Handle, exports }, code] = await Promise.all([wasmClasses(), files.encoderCode()]);
-    await linkPart(exports, 'wasm/encoders.js', code.encoders);
-    const { backend, precision, part, selfCheck } = options;
     const fetch = (name: keyof NeededFiles): Promise<void> => giveNeeded(name, files);
+    const [{ WasmEncoder: Handle }] = await Promise.all([wasmClasses(), fetch('encoders')]);
+    const { backend, precision, part, selfCheck } = options;
     const given = { backend, fetch, ...(precision && { precision }), ...(part && { part }) };
     const open = (signal: AbortSignal, tell: typeof report): Promise<WasmEncoder> => {
       const start = async (sources: ByteSource[]): Promise<WasmEncoder> => {

@@ -12,11 +12,14 @@ export type RareFiles = Pick<typeof import('./rare.js'), 'rareShaders' | 'grids'
 export type DeviceFiles = Pick<typeof import('./device.js'), 'deviceShaders'>;
 /** What `families.js` exports. @internal */
 export type FamilyFiles = Pick<typeof import('./families.js'), 'families'>;
+/** What `encoders.js` exports. @internal */
+export type EncoderFiles = Pick<typeof import('./encoders.js'), 'encoders'>;
 /** The files that WebAssembly may ask for, by name, and what imports them. @internal */
 export interface NeededFiles {
   readonly rare: () => Promise<RareFiles>;
   readonly device: () => Promise<DeviceFiles>;
   readonly families: () => Promise<FamilyFiles>;
+  readonly encoders: () => Promise<EncoderFiles>;
 }
 
 const given: Partial<Record<keyof NeededFiles, Promise<void>>> = {};
@@ -41,9 +44,10 @@ export function giveNeeded<N extends keyof NeededFiles>(name: N, files: Pick<Nee
   return given[name];
 }
 
-async function give(fetch: () => Promise<RareFiles | DeviceFiles | FamilyFiles>): Promise<void> {
+async function give(fetch: NeededFiles[keyof NeededFiles]): Promise<void> {
   const [{ giveRare, giveDevice, exports }, found] = await Promise.all([wasmClasses(), fetch()]);
   if ('families' in found) return linkPart(exports, 'wasm/families.js', found.families);
+  if ('encoders' in found) return linkPart(exports, 'wasm/encoders.js', found.encoders);
   if ('deviceShaders' in found) return giveDevice(found.deviceShaders);
   giveRare(
     found.rareShaders,

@@ -55,8 +55,8 @@ export interface WasmLoadOptions {
   tune?: (model: DeviceHandle, key: string) => Promise<string>;
   /** Whether `tune` is only called on a GPU of a vendor on whose GPUs the tables were not measured. */
   tuneUnmeasured?: boolean;
-  /** Calls {@link giveRare} or {@link giveDevice}, or links `families.js`, before that is needed. */
-  fetch?: (name: 'rare' | 'device' | 'families') => Promise<void>;
+  /** Calls {@link giveRare} or {@link giveDevice}, or links `families.js` or `encoders.js`, before that is needed. */
+  fetch?: (name: 'rare' | 'device' | 'families' | 'encoders') => Promise<void>;
   /** Starts threads. It is called for a model that runs on the CPU. */
   threads?: () => Promise<CpuThreads | undefined>;
 }

@@ -32,7 +32,7 @@ pub use config::{
 };
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
-pub use families::{PART, SOUNDS, architectures, check_input, check_kind, is_rare, program, whole_images};
+pub use families::{PART, SOUNDS, architectures, check_input, check_kind, is_encoder, is_rare, program, whole_images};
 pub use input::{InputRows, InputRun, InputSource, Item, Places, RowIds, end_with_images};
 pub use op_weights::{OpWeight, WeightUse};
 pub use rare::{expects_rare, has_rare_code, needs_rare};

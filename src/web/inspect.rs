@@ -13,7 +13,7 @@ use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, is_rare, match_tensors};
+use crate::model::{ModelConfig, match_tensors};
 use crate::runtime::context_length;
 use crate::{Error, ErrorCode, Result};
 
@@ -103,7 +103,7 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     }
     let gguf = Gguf::join(parts).map_err(to_js)?;
     let mut found = summary(&gguf);
-    fetch(&options.fetch, Needed { families: is_rare(&gguf.metadata), ..Needed::default() }).await?;
+    fetch(&options.fetch, Needed::by_header(&gguf.metadata)).await?;
     match configure(&gguf, &mut found).await {
         Ok(config) => {
             found.supported = true;

@@ -10,26 +10,23 @@ import { files } from '../../dist/engine/files.js';
 import { ENCODERS, FIXTURES, blob, expectationsOf, open } from './encoders.mjs';
 
 const expected = expectationsOf('lfm2');
-const given = files.encoderCode;
+const given = files.encoders;
 const encoder = () => blob(path.join(ENCODERS, expected.encoder));
 
-test('an encoder that is given as a model is refused without the part, and can be inspected', async (t) => {
+test('an encoder that is given as a model is refused without the part', async (t) => {
   t.after(() => {
-    files.encoderCode = given;
+    files.encoders = given;
   });
-  files.encoderCode = () => assert.fail('the part was fetched');
+  files.encoders = () => assert.fail('the part was fetched');
   const refused = { code: 'invalid_argument', message: /the file is an encoder of images or sounds/ };
   await assert.rejects(WasmModel.load(encoder(), { backend: 'cpu' }), refused);
-  const { supported, reason, quantization, parameters } = await WasmModel.inspect(encoder());
-  assert.deepEqual([supported, reason.code], [false, 'invalid_argument']);
-  assert.ok(quantization !== undefined && parameters > 1000);
 });
 
 test('no model needs the part, whatever its family', async (t) => {
   t.after(() => {
-    files.encoderCode = given;
+    files.encoders = given;
   });
-  files.encoderCode = () => assert.fail('the part was fetched');
+  files.encoders = () => assert.fail('the part was fetched');
   const folder = path.join(FIXTURES, 'models');
   const names = fs.readdirSync(folder).filter((name) => name.endsWith('.gguf'));
   const run = async (name) => {
@@ -42,13 +39,18 @@ test('no model needs the part, whatever its family', async (t) => {
   assert.ok(names.length > 60, `${names.length} models`);
 });
 
-test('a part that cannot be fetched fails the load, and the next load fetches it', async (t) => {
+test('a part that cannot be fetched fails loads and inspections, and the next one fetches it', async (t) => {
   t.after(() => {
-    files.encoderCode = given;
+    files.encoders = given;
   });
-  files.encoderCode = async () => ({ encoders: 'AAAA' });
-  await assert.rejects(open(expected), { code: 'download_failed', message: /^wasm\/encoders\.js does not fit/ });
-  files.encoderCode = given;
+  files.encoders = async () => ({ encoders: 'AAAA' });
+  const unfit = { code: 'download_failed', message: /^wasm\/encoders\.js does not fit/ };
+  await assert.rejects(open(expected), unfit);
+  await assert.rejects(WasmModel.inspect(encoder()), unfit);
+  files.encoders = given;
+  const { supported, reason, quantization, parameters } = await WasmModel.inspect(encoder());
+  assert.deepEqual([supported, reason.code], [false, 'invalid_argument']);
+  assert.ok(quantization !== undefined && parameters > 1000);
   const model = await open(expected);
   assert.equal(model.info.encoders[0].projector, 'lfm2');
   await model.free();

@@ -180,15 +180,19 @@ const OTHER_KINDS: [(&str, &str, &str); 7] = [
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
 ];
 
+/// Whether a file is an encoder or a vocoder, whose header the part of the WebAssembly for encoders reads.
+pub fn is_encoder(metadata: &Metadata) -> bool {
+    name_of(metadata) == Some(CLIP)
+}
+
 /// Checks that a file is a model, or an encoder where one is expected.
 ///
 /// # Errors
 /// `invalid_argument` for a file of another kind: says what it is.
 pub fn check_kind(metadata: &Metadata, wants_encoder: bool) -> Result<()> {
     let is = |key: &str, kind: &str| metadata.str(key).ok().flatten() == Some(kind);
-    let is_encoder = is("general.architecture", CLIP);
     let other = OTHER_KINDS.iter().find(|(key, kind, _)| match *kind {
-        "mmproj" => !wants_encoder && (is_encoder || is(key, kind)),
+        "mmproj" => !wants_encoder && (is_encoder(metadata) || is(key, kind)),
         _ => is(key, kind),
     });
     other.map_or(Ok(()), |(_, _, what)| Err(Error::invalid_argument(format!("the file is {what}"))))
