@@ -1,6 +1,7 @@
 /**
  * Prompts of the AI SDK as conversations.
  */
+import { bytesOfBase64 } from '../base64.js';
 import type { Message, ToolCall } from '../types/chat.js';
 import { unsupported } from './errors.js';
 import type { FileData, FilePart, PromptMessage, TextPart, ToolCallPart, ToolOutput, ToolResultPart } from './types.js';
@@ -55,9 +56,7 @@ export function textOf(part: TextPart | FilePart): string {
   if (isTagged(data) && data.type === 'text') return data.text;
   const held = isTagged(data) && data.type === 'data' ? data.data : data;
   if (isText && held instanceof Uint8Array) return new TextDecoder().decode(held);
-  if (isText && typeof held === 'string') {
-    return new TextDecoder().decode(Uint8Array.from(atob(held), (char) => char.charCodeAt(0)));
-  }
+  if (isText && typeof held === 'string') return new TextDecoder().decode(bytesOfBase64(held));
   throw unsupported(`file part of type ${mediaType}`);
 }
 

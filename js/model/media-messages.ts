@@ -1,6 +1,7 @@
 /**
  * Images, videos and sounds in messages that are kept: as they were when they were said, and as text that can be saved.
  */
+import { base64 } from '../base64.js';
 import { invalidArgument } from '../errors.js';
 import { asItIs, isCopy, mediumOf } from './conversation.js';
 import type { Message, TextPart } from '../types/chat.js';
@@ -117,9 +118,7 @@ async function pngOf({ width, height, data }: Pixels): Promise<Blob> {
 
 async function dataUrl(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
-  let text = '';
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-  return `data:${file.type || 'application/octet-stream'};base64,${btoa(text)}`;
+  return `data:${file.type || 'application/octet-stream'};base64,${base64(bytes)}`;
 }
 
 /** Refuses to keep pixels as PNG where nothing writes that.*/

@@ -2,6 +2,7 @@
  * `embeddings.create` over a model that is loaded.
  */
 import type { ChatModel } from './chat-model.js';
+import { base64 } from '../base64.js';
 import { signalOption } from '../check.js';
 import { isContent } from '../model/embedding.js';
 import type { EmbedInput, EmbedTask, TokenIds } from '../types/read.js';
@@ -48,7 +49,7 @@ export class LocalEmbeddings implements Embeddings {
       data: rows.map((row, index) => ({
         object: 'embedding',
         index,
-        embedding: format === 'base64' ? base64(row) : [...row],
+        embedding: format === 'base64' ? packed(row) : [...row],
       })),
       model: model ?? nameOf(this.#model.info),
       usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -76,9 +77,9 @@ function inputsOf(input: EmbeddingRequest['input']): EmbedInput[] {
   return typeof all[0] === 'number' ? [all as number[]] : ([...all] as EmbedInput[]);
 }
 
-function base64(row: Float32Array): string {
+/** A row as base64 of little-endian f32. */
+function packed(row: Float32Array): string {
   const bytes = new DataView(new ArrayBuffer(4 * row.length));
   for (const [index, value] of row.entries()) bytes.setFloat32(4 * index, value, true);
-  const letters = Array.from(new Uint8Array(bytes.buffer), (byte) => String.fromCharCode(byte));
-  return btoa(letters.join(''));
+  return base64(new Uint8Array(bytes.buffer));
 }

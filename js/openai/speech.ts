@@ -4,7 +4,7 @@
 import { show, signalOption } from '../check.js';
 import { invalidArgument } from '../errors.js';
 import type { SpeechPiece } from '../types/speech.js';
-import { base64 } from '../voice/base64.js';
+import { base64 } from '../base64.js';
 import { atRate } from '../voice/resample.js';
 import { SPEED } from '../voice/stretch.js';
 import { pcm16, wavHeader } from '../voice/wav.js';

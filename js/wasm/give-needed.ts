@@ -2,6 +2,7 @@
  * What the WebAssembly lacks for models of few families, for formats of few files, for adapters and for few devices:
  * shaders, tables and code, which a page fetches when it first needs them.
  */
+import { bytesOfBase64 } from '../base64.js';
 import { WebggufError } from '../errors.js';
 import { wasmClasses } from './instance.js';
 import { linkPart } from './link-part.js';
@@ -49,8 +50,5 @@ async function give(fetch: NeededFiles[keyof NeededFiles]): Promise<void> {
   if ('families' in found) return linkPart(exports, 'wasm/families.js', found.families);
   if ('encoders' in found) return linkPart(exports, 'wasm/encoders.js', found.encoders);
   if ('deviceShaders' in found) return giveDevice(found.deviceShaders);
-  giveRare(
-    found.rareShaders,
-    Uint8Array.from(atob(found.grids), (byte) => byte.charCodeAt(0)),
-  );
+  giveRare(found.rareShaders, bytesOfBase64(found.grids));
 }

@@ -2,6 +2,7 @@
  * Parts of the WebAssembly that few pages need: functions that work in the memory of the module, which calls them
  * through its table. `tools/wasm_split.mjs` makes them.
  */
+import { bytesOfBase64 } from '../base64.js';
 import { WebggufError } from '../errors.js';
 
 /** The parts of each module that are linked, or on the way. */
@@ -43,6 +44,7 @@ async function link(exports: WebAssembly.Exports, name: string, code: string): P
 }
 
 function unpacked(code: string): Promise<ArrayBuffer> {
-  const packed = Uint8Array.from(atob(code), (byte) => byte.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
+  return new Response(
+    new Blob([bytesOfBase64(code)]).stream().pipeThrough(new DecompressionStream('deflate-raw')),
+  ).arrayBuffer();
 }

@@ -3,6 +3,7 @@
  */
 import { show } from '../../check.js';
 import { invalidArgument } from '../../errors.js';
+import { mediumOf, textOfPart } from '../../model/conversation.js';
 import { fixedMedia, savedMedia } from '../../model/media-messages.js';
 import type { Message } from '../../types/chat.js';
 import type { ChatMessage as Shown } from '../../ui/chat-message.js';
@@ -77,16 +78,18 @@ export function chatOfItems(items: readonly ResponseInputItem[]): Told[] {
   return messagesOf(checked, undefined).map((message) => shown(message, names.get(message.tool_call_id) ?? undefined));
 }
 
+function held(part: unknown): NonNullable<ReturnType<typeof mediumOf>> {
+  const medium = mediumOf(part);
+  if (medium) return medium;
+  throw invalidArgument(`chatMessages: a sound must have data, and an image an address, found ${show(part)}`);
+}
+
 function shown({ role, content, ...others }: ChatMessage, name: string | undefined): Told {
-  const parts = Array.isArray(content) ? (content as readonly Readonly<Record<string, unknown>>[]) : [];
-  const of = (type: string): unknown[] => parts.filter((part) => part.type === type).map((part) => part[type]);
-  const text = typeof content === 'string' ? content : of('text').concat(of('refusal')).join('\n');
-  const images = of('image_url').map((link) => (link as { url: string }).url);
-  const sounds = of('input_audio').map((sound) => {
-    const { data, format } = (sound ?? {}) as { data?: unknown; format?: unknown };
-    if (typeof data !== 'string') throw invalidArgument(`chatMessages: a sound must have data, found ${show(data)}`);
-    return `data:audio/${encodeURIComponent(String(format))};base64,${data}`;
-  });
+  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
+  const text = typeof content === 'string' ? content : parts.flatMap((part) => textOfPart(part) ?? []).join('\n');
+  const media = parts.filter((part) => textOfPart(part) === undefined).map(held);
+  const images = media.flatMap((medium) => ('image' in medium ? [medium.image as string] : []));
+  const sounds = media.flatMap((medium) => ('audio' in medium ? [medium.audio as string] : []));
   const { reasoning_content: thought, tool_calls: calls, tool_call_id: id } = others;
   return {
     role: role as Told['role'],

@@ -2,7 +2,7 @@
  * What comes in: samples, in which turns are found.
  */
 import { type Change, VoiceActivity } from '../activity.js';
-import { bytesOfBase64 } from '../base64.js';
+import { bytesOfBase64 } from '../../base64.js';
 import { joined, RATE, resampled, Resampler } from '../resample.js';
 import { Refusal } from './refusal.js';
 import { PCM_RATE } from './session.js';

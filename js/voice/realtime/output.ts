@@ -1,7 +1,7 @@
 /**
  * The items of an answer while they are written: a message, as text or with a voice, and calls of tools.
  */
-import { base64 } from '../base64.js';
+import { base64 } from '../../base64.js';
 import { Resampler } from '../resample.js';
 import { complete } from '../said.js';
 import { sentences, spokenText } from '../spoken/spoken-text.js';

@@ -1,7 +1,7 @@
 /**
  * Bytes as base64.
  */
-import { invalidArgument } from '../errors.js';
+import { invalidArgument } from './errors.js';
 
 /** @internal */
 export function base64(bytes: Uint8Array): string {
