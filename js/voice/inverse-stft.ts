@@ -1,7 +1,7 @@
 /**
  * The inverse of a short-time Fourier transform with Hann windows, frame by frame.
  */
-import { transform } from '../fourier-transform.js';
+import { transform, turnsOf } from '../fourier-transform.js';
 
 /** How magnitudes are limited, and where the sound begins. @internal */
 export interface StftOptions {
@@ -99,19 +99,24 @@ function transformAny(re: Float64Array, im: Float64Array): void {
     return;
   }
   const size = count / odd;
-  const parts = Array.from({ length: odd }, (_, part) => {
-    const [x, y] = [re, im].map((of) => Float64Array.from({ length: size }, (_, at) => of[at * odd + part] as number));
-    transform(x as Float64Array, y as Float64Array);
-    return [x, y] as [Float64Array, Float64Array];
-  });
-  for (let at = 0; at < count; at++) {
-    let [x, y] = [0, 0];
-    for (const [part, [partX, partY]] of parts.entries()) {
-      const angle = (-2 * Math.PI * ((part * at) % count)) / count;
-      const [c, s, a, b] = [Math.cos(angle), Math.sin(angle), partX[at % size] as number, partY[at % size] as number];
-      x += a * c - b * s;
-      y += a * s + b * c;
+  const [x, y] = [new Float64Array(count), new Float64Array(count)];
+  for (let part = 0; part < odd; part++) {
+    for (let at = 0; at < size; at++) {
+      x[part * size + at] = re[at * odd + part] as number;
+      y[part * size + at] = im[at * odd + part] as number;
     }
-    [re[at], im[at]] = [x, y];
+    const [from, end] = [part * size, (part + 1) * size];
+    transform(x.subarray(from, end), y.subarray(from, end));
+  }
+  const { cos, sin } = turnsOf(count);
+  for (let at = 0; at < count; at++) {
+    re[at] = 0;
+    im[at] = 0;
+    for (let part = 0; part < odd; part++) {
+      const [turn, of] = [(part * at) % count, part * size + (at % size)];
+      const [c, s, a, b] = [cos[turn] as number, sin[turn] as number, x[of] as number, y[of] as number];
+      re[at] = (re[at] as number) + a * c - b * s;
+      im[at] = (im[at] as number) + a * s + b * c;
+    }
   }
 }

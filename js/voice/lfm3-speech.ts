@@ -137,12 +137,19 @@ export class Speech {
       const logit = logits[code] as number;
       if (penalty > 0) logits[code] = logit > 0 ? logit / penalty : logit * penalty;
     }
-    const most = logits.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+    let most = Number.NEGATIVE_INFINITY;
+    for (const logit of logits) most = Math.max(most, logit);
     if (!(temperature > 0)) return Math.max(0, logits.indexOf(most));
-    const least =
-      topK > 0 && topK < logits.length ? ([...logits].sort((a, b) => b - a)[topK - 1] as number) : -Infinity;
-    const weights = Array.from(logits, (logit) => (logit < least ? 0 : Math.exp((logit - most) / temperature)));
-    let left = this.#uniform() * weights.reduce((sum, weight) => sum + weight, 0);
+    const least = topK > 0 && topK < logits.length ? (logits.slice().sort().at(-topK) as number) : -Infinity;
+    // Loops over typed arrays take a third of the time of functions: a frame has some 25,000 logits.
+    const weights = new Float64Array(logits.length);
+    let sum = 0;
+    for (const [code, logit] of logits.entries()) {
+      const weight = logit < least ? 0 : Math.exp((logit - most) / temperature);
+      weights[code] = weight;
+      sum += weight;
+    }
+    let left = this.#uniform() * sum;
     const found = weights.findIndex((weight) => (left -= weight) <= 0);
     return found < 0 ? logits.length - 1 : found;
   }
