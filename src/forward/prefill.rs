@@ -11,7 +11,7 @@ use crate::kernels::mat_mul::{MatMul, mat_mul};
 use crate::kernels::mat_mul_f16::{self, mat_mul_f16, round_f16_blocks};
 use crate::kernels::mat_mul_int8::{self, mat_mul_int8, quantise};
 use crate::kernels::mat_mul_subgroup_matrix::{self, Subgroups, mat_mul_subgroup_matrix, round_f16};
-use crate::kernels::mat_vec::Epilogue;
+use crate::kernels::mat_vec::{Epilogue, MAX_COLUMNS, MatVec, mat_vec};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::model::program::{Activation, Keys, Op};
 
@@ -170,6 +170,9 @@ impl Lowering<'_> {
     /// Products with one x, which is rounded once for those that take it so.
     pub(super) fn multiply(&self, format: ActivationFormat, problems: &[MatMul]) -> Vec<Dispatch> {
         let Forward { buffers, caps, .. } = self.forward;
+        if problems.iter().all(are_few_rows) {
+            return problems.iter().flat_map(|problem| self.multiply_few(problem)).collect();
+        }
         let (pass, dummy, scratch) = (buffers.pass, buffers.dummy, &buffers.scratch);
         let groups = |problem: &MatMul| match format {
             ActivationFormat::F16Blocks => mat_mul_f16::choose(caps, problem),
@@ -200,6 +203,35 @@ impl Lowering<'_> {
         let rounded = problems.iter().find(takes).map(round);
         rounded.into_iter().chain(problems.iter().flat_map(product)).collect()
     }
+
+    /// A product of [few rows](are_few_rows).
+    fn multiply_few(&self, problem: &MatMul) -> Vec<Dispatch> {
+        let Forward { buffers, caps, .. } = self.forward;
+        let &MatMul { x_rows, weights, x, x_stride, bias, epilogue, y, y_stride, y_offset } = problem;
+        let part = |first: u32| {
+            let columns = MAX_COLUMNS.min(x_rows - first);
+            let x = x.after(u64::from(first * x_stride) * size_of::<f32>() as u64);
+            let y_offset = y_offset + first * y_stride;
+            let part = MatVec { columns, bias, epilogue, y_offset, y_stride, ..MatVec::new(weights, x, y) };
+            mat_vec(caps, buffers.pass, buffers.dummy, &part)
+        };
+        (0..x_rows).step_by(MAX_COLUMNS as usize).flat_map(part).collect()
+    }
+}
+
+/// Rows that a pass may have at most where they are multiplied as columns: a tile would be of 16 rows or more, and too
+/// few workgroups would read a matrix.
+const FEW_ROWS: u32 = 2 * MAX_COLUMNS;
+
+/// A binding begins at a multiple of this many bytes.
+const BINDING: u32 = 256;
+
+/// Whether a product is one of few rows, which lie one after the other, and of which the ninth begins where a binding
+/// may begin.
+fn are_few_rows(problem: &MatMul) -> bool {
+    let &MatMul { x_rows, x_stride, weights, .. } = problem;
+    let is_aligned = x_rows <= MAX_COLUMNS || (4 * MAX_COLUMNS * weights.cols).is_multiple_of(BINDING);
+    x_rows <= FEW_ROWS && x_stride == weights.cols && is_aligned
 }
 
 /// 8 bits are too few for keys, values and states: an error in them stays for all later tokens.
@@ -207,5 +239,36 @@ pub(super) fn format_of_keys(format: ActivationFormat) -> ActivationFormat {
     match format {
         ActivationFormat::Int8 => ActivationFormat::F32,
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gguf::GgmlType;
+    use crate::kernels::layout::Matrix;
+    use crate::kernels::spec::BufferId;
+
+    #[test]
+    fn few_rows_are_columns_where_each_part_can_be_bound() {
+        let slice = Slice::from(BufferId(0));
+        let are_few = |x_rows: u32, x_stride: u32, cols: u32| {
+            let weights = Matrix::whole(GgmlType::F32, 40, cols, BufferId(1));
+            let (bias, epilogue, y_stride, y_offset) = (None, Epilogue::Store, 40, 0);
+            are_few_rows(&MatMul {
+                x_rows,
+                weights: &weights,
+                x: slice,
+                x_stride,
+                bias,
+                epilogue,
+                y: slice,
+                y_stride,
+                y_offset,
+            })
+        };
+        assert!(are_few(1, 52, 52) && are_few(8, 52, 52) && are_few(12, 24, 24) && are_few(16, 64, 64));
+        assert!(!are_few(9, 52, 52), "the ninth row begins at byte 1,664");
+        assert!(!are_few(17, 64, 64) && !are_few(4, 64, 32));
     }
 }

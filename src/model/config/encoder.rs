@@ -79,6 +79,8 @@ pub enum MostRows {
     },
     /// This many patches or frames.
     Fixed(usize),
+    /// A row for each code of a frame.
+    Codes,
 }
 
 /// The hyperparameters of an encoder that text models lack.
@@ -352,6 +354,7 @@ impl EncoderConfig {
             MostRows::Merged(rows) => rows * self.merge.pow(2),
             MostRows::OfTile { side, merged } => (side / self.patch_size).pow(2).max(merged * self.merge.pow(2)),
             MostRows::Fixed(rows) => rows,
+            MostRows::Codes => self.kernels[0],
         }
     }
 

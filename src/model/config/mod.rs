@@ -34,8 +34,8 @@ pub use embedder::{EmbedderConfig, Embeds, Pooling};
 pub(super) use encoder::{AUDIO, CLIP, VISION, VOICE};
 pub use encoder::{EncoderConfig, MostRows, Projector};
 pub(super) use encoder_lists::{Block, Blocks, MAX_TAKEN, RESAMPLER_HEAD, Sam};
+pub(super) use parts::CODEC_WINDOW;
 pub use parts::Part;
-pub(super) use parts::{CODEC_WINDOW, MAX_BOOKS};
 pub use sampling::Suggested;
 
 pub use hadamard::Rotations;

@@ -10,7 +10,7 @@ use crate::model::ActivationKind;
 const LATENT: &str = "a.gen.input_linear.weight";
 
 /// Codes of a frame of LFM3's speech, at most.
-pub(in crate::model) const MAX_BOOKS: usize = 64;
+const MAX_BOOKS: usize = 64;
 /// Rows that a row of an attention layer of its codec sees, itself included.
 pub(in crate::model) const CODEC_WINDOW: usize = 30;
 

@@ -32,7 +32,7 @@ mod vocos;
 mod whisper;
 
 use super::super::config::{
-    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, MAX_BOOKS, ModelConfig, MostRows, Part, Projector, VISION, VOICE,
+    AUDIO, Architecture, CLIP, Embeds, EncoderConfig, ModelConfig, MostRows, Part, Projector, VISION, VOICE,
 };
 use super::super::program::Program;
 use crate::gguf::Metadata;
@@ -97,6 +97,12 @@ const fn of_sounds(name: &'static str, program: Family, (merge_key, merge): Merg
 /// A part of a file with several programs, with up to `rows` rows.
 const fn part_of((name, prefix): (&'static str, &'static str), part: Part, program: Family, rows: usize) -> Encoder {
     let projector = Projector { name, rows: MostRows::Fixed(rows), is_exact: true, part: Some(part), ..NONE };
+    Encoder { projector, prefix, program }
+}
+
+/// The part that gives the codes of a frame.
+const fn of_codes((name, prefix): (&'static str, &'static str), part: Part, program: Family) -> Encoder {
+    let projector = Projector { name, rows: MostRows::Codes, is_exact: true, part: Some(part), ..NONE };
     Encoder { projector, prefix, program }
 }
 
@@ -183,7 +189,7 @@ static ENCODERS: &[Encoder] = &[
     part_of((pocket::SPEAKS, VOICE), pocket::WAVE, pocket::wave, pocket::SAMPLES),
     part_of((pocket::LISTENS, AUDIO), pocket::LISTEN, pocket::listen, pocket::SAMPLES / pocket::HOP),
     part_of((pocket::LISTENS, AUDIO), pocket::VOICE, pocket::voice, pocket::ROWS).rotated(),
-    part_of((lfm_speech::SPEAKS, VOICE), lfm_speech::CODE, lfm_speech::code, MAX_BOOKS),
+    of_codes((lfm_speech::SPEAKS, VOICE), lfm_speech::CODE, lfm_speech::code),
     part_of((lfm_speech::SPEAKS, VOICE), lfm_speech::NEXT, lfm_speech::next, 1),
     part_of((lfm_speech::SPEAKS, VOICE), lfm_speech::SOUND, lfm_speech::sound, lfm_speech::ROWS),
 ];
