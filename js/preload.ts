@@ -63,6 +63,8 @@ import * as host from './shared/host.js';
 import * as rareTemplates from './templates/rare.js';
 import * as tuning from './tuning/index.js';
 import * as converse from './voice/converse.js';
+import * as hear from './voice/hear.js';
+import * as heard from './voice/heard.js';
 import * as voice from './voice/speak.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
@@ -91,6 +93,7 @@ const ofEngine: typeof later = having({
   encodeParts,
   encoder,
   grammars,
+  hear,
   host,
   imagePrompt,
   insert,
@@ -120,7 +123,7 @@ const ofPage: typeof onDemand = having({
 });
 const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
 const ofOpenai: typeof openaiFiles = having({
-  ...{ chatItems, decide, decisions, responses, responsesHttp, speech, textCompletions, timed },
+  ...{ chatItems, decide, decisions, responses, responsesHttp, heard, speech, textCompletions, timed },
 });
 Object.assign(files, ofSources);
 Object.assign(later, ofEngine);

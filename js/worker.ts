@@ -25,6 +25,7 @@ import * as verified from './load/verified.js';
 import * as host from './shared/host.js';
 import { isShared, serveTabs } from './shared/tabs-worker.js';
 import * as rareTemplates from './templates/rare.js';
+import * as hear from './voice/hear.js';
 import * as vocoder from './voice/vocoder.js';
 import * as device from './wasm/device.js';
 import * as encoders from './wasm/encoders.js';
@@ -53,6 +54,7 @@ Object.assign(later, {
   encodeParts: async () => encodeParts,
   encoder: async () => encoder,
   grammars: async () => grammars,
+  hear: async () => hear,
   host: async () => host,
   imagePrompt: async () => imagePrompt,
   insert: async () => insert,

@@ -7,7 +7,7 @@ use webgguf::gguf::{Array, GgmlType, Gguf, HeaderReader, Metadata, TensorInfo, V
 use webgguf::kernels::caps::{ActivationFormat, Caps, MatrixShape};
 use webgguf::model::{EncoderInput, Fold, ModelConfig, flatten, match_tensors, program, rounded_kernel};
 
-const NAMES: [&str; 61] = [
+const NAMES: [&str; 63] = [
     "gemma3",
     "gemma3nv",
     "gemma3nv-odd",
@@ -69,6 +69,8 @@ const NAMES: [&str; 61] = [
     "granite_speech-taken",
     "parakeet",
     "parakeet-odd",
+    "voxtral_rt",
+    "voxtral_rt-odd",
 ];
 
 fn open(name: &str) -> Gguf {
@@ -338,6 +340,18 @@ fn parakeet_leaves_one_of_eight_frames() {
 }
 
 #[test]
+fn a_row_of_voxtral_realtime_sees_a_window() {
+    let key = "clip.audio.window_size";
+    refused(with("voxtral_rt", key, None), BadFile, "window_size` is missing");
+    refused(with("voxtral_rt", key, Some(Value::U32(0))), BadFile, "window_size");
+    let merge = Some(Value::U32(3));
+    let wrong = with("voxtral_rt", "clip.audio.projector.stack_factor", merge).expect("a number");
+    let mut gguf = open("voxtral_rt");
+    flatten(&mut gguf);
+    refused(match_tensors(&wrong, &gguf.tensors), BadFile, "mm.a.mlp.1.weight");
+}
+
+#[test]
 fn missing_tensors_are_named() {
     for (name, missing) in [
         ("mlp", "mm.0.weight"),
@@ -362,6 +376,8 @@ fn missing_tensors_are_named() {
         ("gemma3nv", "mm.soft_emb_norm.weight"),
         ("parakeet", "a.blk.1.conv_norm_var"),
         ("parakeet", "mm.a.norm_pre.weight"),
+        ("voxtral_rt", "a.conv1d.2.weight"),
+        ("voxtral_rt", "mm.a.mlp.2.weight"),
     ] {
         let mut gguf = open(name);
         gguf.tensors.retain(|tensor| tensor.name != missing);

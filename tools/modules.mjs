@@ -72,7 +72,7 @@ export const PARTS = {
       '^webgguf::cpu::encode::.*>::(of_encoder|attend_by_distance|attend_grid|attend_rows|project|convolve)::',
       '^webgguf::cpu::encode::cells',
       '^webgguf::runtime::passes::batch::(image|begin_image|write_repeats|write_turns)::',
-      '^webgguf::cpu::embed::carry',
+      '^webgguf::(cpu::embed::carry|runtime::run::hearing)',
       '^webgguf::kernels::spread::reference::shares',
       '^wasmencoder_',
     ].join('|'),

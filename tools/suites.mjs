@@ -202,7 +202,7 @@ function cargoProgram(cargo, args, { cwd, env, testEnv }) {
  */
 export const PLAIN = [
   ...['adapters', 'config', 'dispatches', 'embed_rows', 'encoders', 'experts', 'formats', 'hadamard', 'layout', 'plan'],
-  ...['pocket', 'saved', 'scales'],
+  ...['hearing', 'pocket', 'saved', 'scales'],
 ];
 
 /** The programs in tests/. */

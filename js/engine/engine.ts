@@ -3,7 +3,7 @@
  * asynchronous, their arguments are checked already, and arguments and results are plain data, which crosses to
  * another thread.
  */
-import type { Begun, Said, ToSay } from '../voice/reader.js';
+import type { Begun, Said, ToHear, ToSay } from '../voice/reader.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import type { GrammarText } from './grammar.js';
 import type { GenerationResult, Piece, PromptProgress } from '../types/generate.js';
@@ -117,8 +117,11 @@ export interface Engine extends TextEngine {
   hiddenStates(ids: Uint32Array, tensors: TensorEngine, signal?: AbortSignal): Promise<TensorHandle>;
   /** Part of the sound that a vocoder makes of the hidden states of `ids` from the one at `first` on. */
   voice(ids: Uint32Array, first: number, part: SoundPart, signal?: AbortSignal): Promise<Float32Array>;
-  /** The first piece of what Pocket TTS or LFM3 is asked to say, or the next one: by its name, else of the last. */
-  say(asked: ToSay | Begun | undefined, signal?: AbortSignal): Promise<Said>;
+  /**
+   * The first piece of what Pocket TTS or LFM3 is asked to say, or the next one: by its name, else of the last; or the
+   * next token of what is heard.
+   */
+  say(asked: ToSay | ToHear | Begun | undefined, signal?: AbortSignal): Promise<Said>;
   /** The ids of texts, images and sounds in this order, the rows of the media, and the number of positions. */
   encodeParts(parts: readonly PromptPart[]): Promise<EncodedParts>;
   /** How many tokens a prompt has; `signal` ends downloads of its images and sounds. */

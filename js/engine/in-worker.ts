@@ -21,7 +21,7 @@ import {
 import { WebggufError, invalidArgument } from '../errors.js';
 import { later } from './later.js';
 import type { Hosting } from '../shared/messages.js';
-import type { Begun, Said, ToSay } from '../voice/reader.js';
+import type { Begun, Said, ToHear, ToSay } from '../voice/reader.js';
 import type { SoundPart } from '../voice/vocoder.js';
 import { SourceHost } from './remote-sources.js';
 import type { GenerationResult, Piece } from '../types/generate.js';
@@ -202,7 +202,7 @@ export class WorkerEngine implements Engine {
     throw invalidArgument("hiddenStates: the model runs in a worker, which shares no device: load it with 'gpu'");
   }
 
-  async say(asked: ToSay | Begun | undefined, signal?: AbortSignal): Promise<Said> {
+  async say(asked: ToSay | ToHear | Begun | undefined, signal?: AbortSignal): Promise<Said> {
     const isLong = asked && 'prompt' in asked;
     const sent = isLong ? { ...asked, prompt: await contentsIn(asked.prompt, signal) } : asked;
     return this.#connection.channel.call('say', [this.#number, sent], { signal });

@@ -9,6 +9,7 @@ export const later = allFetched({
   encodeParts: () => import('./encode-parts.js'),
   encoder: () => import('../media/encoders.js'),
   grammars: () => import('./grammars.js'),
+  hear: () => import('../voice/hear.js'),
   host: () => import('../shared/host.js'),
   imagePrompt: () => import('../media/prompt.js'),
   insert: () => import('./insert.js'),

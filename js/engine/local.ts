@@ -5,7 +5,7 @@ import { stoppable } from '../cancel.js';
 import { guarded, invalidArgument, translated } from '../errors.js';
 import type { TileRows } from '../media/encoder.js';
 import type { Wanted } from '../media/prompt.js';
-import type { Begun, Said, Speaker, Text, ToSay } from '../voice/reader.js';
+import type { Begun, Said, Speaker, Text, ToHear, ToSay } from '../voice/reader.js';
 import type { SoundPart, Vocoder } from '../voice/vocoder.js';
 import { type Group, type Input, type InputRun, runInputs } from '../model/embedding.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
@@ -277,11 +277,13 @@ export class LocalEngine implements Engine {
     return vocoder.samples(states.subarray((states.length / ids.length) * first), part, signal);
   }
 
-  async say(asked: ToSay | Begun | undefined, signal?: AbortSignal): Promise<Said> {
-    const [speaker, handle, rows] = [this.#loaded.encoders?.vocoder as Speaker, this.#handle, new Map()];
+  async say(asked: ToSay | ToHear | Begun | undefined, signal?: AbortSignal): Promise<Said> {
+    const [{ encoders }, handle, rows] = [this.#loaded, this.#handle, new Map()];
     const run: Text['run'] = (work, of) => this.#kept(() => stoppable(handle, of, work), of);
     const prompt = asked && 'prompt' in asked && (await this.#ids(asked.prompt, { signal, rows, fits: true }));
     const text = { handle, run, contextLength: this.info.contextLength, media: [...rows.values()] };
+    if (asked && 'heard' in asked) return (await later.hear()).hearingOf(encoders).say(asked, text, signal);
+    const speaker = encoders?.vocoder as Speaker;
     return speaker.say(asked && prompt ? { ...asked, prompt } : asked, text, signal);
   }
 

@@ -69,6 +69,11 @@ export class Encoders {
     return encoder.encode(content, asked);
   }
 
+  /** Rows of the layers of what hears that are one row of prompts. */
+  get merge(): number {
+    return this.#all.find(({ hears }) => hears)?.info.numbers[1] ?? 1;
+  }
+
   /** The ids of an image or a sound in prompts of a model, in which `number` others come before it. */
   idsOf(handle: WasmModel, { layout, tiles, isSound }: Encoded, number = 0): number[] {
     return layout.flatMap((item) => {

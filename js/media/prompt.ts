@@ -65,7 +65,11 @@ export async function idsOfConversation(
   conversation: Conversation,
   { signal, onProgress, rows, fits, contextLength: all }: Wanted & { readonly contextLength: number },
 ): Promise<Uint32Array> {
-  for (const medium of conversation.media ?? []) given(encoders, medium);
+  for (const medium of conversation.media ?? []) {
+    const { info } = given(encoders, medium);
+    if (!('audio' in medium) || !info.encoders?.some(({ projector }) => projector === 'voxtral_rt')) continue;
+    throw invalidArgument('the model writes while it hears, not behind a sound: call audio.transcriptions.create');
+  }
   const contents = (await withContents(conversation, signal)).media as readonly Content[];
   const pieces = (conversation.text ?? chatText(handle, conversation)).split(MEDIA_MARK);
   if (pieces.length !== contents.length + 1) {

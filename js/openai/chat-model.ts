@@ -1,6 +1,7 @@
 /**
  * What the answers to requests need of a model: {@link WasmModel} has all of it.
  */
+import type { Engine } from '../engine/engine.js';
 import type { LoadWarning } from '../load/cache/warning.js';
 import type { Generation } from '../model/generation.js';
 import type { ChatTemplateOptions, Message } from '../types/chat.js';
@@ -24,6 +25,8 @@ export interface ChatModel {
   tokenize(text: string, options?: TokenizeOptions): Promise<Uint32Array>;
   /** Token ids to text. */
   detokenize(ids: TokenIds, options?: DetokenizeOptions): Promise<string>;
+  /** Does `work` with the engine. @internal */
+  withEngine?<T>(call: string, work: (engine: Engine) => Promise<T>): Promise<T>;
   /** Messages as the chat template writes them, with marks for images and sounds. @internal */
   textWithMarks(messages: readonly Message[], options: ChatTemplateOptions): Promise<string>;
   /** A text for a prompt in which names of control tokens are text. @internal */

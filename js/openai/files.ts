@@ -8,6 +8,7 @@ export const openaiFiles = allFetched({
   chatItems: () => import('./responses/chat-items.js'),
   decide: () => import('../decide/index.js'),
   decisions: () => import('../decide/decisions.js'),
+  heard: () => import('../voice/heard.js'),
   responses: () => import('./responses/responses.js'),
   responsesHttp: () => import('./responses/http.js'),
   speech: () => import('./speech.js'),

@@ -4,6 +4,7 @@
 import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { Generation } from '../model/generation.js';
+import type { HeardWords, HearingModel } from '../voice/heard.js';
 import type { ChatModel } from './chat-model.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { show, signalOption } from '../check.js';
@@ -93,7 +94,7 @@ function languageName(language: string): string {
 
 /** Words that are being written. */
 interface Asked {
-  readonly run: Generation;
+  readonly run: Generation | HeardWords;
   /** What stands before the words of an answer that begins with its language. */
   readonly token?: number | undefined;
 }
@@ -136,6 +137,10 @@ export class LocalTranscriptions implements Transcriptions {
 
   /** Asks for the words of a sound. */
   async #ask(body: TranscriptionRequest, sampling: GenerateOptions): Promise<Asked> {
+    if (this.#model.info.encoders?.some(({ projector }) => projector === 'voxtral_rt')) {
+      const { HeardWords } = await openaiFiles.heard();
+      return { run: new HeardWords(this.#model as HearingModel, body.file, sampling.signal) };
+    }
     const [token, ...others] = await this.#model.tokenize(WORDS, { parseSpecial: true });
     if (others.length > 0 || token === undefined) return { run: this.#request(body, sampling) };
     // One token: the model is Qwen3-ASR.

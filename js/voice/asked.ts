@@ -64,5 +64,13 @@ export interface Begun {
   readonly begun: string;
 }
 
+/** What is to be heard by a model that writes meanwhile. @internal */
+export interface ToHear {
+  /** By this its next tokens are asked for. */
+  readonly name: string;
+  /** Samples at 16 kHz, at first. */
+  readonly heard: Float32Array | undefined;
+}
+
 /** What a vocoder is asked to say. @internal */
 export type ToSay = Utterance | ToFrames;

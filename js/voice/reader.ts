@@ -5,7 +5,7 @@ import type { GenerationResult } from '../types/generate.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Begun, Choice, ToSay } from './asked.js';
 
-export type { Begun, ToSay } from './asked.js';
+export type { Begun, ToHear, ToSay } from './asked.js';
 
 /** A piece of its sound, or of an answer. @internal */
 export interface Said {
@@ -42,7 +42,7 @@ export interface Reader {
 }
 
 type Handle = Pick<WasmModel, 'commonPrefix' | 'rowWidth' | 'addRows' | 'knowRows' | 'nextState'> &
-  Pick<WasmModel, 'start' | 'next' | 'finish' | 'detokenize'>;
+  Pick<WasmModel, 'start' | 'next' | 'finish' | 'detokenize' | 'tokenize' | 'encodePrompt' | 'delay' | 'hear'>;
 
 /** What a reader needs of the engine: `run` runs work of the handle in its turn. @internal */
 export interface Text {

@@ -156,10 +156,7 @@ export class WasmModel {
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   detokenize(ids: Uint32Array, showSpecial: boolean): string;
   chatTemplate(): ChatTemplate;
-  /**
-   * Changes a text for a prompt so that `encodePrompt` reads names of control tokens in it as text. `ofModel`: the
-   * model has written the text, so that the marks of thoughts and calls in it are tokens.
-   */
+  /** Names of control tokens become text for `encodePrompt`, but with `ofModel` marks of thoughts and calls. */
   protect(text: string, ofModel: boolean): string;
   /** Parses special tokens; adds BOS if the file asks for it and the text does not begin with it. */
   encodePrompt(text: string): Uint32Array;
@@ -177,9 +174,8 @@ export class WasmModel {
   /** Number of values of a prompt row. Throws `invalid_argument` for an embedder of texts alone. */
   rowWidth(): number;
   /**
-   * The id of the first of `count` rows in prompts. The same `digest`, 16 hexadecimal digits, always gets the same ids,
-   * also after `recover`. `columns`: number of rows side by side in an image; `canvas`: where that lies among
-   * others, else 0. Works while a generation runs.
+   * The id of the first of `count` rows in prompts: always the same of a `digest`, 16 hexadecimal digits. `columns`:
+   * rows side by side in an image; `canvas`: where that lies among others. Works while a generation runs.
    */
   knowRows(digest: string, columns: number, count: number, canvas?: number): number;
   /** The digests of rows that the next call of `next` reads and that were not added yet. */
@@ -209,6 +205,10 @@ export class WasmModel {
   normedStates(ids: Uint32Array): Promise<Float32Array | undefined>;
   /** Reads what is new of `ids`; the last one's state behind the output norm, `[hidden]`; `undefined` if cancelled. */
   nextState(ids: Uint32Array): Promise<Float32Array | undefined>;
+  /** Reads `tokens`, the last of `ids`, with rows of a sound; the likeliest token behind them, `null` for an end. */
+  hear(ids: Uint32Array, tokens: Uint32Array, rows: Float32Array): Promise<number | null | undefined>;
+  /** The tokens by which words lag behind a sound, of a model that writes while it hears. */
+  delay(): number | undefined;
   /**
    * For training: a tensor engine on the model's device, the model's program as `js/training/language/program.ts` reads
    * it, and its weights as tensors. `shaders`: as for `TensorEngine.open`.

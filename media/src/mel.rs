@@ -24,6 +24,8 @@ const DAMPING: f32 = 0.97;
 const LEAST_DEVIATION: f64 = 1e-5;
 /// Lower bound of LFM3's powers.
 const FLOOR_OF_LFM3: f64 = 1e-12;
+/// Lower bound of Voxtral Realtime's logarithms: eight powers of ten below what it takes for the loudest.
+const LEAST_OF_VOXTRAL: f32 = 1.5 - 8.0;
 /// Lower bound of Granite Speech's powers.
 const FLOOR_OF_PAIRS: f64 = 1e-10;
 /// Hop size in samples.
@@ -45,6 +47,8 @@ pub enum Ends {
     Centred,
     /// LFM3: zeros that fill up the last window, and nothing in front.
     Filled,
+    /// Voxtral Realtime: half a window of zeros in front. Values are clamped by a number that no sound changes.
+    Steady,
     /// Granite Speech: half a window, mirrored; transforms and filters as for LFM2-Audio and Gemma 4.
     Paired,
 }
@@ -56,6 +60,7 @@ impl Ends {
         match self {
             Self::Silent => (samples.max(FREQUENCIES) + WINDOW / 2).div_ceil(HOP),
             Self::Mirrored | Self::Centred | Self::Paired => samples / HOP + 1,
+            Self::Steady => samples / HOP,
             Self::Filled => samples.saturating_sub(WINDOW).div_ceil(HOP) + 1,
         }
     }
@@ -197,7 +202,11 @@ impl Spectrogram {
             self.normalise();
         } else if let Some(ends) = self.ends {
             // Values are clamped to at least eight powers of ten below the loudest.
-            let least = if ends == Ends::Filled { f32::MIN } else { self.most - 8.0 };
+            let least = match ends {
+                Ends::Filled => f32::MIN,
+                Ends::Steady => LEAST_OF_VOXTRAL,
+                _ => self.most - 8.0,
+            };
             let scaled = |value: f32| (value.max(least) + 4.0) / 4.0;
             let start = self.frame.min(self.mel.values.len());
             let end = (start + (1 << 20)).min(self.mel.values.len());

@@ -72,6 +72,7 @@ impl Listener {
             "qwen3a" => Some(Ends::Mirrored),
             "lfm2a" | "parakeet" => Some(Ends::Centred),
             "lfm3a" => Some(Ends::Filled),
+            "voxtral_rt" => Some(Ends::Steady),
             "granite_speech" => Some(Ends::Paired),
             "gemma4a" => None,
             "gemma4ua" => return Ok(None),
@@ -89,6 +90,7 @@ impl Listener {
             "lfm3a" => eighths::pieces(Ends::Filled.frames(samples)),
             "gemma4a" | "gemma4ua" => samples.div_ceil(conformer::SAMPLES),
             "granite_speech" => pairs::pieces(Ends::Paired.frames(samples)),
+            "voxtral_rt" => 1,
             _ => samples.div_ceil(FRAMES * HOP).max(1),
         }
     }
@@ -102,6 +104,7 @@ impl Listener {
             "gemma4a" => conformer::outputs(samples),
             "gemma4ua" => samples.div_ceil(self.bins),
             "granite_speech" => pairs::outputs(Ends::Paired.frames(samples), [self.merge, self.queries]),
+            "voxtral_rt" => Ends::Steady.frames(samples) / 2 / self.merge,
             _ => self.pieces(samples) * (ROWS / self.merge + if self.is_framed() { 2 } else { 0 }),
         }
     }
@@ -127,16 +130,20 @@ impl Listener {
         }
     }
 
-    /// A piece of 30 seconds, padded with silence.
+    /// A piece of 30 seconds, padded with silence; of Voxtral Realtime all of a sound, whose frames have those before
+    /// them beside them.
     fn of_whisper(&self, mel: &Mel, number: usize) -> Piece {
-        let first = number * FRAMES;
+        let is_causal = self.projector == "voxtral_rt";
+        let (frames, before) = if is_causal { (mel.frames(), 2) } else { (FRAMES, 1) };
+        let outputs = frames / 2 / self.merge;
+        let (first, rows) = (number * FRAMES, if is_causal { outputs * self.merge } else { ROWS });
         // Newer encoders are compared with a llama.cpp that was built without this rounding.
         let rounds = matches!(self.projector.as_str(), "qwen2a" | "ultravox" | "voxtral");
-        let mut patches = Vec::with_capacity(FRAMES * self.bins * KERNEL);
-        for frame in 0..FRAMES {
+        let mut patches = Vec::with_capacity(2 * rows * self.bins * KERNEL);
+        for frame in 0..2 * rows {
             for bin in 0..self.bins {
                 // Pieces are padded with zeros at both ends.
-                let value = |at: usize| match (frame + at).checked_sub(1).filter(|&near| near < FRAMES) {
+                let value = |at: usize| match (frame + at).checked_sub(before).filter(|&near| near < frames) {
                     Some(near) if rounds => round_f16(mel.at(first + near, bin)),
                     Some(near) => mel.at(first + near, bin),
                     None => 0.0,
@@ -144,24 +151,28 @@ impl Listener {
                 patches.extend((0..KERNEL).map(value));
             }
         }
-        let taps = (0..ROWS as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
-        let outputs = ROWS / self.merge;
+        let taps = (0..rows as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
         let takes_means = matches!(self.projector.as_str(), "qwen2a" | "musicflamingo");
         let weight = if takes_means { 1.0 / self.merge as f32 } else { 1.0 };
         let groups =
             Taps { indices: (0..(outputs * self.merge) as u32).collect(), weights: vec![weight; outputs * self.merge] };
         let (groups, breaks) = if self.is_framed() { groups.enclosed(self.merge) } else { (groups, Vec::new()) };
         Piece {
-            rows: ROWS,
+            rows,
             outputs: groups.indices.len() / self.merge,
             patches,
-            folds: vec![Fold { rows: FRAMES, taps: taps.collect() }],
-            places: Taps { indices: (0..ROWS as u32).collect(), weights: vec![1.0; ROWS] },
+            folds: vec![Fold { rows: 2 * rows, taps: taps.collect() }],
+            places: if is_causal { Taps::default() } else { ones(rows) },
             groups,
             turns: Vec::new(),
             breaks,
         }
     }
+}
+
+/// Taps of one row each, in order.
+fn ones(rows: usize) -> Taps {
+    Taps { indices: (0..rows as u32).collect(), weights: vec![1.0; rows] }
 }
 
 /// A piece of up to 30 seconds of samples, whose last row is padded with silence.

@@ -226,3 +226,36 @@ fn bins_of_nemo_have_mean_0_and_deviation_1() {
         }
     }
 }
+
+fn voxtral_realtime() -> Listener {
+    Listener { projector: "voxtral_rt".into(), bins: 24, merge: 3, hidden: 8, queries: 1 }
+}
+
+#[test]
+fn what_voxtral_realtime_hears_later_changes_no_frame_before() {
+    let (whole, part) = (samples(20_000), samples(20_000)[..9_600].to_vec());
+    let loud: Vec<f32> = whole.iter().enumerate().map(|(at, x)| if at < 9_600 { *x } else { 30.0 * x }).collect();
+    let [whole, part] = [loud, part].map(|samples| listened(&voxtral_realtime(), samples).expect("a sound"));
+    assert_eq!([whole.frames(), part.frames()], [125, 60]);
+    // The last two frames have samples of what follows.
+    let same = 58 * 24;
+    assert_eq!(whole.values[..same], part.values[..same]);
+    assert!(whole.values.iter().all(|&value| value >= (1.5 - 8.0 + 4.0) / 4.0));
+    assert!(whole.values.contains(&((1.5 - 8.0 + 4.0) / 4.0)));
+}
+
+#[test]
+fn frames_of_voxtral_realtime_come_with_two_before_them() {
+    let listener = voxtral_realtime();
+    let mel = listened(&listener, samples(9_999)).expect("a sound");
+    let (count, bins) = (mel.frames(), mel.bins);
+    let piece = listener.piece(&mel, 0);
+    assert_eq!([count, listener.pieces(9_999), listener.outputs(9_999)], [62, 1, 10]);
+    assert_eq!([piece.rows, piece.outputs, piece.groups.indices.len(), piece.places.indices.len()], [30, 10, 30, 0]);
+    assert_eq!(piece.patches.len(), 60 * bins * 3);
+    for (frame, bin) in [(0, 0), (1, 5), (2, 23), (59, 7)] {
+        let taps = [2, 1, 0].map(|back| if back > frame { 0.0 } else { mel.at(frame - back, bin) });
+        assert_eq!(piece.patches[(frame * bins + bin) * 3..][..3], taps, "frame {frame}, bin {bin}");
+    }
+    assert_eq!(piece.folds[0].taps[..6], [NOTHING, 0, 1, 1, 2, 3]);
+}

@@ -90,8 +90,14 @@ impl Interpreter<'_> {
     pub(super) fn over_rows(&mut self, op: &Op) {
         match *op {
             Op::Input { y } => {
-                if let Some(input) = self.input {
-                    self.run.values[y.0].copy_from_slice(&input.patches);
+                let values = &mut self.run.values[y.0];
+                match self.input {
+                    Some(input) => values.copy_from_slice(&input.patches),
+                    None => {
+                        let beside = std::mem::take(&mut self.source.beside);
+                        values.fill(0.0);
+                        values[..beside.len()].copy_from_slice(&beside);
+                    }
                 }
             }
             Op::Copy { x, y } => {

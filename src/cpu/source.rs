@@ -20,6 +20,8 @@ pub(super) struct Source {
     rows: Rc<Vec<f32>>,
     /// By the number of the layer; `None` before it has run.
     kv: Vec<Option<KeysAndValues>>,
+    /// Rows that are added to the tokens of the next pass.
+    pub(super) beside: Vec<f32>,
 }
 
 impl CpuModel {
@@ -61,6 +63,13 @@ impl CpuModel {
         let rows = encoder.embed(Input::Source(ids), yield_now, is_over).await?;
         self.source.rows = rows.unwrap_or_default().into();
         Ok(!self.source.rows.is_empty())
+    }
+}
+
+impl CpuModel {
+    /// The row that is added to the embedding of the token of the next pass.
+    pub fn put_beside(&mut self, row: &[f32]) {
+        self.source.beside = row.to_vec();
     }
 }
 

@@ -285,6 +285,12 @@ impl CpuModelBuilder {
                 None => return Err(Error::bad_file(format!("tensor {} was not loaded", spec.name))),
             }
         }
+        for condition in program(&self.config).conditions() {
+            let [down, up] = condition.by.map(|key| weights.vectors.remove(&key).unwrap_or_default());
+            if let Some(norm) = weights.vectors.get_mut(&condition.norm) {
+                condition.apply([&down, &up], norm);
+            }
+        }
         Ok(CpuModel::new(self.config, weights, context_length, cache))
     }
 }

@@ -65,11 +65,10 @@ pub fn place(
     let targets = vec![None; tensors.len()];
     let may_cache_rows = program.output == Output::Logits;
     let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets, may_cache_rows };
-    for table in &program.rope_tables {
-        for key in table.factors.iter().flat_map(|factors| [factors.short, factors.long]) {
-            if let Some((index, _)) = placer.found.get(&key) {
-                placer.targets[*index] = Some(Target::RopeFactors(key));
-            }
+    let factors = program.rope_tables.iter().flat_map(|table| &table.factors).flat_map(|of| [of.short, of.long]);
+    for key in factors.chain(program.conditions().flat_map(|condition| condition.by)) {
+        if let Some((index, _)) = placer.found.get(&key) {
+            placer.targets[*index] = Some(Target::Kept(key));
         }
     }
     for part in program.all_parts() {

@@ -15,8 +15,9 @@ pub enum Target {
     Rows(Vec<RowRun>),
     /// Values of vectors, as f32.
     Vectors(Vec<VectorRun>),
-    /// Factors of RoPE frequencies: the host makes the frequency tables from them.
-    RopeFactors(WeightKey),
+    /// Values from which the host makes others: factors of RoPE frequencies, and matrices of
+    /// [`Program::conditions`](crate::model::program::Program::conditions).
+    Kept(WeightKey),
 }
 
 /// Rows of a tensor that are rows of a matrix.

@@ -7,6 +7,7 @@
 mod adapter;
 mod attention;
 mod cells;
+mod condition;
 mod config;
 mod encoder_input;
 mod encoder_rows;

@@ -131,6 +131,8 @@ pub struct Program {
     pub source: Option<Box<Self>>,
     /// Tokens that switch the model's own adapters, and that have embeddings of others.
     pub switch: Option<Arc<Switch>>,
+    /// What is special in a model that writes while it hears.
+    pub hearing: Option<super::condition::Hearing>,
 }
 
 /// The result of a program.
@@ -341,10 +343,10 @@ impl Program {
         self.activations[activation.0].width
     }
 
-    /// The activations that the caller provides, in order.
+    /// The activations that the caller provides, in order, but for [`Program::beside`].
     pub fn inputs(&self) -> Vec<Activation> {
         let input = |op: &Op| match op {
-            Op::Input { y } => Some(*y),
+            Op::Input { y } if self.beside() != Some(*y) => Some(*y),
             _ => None,
         };
         self.embed.iter().filter_map(input).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::condition::Condition;
 use super::op_weights::{OpWeight, WeightUse};
 use super::program::{Program, TensorPart};
 use super::roles::{Role, WeightKey};
@@ -70,8 +71,13 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
         let values = |key| OpWeight { key, dims: vec![table.dims / 2], used_as: WeightUse::Values, optional: true };
         keys.map(values)
     });
+    let conditions = program.conditions().flat_map(|Condition { by: [down, up], sizes: [width, inner], .. }| {
+        let values =
+            |key, dims: [usize; 2]| OpWeight { key, dims: dims.into(), used_as: WeightUse::Values, optional: false };
+        [values(*down, [*width, *inner]), values(*up, [*inner, *width])]
+    });
     let mut known = HashSet::new();
-    let wanted = program.all_ops().flat_map(|op| op.weights(&program)).chain(factors);
+    let wanted = program.all_ops().flat_map(|op| op.weights(&program)).chain(factors).chain(conditions);
     let specs = wanted.filter(|weight| known.insert(weight.key)).map(|weight| spec(&program, weight));
     // Weights of the model itself come first.
     let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.layer.is_none());

@@ -21,7 +21,7 @@ use super::tensor::TensorEngine;
 use super::vocabulary::ChatTemplate;
 use crate::Error;
 use crate::model::RowIds;
-use crate::runtime::{AnySession, EmbedOptions, Loaded};
+use crate::runtime::{AnySession, EmbedOptions, Loaded, Session};
 use crate::sampler::SamplingOptions;
 use crate::time_slice::now;
 use crate::tokenizer::Tokenizer;
@@ -221,6 +221,22 @@ impl WasmModel {
             let found = engine.text()?.next_state(&ids).await.map_err(to_js)?;
             Ok(found.map(|values| Float32Array::from(values.as_slice())))
         })
+    }
+
+    /// Reads the last of `ids`, which stand for `tokens` with `rows` of a sound, and gives the likeliest token behind
+    /// them, `null` for one that ends the text; `undefined` where the call was cancelled.
+    pub fn hear(&self, ids: Vec<u32>, tokens: Vec<u32>, rows: Vec<f32>) -> Promise {
+        let engine = self.engine.clone();
+        self.stop.set(false);
+        promise(async move {
+            let found = engine.text()?.hear(&ids, &tokens, &rows).await.map_err(to_js)?;
+            Ok(found.map_or(JsValue::UNDEFINED, |of| if of.end { JsValue::NULL } else { of.id.into() }))
+        })
+    }
+
+    /// The tokens by which words lag behind a sound, of a model that writes while it hears.
+    pub fn delay(&self) -> Result<Option<u32>, JsValue> {
+        Ok(self.engine.text()?.session.config().delay.map(|[tokens, _]| tokens as u32))
     }
 
     /// The vectors of inputs, `[inputs, dimensions]`; `undefined` where the call was cancelled. `ids` has the inputs

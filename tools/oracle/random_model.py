@@ -120,8 +120,9 @@ class Typed:
     """The elements' type, where `type` is ARRAY."""
 
 
-def bpe(size: int, pre: str, with_bos: bool = False) -> Callable[[], Vocabulary]:
-    return lambda: byte_level_bpe(size, pre, with_bos)
+def bpe(size: int, pre: str, with_bos: bool = False, control: tuple[str, ...] = ()) -> Callable[[], Vocabulary]:
+    """`control`: further control tokens."""
+    return lambda: byte_level_bpe(size, pre, with_bos, control)
 
 
 def spm(size: int) -> Callable[[], Vocabulary]:

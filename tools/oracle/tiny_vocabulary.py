@@ -66,10 +66,11 @@ class Vocabulary:
             writer.add_chat_template(self.chat_template)
 
 
-def byte_level_bpe(size: int, pre: str, with_bos: bool) -> Vocabulary:
+def byte_level_bpe(size: int, pre: str, with_bos: bool, control: tuple[str, ...] = ()) -> Vocabulary:
     """A gpt-2 style vocabulary of `size` tokens: 256 bytes, merges, special tokens last."""
     letters = _byte_letters()
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"] + (["<|begin_of_text|>"] if with_bos else [])
+    special += control
     words = Counter(letters[32] + word for word in TEXT.split())
     merges = _train(words, size - 256 - len(special))
     tokens = sorted(letters) + [left + right for left, right in merges]

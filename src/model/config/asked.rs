@@ -11,8 +11,8 @@ const REFUSED: &str = "prism. *.activation. *.adapters. *.attention.compress_ *.
     *.attention.output_group_count *.attention.output_lora_rank *.attention.output_scale *.attention.value_scale \
     *.attn_res. *.convnext. *.decoder_ *.expert_chunk_feed_forward_length *.expert_group_scale \
     *.expert_latent_length *.experts_per_group *.hash_layer_count *.hrm. *.hyper_connection. *.kda. \
-    *.moe_latent_size *.norm_before_ *.ple. *.posnet. *.router_logit_softcapping *.selector_ *.swiglu_clamp_ \
-    *.swin_norm *.target_";
+    *.moe_latent_size *.norm_before_ *.ple. *.posnet. *.realtime_ *.router_logit_softcapping *.selector_ \
+    *.swiglu_clamp_ *.swin_norm *.target_";
 
 /// Keys, or prefixes of keys, that are read or that change no result.
 const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mradermacher. unsloth. webgguf. \
@@ -42,13 +42,14 @@ const KNOWN: &str = "prism.hadamard. general. split. quantize. imatrix. mraderma
     *.classifier.output_labels *.classifier.pooling_type *.dense_";
 
 /// Keys, or prefixes of keys, of the first list that some architectures read.
-const READ_BY: [(&str, &str); 6] = [
+const READ_BY: [(&str, &str); 7] = [
     ("adapters.", "graniteswitch"),
     ("attention.relative_buckets_count", "t5 t5encoder"),
     ("moe_latent_size", "nemotron_h nemotron_h_moe maion-coder"),
     ("hrm.", "hrm_text"),
     ("decoder_start_token_id", "t5 t5encoder"),
     ("decoder_block_count", "t5 t5encoder"),
+    ("realtime_delay_tokens", "mistral3"),
 ];
 
 /// Whether the architecture reads a key that others do not.

@@ -172,7 +172,7 @@ impl EncoderConfig {
             found.filter(|&rows| rows <= most as u64).unwrap_or(0) as usize
         };
         check_subsampling(keys, &projector)?;
-        let is_windowed = projector.name == "lfm3a";
+        let is_windowed = matches!(projector.name, "lfm3a" | "voxtral_rt");
         // All layers have convolutions of the same length.
         let is_along =
             |tensor: &&TensorInfo| tensor.name.starts_with("a.blk.") && tensor.name.ends_with(".conv_dw.weight");

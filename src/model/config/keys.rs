@@ -2,10 +2,12 @@
 
 use super::{MAX_CONTEXT, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_SSM, PerLayer, SlidingPattern, Ssm, unsupported};
 use crate::error::{Error, Result};
-use crate::gguf::{Array, Metadata, Value};
+use crate::gguf::{Array, Metadata, TensorInfo, Value};
 
 /// From this distance on all keys share a bucket.
 const MAX_DISTANCE: usize = 128;
+/// Tokens by which words lag behind a sound, at most: some 80 seconds.
+const MAX_DELAY: usize = 1000;
 
 /// The metadata keys of one architecture, `{architecture}.{key}`.
 pub(in crate::model) struct Keys<'a> {
@@ -202,6 +204,15 @@ impl Keys<'_> {
             None => Ok(self.count("full_attention_interval", MAX_LAYERS)?.map(SlidingPattern::Every)),
             found => Ok(found),
         }
+    }
+
+    /// See [`ModelConfig::delay`](super::ModelConfig::delay).
+    pub fn delay(&self, tensors: &[TensorInfo]) -> Result<Option<[usize; 2]>> {
+        let Some(down) = tensors.iter().find(|tensor| tensor.name == "blk.0.ffn_norm_ada_down.weight") else {
+            return Ok(None);
+        };
+        let inner = down.dims.get(1).map_or(0, |&rows| rows as usize);
+        Ok(Some([self.number("realtime_delay_tokens", MAX_DELAY)?.unwrap_or(0), inner.min(MAX_HIDDEN)]))
     }
 
     /// A factor above 0; 0 means that there is none.

@@ -268,6 +268,9 @@ pub struct ModelConfig {
     pub encoder: Option<EncoderConfig>,
     /// The model's own adapters.
     pub switch: Option<Arc<Switch>>,
+    /// Tokens by which the words lag behind a sound, and values between the products of conditions: for models whose
+    /// norms are conditioned on the delay.
+    pub delay: Option<[usize; 2]>,
     /// The matrices that the file has rotated.
     pub rotations: Option<Rotations>,
     /// The names of the file's tensors: some families have more than one form.
@@ -311,8 +314,7 @@ impl ModelConfig {
         let sections = architecture.axes.map(|axes| rope::sections(&keys, rope_dims, axes == Axes::ByTurns));
         let rope_sections = sections.transpose()?.flatten();
         let experts = ExpertConfig::from_keys(&keys, blocks, &gguf.tensors)?;
-        // Experts may have their own key.
-        let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0));
+        let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0)); // experts may have their own key
         let ffn = match &encoder {
             Some(encoder) => Some(PerLayer::All(encoder.ffn)),
             None => keys.per_layer("feed_forward_length", blocks, MAX_FFN)?.or(no_ffn),
@@ -377,6 +379,7 @@ impl ModelConfig {
             embedder: EmbedderConfig::read(&keys, architecture.embeds, hidden)?,
             encoder,
             switch: Switch::from_keys(&keys)?,
+            delay: keys.delay(&gguf.tensors)?,
             rotations: Rotations::read(gguf)?,
             tensor_names: gguf.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
             digest: gguf.digest,

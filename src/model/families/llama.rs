@@ -1,10 +1,11 @@
 //! Llama (Touvron et al. 2023, <https://arxiv.org/abs/2302.13971>) and the families that differ from it in details:
 //! Mistral, SmolLM and TinyLlama say `llama`; Qwen 2 has biases, Qwen 3 norms over each head of q and k.
 
+use super::super::condition::{Condition, Hearing};
 use super::super::config::{RopeScaling, SlidingPattern};
-use super::super::program::{Activation, Factor, Op, Program, RopeFactors, RopeTable, Temperature, of_model};
+use super::super::program::{Activation, Factor, Op, Program, RopeFactors, RopeTable, Temperature, of_layer, of_model};
 use super::super::{GateKind, ModelConfig, PerLayer, Role, RopeStyle};
-use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock};
+use super::builder::{AttentionBlock, Bias, Builder, ExpertBlock, named};
 
 /// Llama 1 to 3, Mistral, SmolLM, TinyLlama; InternLM's conversions bring biases. InternLM 2
 /// (<https://arxiv.org/abs/2403.17297>) and ERNIE 4.5
@@ -195,12 +196,31 @@ pub fn divide_logits(mut program: Program, config: &ModelConfig) -> Program {
     program
 }
 
-/// Ministral 3 and Mistral 3 (<https://arxiv.org/abs/2601.08584>): YaRN, and a temperature for far queries.
+/// Ministral 3 and Mistral 3 (<https://arxiv.org/abs/2601.08584>): YaRN, and a temperature for far queries. Voxtral
+/// Realtime (<https://huggingface.co/mistralai/Voxtral-Mini-4B-Realtime-2602>) is told by norms how far its words may
+/// lag behind a sound, a row of which is added to the embedding of each token.
 pub fn mistral3(config: &ModelConfig) -> Program {
     let temperature = config.attention_temperature.map(|scale| Temperature { scale, span: config.original_context });
     let plain = AttentionBlock::new(config, RopeStyle::Interleaved);
     let block = AttentionBlock { bias: Bias::Optional, out_bias: Bias::Optional, temperature, ..plain };
-    decoder(config, block)
+    let mut program = decoder(config, block);
+    if let Some([delay, inner]) = config.delay {
+        let by = ["ffn_norm_ada_down.weight", "ffn_norm_ada_up.weight"].map(named);
+        let condition = |layer| Condition {
+            norm: of_layer(layer, Role::FfnNorm),
+            by: by.map(|role| of_layer(layer, role)),
+            sizes: [config.hidden, inner],
+            number: delay as u32,
+        };
+        let conditions = (0..config.layers).map(condition).collect();
+        let (x, to) = (program.activation("beside", config.hidden), program.residual());
+        program.embed.push(Op::Input { y: x });
+        if let Some(first) = program.layers.first_mut() {
+            first.insert(0, Op::Add { x, scale: 1.0, to });
+        }
+        program.hearing = Some(Hearing { beside: x, conditions });
+    }
+    program
 }
 
 /// Divides the frequencies by what the file has: Llama 3's factors, or those of long RoPE.

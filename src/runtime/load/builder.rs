@@ -40,7 +40,8 @@ pub struct GpuModelBuilder<'a> {
     /// Where each tensor goes; `None` for one that the model does not use.
     targets: Vec<Option<Target>>,
     staging: BufferId,
-    rope_factors: HashMap<WeightKey, Vec<f32>>,
+    /// Values of tensors that the host keeps until the model is made.
+    kept: HashMap<WeightKey, Vec<f32>>,
     /// Number of positions of the context.
     context: usize,
     /// The first session, or the embedder. It is planned at once, so that what is too large fails before anything is
@@ -108,13 +109,13 @@ impl<'a> GpuModelBuilder<'a> {
         let staging = model.table.add(staging_buffer(&model.device, tensors)?);
         let pipelines = model.device.compile_ahead(run.dispatches().into_iter().map(|dispatch| &dispatch.kernel));
         let targets = placement.targets;
-        let (context, rope_factors) = (room.context, HashMap::new());
+        let (context, kept) = (room.context, HashMap::new());
         Ok(Self {
             model,
             tensors,
             targets,
             staging,
-            rope_factors,
+            kept,
             context,
             run,
             run_table,
@@ -147,7 +148,7 @@ impl<'a> GpuModelBuilder<'a> {
         let tensor = &self.tensors[index];
         match &self.targets[index] {
             None => Vec::new(),
-            Some(Target::Vectors(_) | Target::RopeFactors(_)) => {
+            Some(Target::Vectors(_) | Target::Kept(_)) => {
                 vec![TensorSlice { offset: 0, bytes: tensor.bytes, first_row: 0, rows: 1 }]
             }
             Some(Target::Rows(runs)) => {
@@ -169,8 +170,8 @@ impl<'a> GpuModelBuilder<'a> {
         }
         match &self.targets[index] {
             None => Ok(()),
-            Some(Target::RopeFactors(key)) => {
-                self.rope_factors.insert(*key, values(tensor, bytes)?);
+            Some(Target::Kept(key)) => {
+                self.kept.insert(*key, values(tensor, bytes)?);
                 Ok(())
             }
             Some(Target::Vectors(runs)) => {
@@ -239,11 +240,11 @@ impl<'a> GpuModelBuilder<'a> {
                 "a table of which some rows are on the GPU has no source of the others",
             ));
         }
-        let Self { mut model, staging, rope_factors, context, run, run_table, pipelines, check, .. } = self;
+        let Self { mut model, staging, kept, context, run, run_table, pipelines, check, .. } = self;
         model.device.finish_ahead(pipelines).await;
         model.table.remove(staging);
         let frequencies = |table: &RopeTable| {
-            let factors = table.factors.and_then(|of| rope_factors.get(&of.for_context(context))).map(Vec::as_slice);
+            let factors = table.factors.and_then(|of| kept.get(&of.for_context(context))).map(Vec::as_slice);
             let found = frequencies_of(table, factors).turns().into_iter().enumerate();
             found.map(|(pair, of)| if table.turns(pair) { of } else { [0; 2] }).collect()
         };
@@ -277,8 +278,26 @@ impl<'a> GpuModelBuilder<'a> {
             Check::Sampled(sampler) => run.check_kernels(sampler).await?,
             Check::Known(found) => run.run_without(found).await?,
         }
+        // Kernels are checked with the weights that the file has.
+        if let GpuRun::Session(session) = &run {
+            apply_conditions(&session.model, &kept).await?;
+        }
         Ok(run)
     }
+}
+
+/// Multiplies the weights of norms by what the file's number makes of them.
+async fn apply_conditions(model: &GpuModel, kept: &HashMap<WeightKey, Vec<f32>>) -> Result<()> {
+    for condition in model.program.conditions() {
+        let (Some(down), Some(up)) = (kept.get(&condition.by[0]), kept.get(&condition.by[1])) else { continue };
+        let slice = model.weights.vectors[&condition.norm];
+        let buffer = model.buffer(slice.buffer);
+        let read = model.device.read(buffer, slice.offset, condition.sizes[0] as u64 * 4).await?;
+        let mut values: Vec<f32> = bytemuck::pod_collect_to_vec(&read);
+        condition.apply([down, up], &mut values);
+        model.device.write(buffer, slice.offset, bytemuck::cast_slice(&values));
+    }
+    Ok(())
 }
 
 fn frequencies_of<'a>(table: &RopeTable, factors: Option<&'a [f32]>) -> Frequencies<'a> {

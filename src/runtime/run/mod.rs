@@ -6,6 +6,7 @@ pub(super) mod engine;
 mod evaluate;
 pub(super) mod generate;
 pub(super) mod guide;
+mod hearing;
 pub(super) mod logprobs;
 pub(super) mod outcome;
 pub(super) mod recovery;

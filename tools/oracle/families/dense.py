@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from gguf import GGMLQuantizationType as Type
@@ -47,6 +47,8 @@ class Shape:
     """A LayerNorm of the embeddings, after which they have the size of the stream."""
     sinks: bool = False
     head_gates: bool = False
+    condition: int = 0
+    """Values between the products that condition the norm of the feed-forward."""
     inner_norms: bool = False
     """Norms before the products back to the stream."""
     embedding_std: float = 0.05
@@ -147,6 +149,9 @@ def attention(shape: Shape) -> Iterator[Tensor]:
 def feed_forward(shape: Shape) -> Iterator[Tensor]:
     hidden, ffn = shape.hidden, shape.ffn
     yield from norms(shape, "ffn_norm", 1.0)
+    if shape.condition:
+        yield matrix("ffn_norm_ada_down.weight", shape.condition, hidden, 1.5 / hidden**0.5, Type.F16)
+        yield matrix("ffn_norm_ada_up.weight", hidden, shape.condition, 1.0 / shape.condition**0.5, Type.F16)
     normed = shape.bare or {"attn_norm", "ffn_norm"} & set(shape.norms)
     std = 1.5 / hidden**0.5 / (1.0 if normed else shape.stream_std)
     if shape.gate == "fused":
@@ -240,6 +245,10 @@ MODELS = [
           **yarn(16.0, 64, yarn_beta_fast=8.0, yarn_beta_slow=0.5, yarn_log_multiplier=1.0)),
     model("mistral3-q4_0", Type.Q4_0, spm(309), Shape(96, 4, 2, 96, head_dim=48, tied=True),
           rope__freq_base=1e6, **yarn(4.0, 128, yarn_beta_fast=4.0, attn_factor=1.1)),
+    replace(
+        model("mistral3-realtime-f16", Type.F16, bpe(311, "tekken", True, ("[STREAMING_PAD]", "[STREAMING_WORD]")),
+              Shape(26, 3, 1, 36, head_dim=10, tied=True, condition=7), realtime_delay_tokens=6, rope__freq_base=1e6),
+        newest=True),
     model("llama-yarn-q4_0", Type.Q4_0, bpe(307, "gpt-2"), Shape(64, 1, 1, 96, tied=True), **yarn(8.0, 256)),
     model("olmo2-q4_0", Type.Q4_0, bpe(307, "gpt-2"), Shape(96, 3, 3, 96, norms=POST, qk_norm="whole"), eps=1e-6,
           rope__freq_base=5e5),

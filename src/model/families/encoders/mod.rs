@@ -29,6 +29,7 @@ mod resampler;
 mod siglip;
 mod vit;
 mod vocos;
+mod voxtral;
 mod whisper;
 
 use super::super::config::{
@@ -170,6 +171,7 @@ static ENCODERS: &[Encoder] = &[
     encoder("gemma4uv", gemma_unified::gemma4uv, (SCALE, 3), MostRows::Merged(1120)).bare(),
     of_sounds("ultravox", whisper::ultravox, (Some("projector.stack_factor"), 1), whisper::ROWS),
     of_sounds("voxtral", whisper::voxtral, (Some("projector.stack_factor"), 4), whisper::ROWS),
+    of_sounds("voxtral_rt", voxtral::voxtral_rt, (Some("projector.stack_factor"), 4), voxtral::ROWS).exact().rotated(),
     // Pairs of frames, whatever a file says.
     of_sounds("qwen2a", whisper::qwen2a, (None, 2), whisper::ROWS),
     of_sounds("musicflamingo", whisper::musicflamingo, (None, 2), whisper::ROWS).exact(),

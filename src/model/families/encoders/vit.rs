@@ -362,7 +362,7 @@ impl<'a> Vit<'a> {
         }
     }
 
-    fn layer_norm(&mut self, layer: usize, [weight, bias]: [&'static str; 2]) -> Activation {
+    pub fn layer_norm(&mut self, layer: usize, [weight, bias]: [&'static str; 2]) -> Activation {
         let norm = self.norm_of(self.of_layer(layer, weight), self.of_layer(layer, bias));
         let y = self.activation("normed", self.config.hidden);
         self.push(Op::Norm { x: self.x, norm, y });

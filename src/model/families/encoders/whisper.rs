@@ -18,7 +18,7 @@ const ULTRAVOX_EPS: f32 = 1e-6;
 
 const POST: [&str; 2] = ["a.post_ln.weight", "a.post_ln.bias"];
 /// Products of projectors.
-const MLP: [[&str; 2]; 4] = [
+pub(super) const MLP: [[&str; 2]; 4] = [
     ["mm.a.mlp.0.weight", "mm.a.mlp.0.bias"],
     ["mm.a.mlp.1.weight", "mm.a.mlp.1.bias"],
     ["mm.a.mlp.2.weight", "mm.a.mlp.2.bias"],
@@ -111,8 +111,20 @@ pub fn meralion(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
 /// Two convolutions over frames, the second of every other one; learned positions; layers. The caller has the frames
 /// with their neighbours, and says which rows of the first convolution the second reads.
 fn whisper<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig) -> Vit<'a> {
-    let (mut vit, frames) = Vit::reading(KERNEL * encoder.bins, "a.blk", config, (encoder, Form::new(config)));
-    vit.stage_rows(&[FRAMES]);
+    let mut vit = convolutions(config, (encoder, Form::new(config)), FRAMES);
+    vit.places(1);
+    vit.blocks(&mut |_, _| {});
+    vit
+}
+
+/// The convolutions over frames, of which there are at most as many.
+pub(super) fn convolutions<'a>(
+    config: &'a ModelConfig,
+    (encoder, form): (&'a EncoderConfig, Form),
+    most: usize,
+) -> Vit<'a> {
+    let (mut vit, frames) = Vit::reading(KERNEL * encoder.bins, "a.blk", config, (encoder, form));
+    vit.stage_rows(&[most]);
     let first = vit.activation("first convolution", config.hidden);
     let kind = ActivationKind::GeluErf;
     vit.push_linear(frames, ["a.conv1d.1.weight", "a.conv1d.1.bias"], first);
@@ -120,7 +132,5 @@ fn whisper<'a>(config: &'a ModelConfig, encoder: &'a EncoderConfig) -> Vit<'a> {
     let folded = vit.regroup_as("folded", first, Grouping { parts: KERNEL, taps: 1, by_value: true });
     vit.push_linear(folded, ["a.conv1d.2.weight", "a.conv1d.2.bias"], vit.x);
     vit.push(Op::Activate { x: vit.x, kind });
-    vit.places(1);
-    vit.blocks(&mut |_, _| {});
     vit
 }

@@ -1,0 +1,155 @@
+//! A model that writes while it hears, on the CPU and with the feature `gpu-tests` on a GPU, beside llama.cpp.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod common {
+    #[cfg(feature = "gpu-tests")]
+    pub mod device;
+    #[allow(dead_code, reason = "each test uses its part")]
+    pub mod in_memory;
+}
+
+use common::in_memory::{cpu_model, engine_of};
+use serde_json::Value;
+use webgguf::ErrorCode;
+use webgguf::cpu::CacheFormat;
+use webgguf::model::InputSource;
+use webgguf::runtime::{AnySession, CpuSession, Engine, Session};
+
+const TEXT: &[u8] = include_bytes!("fixtures/models/mistral3-realtime-f16.gguf");
+const SOUNDS: [&str; 2] =
+    [include_str!("fixtures/encoders/voxtral_rt.json"), include_str!("fixtures/encoders/voxtral_rt-odd.json")];
+/// Rows of the silence in front, and tokens by which words lag behind.
+const BEFORE: usize = 32 + 6;
+
+fn on_cpu() -> Engine {
+    let model = cpu_model(TEXT, 128, CacheFormat::F32);
+    engine_of(AnySession::Cpu(Box::new(CpuSession::new(model))), TEXT)
+}
+
+#[cfg(feature = "gpu-tests")]
+async fn on_gpu(sequences: usize) -> Engine {
+    use common::in_memory::{header, put_weights};
+    use webgguf::forward::Room;
+    use webgguf::runtime::GpuModelBuilder;
+
+    let (gguf, device) = (header(TEXT), common::device::device().await);
+    let config = webgguf::model::config(&gguf).expect("a known model");
+    let matched = webgguf::model::match_tensors(&config, &gguf.tensors).expect("all tensors");
+    let (caps, room) = (device.caps.clone(), Room { sequences, rows: sequences, ..Room::one(128) });
+    let builder = GpuModelBuilder::new(device, caps, config, room, &gguf.tensors, matched);
+    let mut builder = builder.expect("room");
+    put_weights(&mut builder, TEXT, &gguf);
+    engine_of(AnySession::of_gpu(builder.finish().await.expect("a session")), TEXT)
+}
+
+/// Rows of a sound, and the tokens that llama.cpp chooses behind them.
+struct Sound {
+    rows: Vec<f32>,
+    tokens: Vec<u32>,
+}
+
+fn sounds() -> Vec<Sound> {
+    let cases = |text: &&str| serde_json::from_str::<Value>(text).expect("JSON")["cases"].as_array().cloned();
+    let all = SOUNDS.iter().filter_map(cases).flatten();
+    let whole = all.filter(|case| case["rows"].as_array().map(Vec::len) == case["count"].as_u64().map(|n| n as usize));
+    let sound = |case: Value| {
+        let rows = case["rows"].as_array().into_iter().flatten().flat_map(|row| row.as_array().cloned());
+        Sound {
+            rows: rows.flatten().filter_map(|value| Some(value.as_f64()? as f32)).collect(),
+            tokens: case["ids"].as_array().into_iter().flatten().filter_map(|id| Some(id.as_u64()? as u32)).collect(),
+        }
+    };
+    whole.map(sound).collect()
+}
+
+/// What a model hears, and the ids of the rows.
+async fn heard(engine: &mut Engine, sound: &Sound, digest: u64) -> (Vec<u32>, Vec<u32>) {
+    let width = engine.session.config().hidden;
+    let count = sound.rows.len() / width;
+    let source = InputSource { digest, count: count as u32, columns: 0, canvas: 0 };
+    let ids: Vec<u32> = engine.session.row_ids().know(source).expect("ids").collect();
+    let token = |text: &str| engine.tokenizer.encode(text, false, true);
+    let mut next = [token("<|begin_of_text|>"), token("[STREAMING_PAD]").repeat(BEFORE)].concat();
+    assert_eq!(next.len(), BEFORE + 1, "each is a token");
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < count {
+        let end = at + next.len();
+        let token = engine.hear(&ids[..end], &next, &sound.rows[at * width..end * width]).await;
+        next = vec![token.expect("a token").expect("which nobody stopped").id];
+        found.push(next[0]);
+        at = end;
+    }
+    (found, ids)
+}
+
+async fn logits(engine: &mut Engine, ids: &[u32]) -> Vec<f32> {
+    let mut all = Vec::new();
+    let stop = std::cell::Cell::new(false);
+    engine.reset();
+    engine.session.evaluate(ids, 0, &stop, &mut |_, logits| all.extend_from_slice(logits)).await.expect("logits");
+    all
+}
+
+async fn check(mut engine: Engine) {
+    let text = [3, 77, 5, 240, 9];
+    let before = logits(&mut engine, &text).await;
+    let sounds = sounds();
+    assert_eq!(sounds.len(), 2);
+    for (number, sound) in sounds.iter().enumerate() {
+        engine.reset();
+        let (found, ids) = heard(&mut engine, sound, number as u64).await;
+        assert_eq!(found, sound.tokens, "sound {number}");
+        assert_eq!(engine.common_prefix(&ids), ids.len(), "its rows are cached");
+        // From some row on again.
+        let (width, from) = (engine.session.config().hidden, ids.len() - 2);
+        let again = engine.hear(&ids[..=from], &found[found.len() - 3..][..1], &sound.rows[from * width..][..width]);
+        assert_eq!(again.await.expect("a token").map(|token| token.id), Some(found[found.len() - 2]));
+    }
+    assert!(sounds[0].tokens.len() > 15 && sounds[0].tokens != sounds[1].tokens, "sounds that tell little");
+    assert_eq!(logits(&mut engine, &text).await, before, "nothing of it is left");
+}
+
+#[test]
+fn words_are_what_llama_cpp_hears_on_the_cpu() {
+    pollster::block_on(check(on_cpu()));
+}
+
+#[cfg(feature = "gpu-tests")]
+#[test]
+fn words_are_what_llama_cpp_hears_on_a_gpu() {
+    pollster::block_on(async {
+        check(on_gpu(1).await).await;
+        let mut lanes = on_gpu(2).await;
+        let ids = lanes.session.row_ids().know(InputSource { digest: 1, count: 1, columns: 0, canvas: 0 });
+        let row = vec![0.0; lanes.session.config().hidden];
+        let error = lanes.hear(&[ids.expect("an id").start], &[1], &row).await.expect_err("lanes");
+        assert_eq!((error.code(), error.message().contains("'parallel'")), (ErrorCode::InvalidArgument, true));
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    pollster::block_on(async {
+        let mut engine = on_cpu();
+        let width = engine.session.config().hidden;
+        let source = InputSource { digest: 1, count: 200, columns: 0, canvas: 0 };
+        let ids: Vec<u32> = engine.session.row_ids().know(source).expect("ids").collect();
+        let rows = vec![0.1; 200 * width];
+        let refused = ErrorCode::InvalidArgument;
+        for (ids, tokens, rows, code) in [
+            (&ids[..2], &[1, 2][..], &rows[..width], refused),
+            (&ids[..2], &[1][..], &rows[..width], refused), // the row before was never read
+            (&ids[..1], &[5000][..], &rows[..width], refused),
+            (&ids[..0], &[][..], &rows[..0], refused),
+            (&[1 << 31 | 5000][..], &[1][..], &rows[..width], refused),
+            (&ids[..], &[1; 200][..], &rows[..], ErrorCode::ContextFull),
+        ] {
+            let error = engine.hear(ids, tokens, rows).await.expect_err("what does not fit");
+            assert_eq!(error.code(), code, "{}", error.message());
+        }
+        engine.stop.set(true);
+        assert_eq!(engine.hear(&ids[..2], &[1, 2], &rows[..2 * width]).await.expect("no error"), None);
+        engine.stop.set(false);
+        assert!(engine.hear(&ids[..2], &[1, 2], &rows[..2 * width]).await.expect("no error").is_some());
+    });
+}

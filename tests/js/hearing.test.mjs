@@ -1,0 +1,137 @@
+// A model that writes while it hears, in Node.js, on the CPU path, against llama.cpp: rows of sounds with the silence
+// around them, and each token that is written; and what is refused.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { openai } from '../../dist/openai/index.js';
+import { WasmModel } from '../../dist/index.js';
+import { ENCODERS, FIXTURES, ROWS, blob, expectationsOf, open } from './encoders.mjs';
+import { patched, U32 } from './gguf_patch.mjs';
+import { differenceOfSome, soundOf } from './sounds.mjs';
+
+/** Encoders, and rows of their layers that are one row of a prompt. */
+const HEARING = { voxtral_rt: 4, 'voxtral_rt-odd': 3 };
+/** Rows of silence in front, tokens of delay, and further rows behind. */
+const [BEFORE, DELAY, BEHIND] = [32, 6, 11];
+
+/** What is written of samples, token by token. */
+async function heard(model, samples, name) {
+  const [ids, pieces] = [[], []];
+  for (let isLast = false, asked = samples; !isLast; asked = undefined) {
+    const said = await model.withEngine('test', (engine) => engine.say({ name, heard: asked }));
+    if (said.id !== undefined) ids.push(said.id);
+    pieces.push(said.text);
+    isLast = said.isLast;
+  }
+  return { ids, text: pieces.join('') };
+}
+
+for (const [name, merge] of Object.entries(HEARING)) {
+  test(`${name}: rows and tokens as llama.cpp has them`, async () => {
+    const expected = expectationsOf(name);
+    const model = await open(expected);
+    for (const { samples, count, ids, ...some } of expected.cases) {
+      const { samples: own } = soundOf(samples);
+      const padded = new Float32Array((BEFORE + Math.ceil(samples / (320 * merge)) + DELAY + BEHIND) * 320 * merge);
+      padded.set(own, BEFORE * 320 * merge);
+      const { media } = await model.encodeParts([{ audio: { samples: padded, sampleRate: 16000 } }]);
+      assert.equal(media[0].embeddings.length, count, `${samples} samples`);
+      const apart = differenceOfSome(media[0].embeddings, some);
+      assert.ok(apart < ROWS, `${samples} samples: rows differ by ${apart}`);
+      const found = await heard(model, own, `${samples}`);
+      assert.deepEqual(found.ids, ids, `${samples} samples`);
+      assert.equal(found.text, await model.detokenize(ids));
+    }
+    await model.free();
+  });
+}
+
+test('two sounds at once, and a text between their tokens, change nothing', async () => {
+  const expected = expectationsOf('voxtral_rt');
+  const model = await open(expected);
+  const [one, other] = expected.cases;
+  const [first, second] = await Promise.all([
+    heard(model, soundOf(one.samples).samples, 'one'),
+    heard(model, soundOf(other.samples).samples, 'other'),
+    model.generate('ab', { maxTokens: 9, temperature: 0 }).result,
+  ]);
+  assert.deepEqual([first.ids, second.ids], [one.ids, other.ids]);
+  const fresh = await open(expected);
+  const texts = await Promise.all(
+    [model, fresh].map((each) => each.generate('ab cd', { maxTokens: 9, temperature: 0 }).result),
+  );
+  assert.deepEqual([...texts[0].ids], [...texts[1].ids], 'no row is left');
+  await Promise.all([model.free(), fresh.free()]);
+});
+
+test('transcriptions are what is heard, whole, as it is written and live', async () => {
+  const expected = expectationsOf('voxtral_rt-odd');
+  const model = await open(expected);
+  const { samples, ids } = expected.cases[1];
+  const file = soundOf(samples);
+  const words = (await model.detokenize(ids)).trim();
+  assert.notEqual(words, '');
+  assert.deepEqual(await model.audio.transcriptions.create({ file }), { text: words });
+  const client = openai({ model });
+  assert.equal(await client.audio.transcriptions.create({ file, response_format: 'text', language: 'en' }), words);
+  const events = [];
+  for await (const event of await model.audio.transcriptions.create({ file, stream: true })) events.push(event);
+  const { type, text, usage } = events.pop();
+  assert.deepEqual([type, text], ['transcript.text.done', words]);
+  assert.equal(usage.output_tokens, ids.length);
+  assert.ok(events.length > 2, 'piece by piece');
+  assert.equal(events.map(({ delta }) => delta).join(''), words);
+  await model.free();
+});
+
+test('a sound of more than 30 seconds is heard in parts', async () => {
+  const model = await open(expectationsOf('voxtral_rt'), { contextLength: 512 });
+  const { samples } = soundOf(31 * 16000);
+  const quiet = samples.map((value, at) => (at > 20 * 16000 && at < 21 * 16000 ? value / 1000 : value));
+  const cut = Math.floor(20.5 * 16000);
+  const { text } = await model.audio.transcriptions.create({ file: { samples: quiet, sampleRate: 16000 } });
+  const alone = [];
+  for (const part of [quiet.slice(0, cut), quiet.slice(cut)]) {
+    alone.push(await model.audio.transcriptions.create({ file: { samples: part, sampleRate: 16000 } }));
+  }
+  assert.ok(alone.every((part) => part.text !== ''));
+  const near = (one, other) => one.slice(0, 40) === other.slice(0, 40);
+  assert.ok(near(text, alone[0].text), `${text.slice(0, 60)}, alone ${alone[0].text.slice(0, 60)}`);
+  assert.ok(text.length > alone[0].text.length);
+  await model.free();
+});
+
+test('it ends with the token that ends a text, and with its signal', async () => {
+  const expected = expectationsOf('voxtral_rt');
+  const { samples, ids } = expected.cases[0];
+  const file = fs.readFileSync(path.join(FIXTURES, 'models', expected.text));
+  const at = ids.findIndex((id) => id !== ids[0]);
+  const text = new Blob([patched(file, { set: [['tokenizer.ggml.eos_token_id', U32, ids[at]]] })]);
+  const mmproj = blob(path.join(ENCODERS, expected.encoder));
+  const model = await WasmModel.load(text, { backend: 'cpu', mmproj });
+  const found = await heard(model, soundOf(samples).samples, 'ends');
+  assert.deepEqual(found.ids, ids.slice(0, at));
+  const controller = new AbortController();
+  const events = await model.audio.transcriptions.create(
+    { file: soundOf(samples), stream: true },
+    { signal: controller.signal },
+  );
+  controller.abort(new Error('enough'));
+  await assert.rejects(async () => {
+    for await (const _ of events);
+  }, /enough/);
+  await model.free();
+});
+
+test('what cannot be heard is refused', async () => {
+  const expected = expectationsOf('voxtral_rt');
+  const model = await open(expected, { contextLength: 60 });
+  const content = [{ type: 'audio', audio: soundOf(8000) }];
+  const refused = { code: 'invalid_argument', message: /call audio.transcriptions.create/ };
+  await assert.rejects(model.generate([{ role: 'user', content }]).result, refused);
+  const long = { code: 'context_full', message: /^audio: 2 seconds take 74 tokens, the context holds 60$/ };
+  await assert.rejects(model.audio.transcriptions.create({ file: soundOf(32000) }), long);
+  await model.free();
+});
