@@ -14,6 +14,7 @@ import * as decisions from './decide/decisions.js';
 import * as decide from './decide/index.js';
 import * as templates from './engine/chat-text.js';
 import * as chatText from './engine/conversation-text.js';
+import * as drafts from './engine/drafts.js';
 import * as encodeParts from './engine/encode-parts.js';
 import * as inWorker from './engine/in-worker.js';
 import * as grammars from './engine/grammars.js';
@@ -27,6 +28,7 @@ import * as grammar from './grammar/webgguf_grammar.js';
 import * as adapter from './load/adapter.js';
 import * as advice from './load/advice.js';
 import * as inspect from './load/inspect.js';
+import * as inspectDraft from './load/inspect-draft.js';
 import * as inspectEncoder from './load/inspect-encoder.js';
 import * as mediaFile from './load/media-file.js';
 import { pageFiles } from './load/page-files.js';
@@ -90,6 +92,7 @@ const ofSources: Omit<typeof files, 'startWorker' | 'preload'> = having({
 });
 const ofEngine: typeof later = having({
   chatText,
+  drafts,
   encodeParts,
   encoder,
   grammars,
@@ -121,7 +124,7 @@ const ofPage: typeof onDemand = having({
   },
   ...{ converse, templates, transcriptions, voice, worker },
 });
-const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectEncoder, peft, samples });
+const ofPageFiles: typeof pageFiles = having({ advice, callGrammar, inspectDraft, inspectEncoder, peft, samples });
 const ofOpenai: typeof openaiFiles = having({
   ...{ chatItems, decide, decisions, responses, responsesHttp, heard, speech, textCompletions, timed },
 });

@@ -3,6 +3,7 @@
  * SharedWorker `shared/shared-worker.ts` does.
  */
 import * as chatText from './engine/conversation-text.js';
+import * as drafts from './engine/drafts.js';
 import * as encodeParts from './engine/encode-parts.js';
 import { files } from './engine/files.js';
 import { later } from './engine/later.js';
@@ -51,6 +52,7 @@ Object.assign(files, {
 } satisfies Omit<typeof files, 'preload'>);
 Object.assign(later, {
   chatText: async () => chatText,
+  drafts: async () => drafts,
   encodeParts: async () => encodeParts,
   encoder: async () => encoder,
   grammars: async () => grammars,

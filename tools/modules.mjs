@@ -36,8 +36,9 @@ export const SOURCES = {
 export const PARTS = {
   // For pages with a `Gpu` or with training. What frees a tensor stays, since it also runs where there is none.
   tensors: /^<?webgguf::(tensor|web::tensor|web::training|gpu::tensors)::|^tensorengine_/,
-  // For pages that load a model of a rare family, an encoder of sounds or one of few of images: the programs of
-  // `families/rare/`, and what runs the operations that `has_rare_code` in src/model/rare.rs names.
+  // For pages that load a model of a rare family, one with a block that drafts, an encoder of sounds or one of few of
+  // images: the programs of `families/rare/`, and what runs the operations that `has_rare_code` in src/model/rare.rs
+  // names.
   families: new RegExp(
     [
       '^<?webgguf::model::families::rare::',
@@ -47,6 +48,10 @@ export const PARTS = {
       '^webgguf::(cpu::switch|forward::streams)::.*>::switch(::|$)',
       '^<?webgguf::kernels::(wkv|wkv_output|ssm_scan|lerp|streams|switch|conv_causal)::',
       '^<?webgguf::kernels::delta_net::(delta_net|reference)::',
+      '^<?webgguf::model::drafter::',
+      '^webgguf::gguf::.*::put_behind(::|$)',
+      '^<?webgguf::(forward::next|kernels::carry_row)::',
+      '^webgguf::forward::activations::place_behind(::|$)',
     ].join('|'),
   ),
   // For pages that load a vocoder, beside the part of encoders: the states of its model, and what no other program

@@ -6,6 +6,7 @@ import { allFetched } from './files.js';
 /** @internal */
 export const later = allFetched({
   chatText: () => import('./conversation-text.js'),
+  drafts: () => import('./drafts.js'),
   encodeParts: () => import('./encode-parts.js'),
   encoder: () => import('../media/encoders.js'),
   grammars: () => import('./grammars.js'),

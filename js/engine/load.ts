@@ -47,8 +47,8 @@ type Backend = WasmLoadOptions['backend'];
 type Report = EncoderScope['report'];
 type Warn = (warning: LoadWarning) => void;
 
-/** A file to load, and how. */
-interface Wanted {
+/** A file to load, and how. @internal */
+export interface Wanted {
   readonly source: Source;
   readonly from: SourceOptions;
   /** What the WebAssembly takes as it is. */
@@ -59,16 +59,24 @@ interface Wanted {
   readonly threads?: number | undefined;
   /** A device that is open already. */
   readonly device?: (() => DeviceHandle | undefined) | undefined;
+  /** Starts the load with more sources, behind as many as `ownSources` of the model. */
+  readonly work?: (
+    sources: ByteSource[],
+    start: (all: ByteSource[], ownSources?: number) => Promise<Opened>,
+  ) => Promise<Opened>;
 }
 
-/** A handle, and what loading it has found out. */
-interface Opened extends Partial<Pick<ModelInfo, 'tuning' | 'draft'>> {
+/** A handle, and what loading it has found out. @internal */
+export interface Opened extends Partial<Pick<ModelInfo, 'tuning' | 'draft'>> {
   readonly handle: Handle;
   readonly threads: number;
   free(): void;
 }
 
-type Open = (scope: AbortSignal, report: Report, backend: Backend) => Promise<Opened>;
+/** Loads a model for this backend. @internal */
+export type Open = (scope: AbortSignal, report: Report, backend: Backend) => Promise<Opened>;
+/** @internal */
+export type OpenModel = (wanted: Wanted, ...attempt: Parameters<Open>) => Promise<Opened>;
 
 /** Loads a model with checked options. @internal */
 export function loadModel(source: Source, options: LoadOptions): Promise<Loaded> {
@@ -176,48 +184,22 @@ function opener(
   const ofDraft = passed(options, ['precision', 'kvType', 'parallel']) as Wanted['options'];
   // Key and digests are the model's.
   const { cacheKey: _key, sha256: _digest, ...others } = from;
-  return withDraft(wanted, { source: draft, from: others, options: ofDraft, selfCheck, tune: false });
-}
-
-/** Loads a model and, on its device, the draft model of speculative decoding. */
-function withDraft(model: Wanted, draft: Wanted): Open {
-  return async (scope, report, backend) => {
-    const opened = await openModel(
-      model,
-      scope,
-      (stage, ...counts) => stage === 'ready' || report(stage, ...counts),
-      backend,
-    );
-    try {
-      const { handle } = opened;
-      const { backend: where, contextLength: draftContext } = handle.info();
-      // On the CPU there is no speculative decoding.
-      if (where === 'cpu') return opened;
-      const device = (): DeviceHandle | undefined => guarded(() => handle.device());
-      const wanted = { ...draft, options: { ...draft.options, draftContext }, device };
-      const made = (await openModel(wanted, scope, report, 'webgpu')).handle;
-      const { architecture, name, quantization, parameters, contextLength, gpuBytes } = made.info();
-      guarded(() => handle.useDraft(made));
-      return { ...opened, draft: { architecture, name, quantization, parameters, contextLength, gpuBytes } };
-    } catch (error) {
-      opened.free();
-      throw error;
-    }
-  };
+  const drafting: Wanted = { source: draft, from: others, options: ofDraft, selfCheck, tune: false };
+  return async (...attempt) => (await later.drafts()).withDraft(openModel, wanted, drafting)(...attempt);
 }
 
 /** Loads what the file holds. */
 async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, backend: Backend): Promise<Opened> {
-  const { source, from, options, threads, device } = wanted;
+  const { source, from, options, threads, device, work } = wanted;
   const { WasmModel } = await wasmClasses();
-  const start = async (sources: ByteSource[]): Promise<Opened> => {
+  const start = async (sources: ByteSource[], ownSources?: number): Promise<Opened> => {
     const { verdicts, tuning, hooks } = await kernelsOf(wanted, report, backend);
     const told: Report = (...progress) => {
       tuning()?.check();
       report(...progress);
     };
     const team = LazyThreads.of(threads, scope);
-    const given = { ...options, ...hooks, ...(team && { threads: team.start }) };
+    const given = { ...options, ...hooks, ...(ownSources && { ownSources }), ...(team && { threads: team.start }) };
     const fetch = (name: keyof NeededFiles): Promise<void> => giveNeeded(name, files);
     const handle = await WasmModel.load(sources, { backend, fetch, ...given }, told, device?.());
     const info = handle.info();
@@ -227,7 +209,7 @@ async function openModel(wanted: Wanted, scope: AbortSignal, report: Report, bac
   };
   return withSources(source, from, {
     signal: scope,
-    work: (sources) => settled(start(sources), scope),
+    work: (sources) => settled(work ? work(sources, start) : start(sources), scope),
     free: (made) => made.free(),
   });
 }

@@ -34,16 +34,11 @@ export async function inspect(source: Source, options: InspectOptions): Promise<
     let found = memoryBytes === undefined ? await look(source, from, rest) : undefined;
     const beside: Pick<Inspection, 'draft' | 'encoder'> = {};
     if (draft) {
-      const { cacheKey: _, ...ofDraft } = from; // the key is the model's
-      const { backend, kvType, parallel } = rest;
-      const draftContext = found?.gpu?.contextLength ?? rest.contextLength;
-      const asked = {
-        ...(backend && { backend }),
-        ...(kvType && { kvType }),
-        ...(parallel && { parallel }),
-        ...(draftContext && { draftContext }),
-      };
-      Object.assign(beside, { draft: await look(draft, ofDraft, asked) });
+      const { inspectDraft } = await pageFiles.inspectDraft();
+      const lookAtModel = (ask: typeof ofHeader): Promise<Inspection> => look(source, from, rest, ask);
+      const asked = await inspectDraft(found, { draft, from, rest, scope, ofHeader, look, lookAtModel });
+      found = asked.found;
+      Object.assign(beside, { draft: asked.draft });
     }
     if (mmproj !== undefined) {
       const { inspectEncoder } = await pageFiles.inspectEncoder();

@@ -7,6 +7,7 @@ import { allFetched } from '../engine/files.js';
 export const pageFiles = allFetched({
   advice: () => import('./advice.js'),
   callGrammar: () => import('../openai/call-grammar.js'),
+  inspectDraft: () => import('./inspect-draft.js'),
   inspectEncoder: () => import('./inspect-encoder.js'),
   peft: () => import('./peft.js'),
   samples: () => import('../media/samples.js'),

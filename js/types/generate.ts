@@ -76,11 +76,11 @@ export interface GenerateOptions extends SamplingOptions {
   logprobs?: number | undefined;
   /**
    * Tokens that the model looks at several at a time, since the text so far foretells them (`'prompt'`), since the
-   * smaller model of {@link LoadOptions.draft} has written them (`'model'`), or since a block of the file that predicts
-   * the token after the next has (`'mtp'`), as long as some are right; `false`, never. By default as long as that takes
-   * less time, by the smaller model or the block where there is one. The text is the same in any case. There are none
-   * on the CPU, with `logprobs`, or in models with embeddings per layer; by the smaller model or the block none after
-   * images, nor past its own context length.
+   * model or drafter of {@link LoadOptions.draft} has written them (`'model'`), or since a block of the file that
+   * predicts the token after the next has (`'mtp'`), as long as some are right; `false`, never. By default as long as
+   * that takes less time, by the smaller model or the block where there is one. The text is the same in any case. There
+   * are none on the CPU, with `logprobs`, or in models with embeddings per layer; by the smaller model or the block
+   * none after images, nor past its own context length.
    */
   draft?: 'prompt' | 'model' | 'mtp' | false | undefined;
   /** A text that much of the answer may be like, such as the file that it changes: drafts come from there, too. */

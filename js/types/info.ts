@@ -88,7 +88,7 @@ export interface Inspected {
   readonly tensors: readonly { name: string; type: string; shape: readonly number[]; bytes: number }[];
   /** What the file lacks or asks for and is not done, as {@link ModelInfo.warnings}. */
   readonly warnings: readonly string[];
-  /** The smaller model of the option `draft`; what `gpu` says is without it. */
+  /** The file of the option `draft`; what `gpu` says is without a smaller model, and with a drafter that is a block. */
   readonly draft?: Inspection;
   /** The encoder of images, with the option `mmproj`; `gpu` does not include it. */
   readonly encoder?: InspectedEncoder;
@@ -269,7 +269,7 @@ export interface ModelInfo {
     /** How the file suggests that codes of speech are chosen, `clip.gen.audio.sampling.*`. */
     readonly sampling?: SuggestedSampling & { readonly repetitionWindow?: number };
   };
-  /** The smaller model that drafts tokens, see {@link LoadOptions.draft}; its memory is part of `gpuBytes`. */
+  /** What drafts tokens, see {@link LoadOptions.draft}: a smaller model or a drafter, also part of `gpuBytes`. */
   readonly draft?: Readonly<
     Pick<ModelInfo, 'architecture' | 'name' | 'quantization' | 'parameters' | 'contextLength' | 'gpuBytes'>
   >;

@@ -123,7 +123,8 @@ export interface LoadOptions extends SourceOptions {
   /**
    * A smaller model with the same vocabulary that drafts tokens, which this one then looks at several at a time: where
    * its file comes from, as for the model itself. It lies on the same device; texts stay what they are without it, see
-   * {@link GenerateOptions.draft}. On the CPU it is not loaded. Files of Qwen 3.5 may have a block that drafts: it is
+   * {@link GenerateOptions.draft}. Or a drafter that was made for this model, of architecture `eagle3`: it becomes a
+   * block of the model. On the CPU neither is loaded. Files of Qwen 3.5 may have a block that drafts: it is
    * loaded on the GPU unless this is `false` or a model, or `parallel` is more than 1.
    */
   draft?: Source | false | undefined;
@@ -207,7 +208,7 @@ export interface InspectOptions extends Pick<SourceOptions, FoundBy> {
    * an {@link Advice}. A positive number.
    */
   memoryBytes?: number | undefined;
-  /** As {@link LoadOptions.draft}: the header of the smaller model is read, too. */
+  /** As {@link LoadOptions.draft}: the header of its file is read, too. */
   draft?: LoadOptions['draft'];
   /** Cancels. */
   signal?: AbortSignal | undefined;

@@ -42,6 +42,8 @@ export interface WasmLoadOptions {
   /** Most bytes of GPU memory for what was read of prompts; default 0. */
   prefixBytes?: number;
   parallel?: number;
+  /** Number of the model's own sources, where a drafter's follow. */
+  ownSources?: number;
   /** Whether the multi-token prediction block of the file drafts tokens. Default: true. */
   mtp?: boolean;
   pooling?: 'mean' | 'cls' | 'last';
@@ -138,9 +140,7 @@ type OfInspection = 'contextLength' | 'draftContext' | 'fetch' | 'kvType' | 'par
 /** Reads the headers of these parts, and finds out whether a GPU here can hold the model. */
 export function inspect(
   sources: ByteSource[],
-  options: Pick<WasmLoadOptions, OfInspection> & {
-    backend?: WasmLoadOptions['backend'] | undefined;
-  },
+  options: Pick<WasmLoadOptions, OfInspection | 'ownSources'> & { backend?: WasmLoadOptions['backend'] | undefined },
 ): Promise<Inspection>;
 
 /** A loaded model; the public class of this name wraps it. */

@@ -40,6 +40,18 @@ impl Places {
         places
     }
 
+    /// The same and others.
+    pub fn and(&self, others: &Self) -> Self {
+        self.with(others.0.iter().map(|(&activation, &place)| (activation, place)))
+    }
+
+    /// The same with these in place of their own.
+    pub fn with(&self, others: impl IntoIterator<Item = (Activation, Place)>) -> Self {
+        let mut places = self.clone();
+        places.0.extend(others);
+        places
+    }
+
     /// The same activations in other places.
     pub fn map(&self, other: impl Fn(Place) -> Place) -> Self {
         Self(self.0.iter().map(|(&activation, &place)| (activation, other(place))).collect())
@@ -121,6 +133,19 @@ pub fn place(program: &Program, rows: usize, logits: Slice, plan: &mut Plan) -> 
     let head = layers.pop().unwrap_or_default();
     let embed = if layers.is_empty() { Places::default() } else { layers.remove(0) };
     AllPlaces { embed, layers, head }
+}
+
+/// The places of what operations behind a program write on the way to their result, for passes of up to `rows` rows.
+pub fn place_behind(program: &Program, ops: &[Op], rows: usize, plan: &mut Plan) -> Places {
+    let known: BTreeSet<Activation> = ops.iter().flat_map(Op::reads).collect();
+    let written: BTreeSet<Activation> = ops.iter().rev().skip(1).map(Op::writes).collect();
+    let kept = known.difference(&written).copied().chain(ops.last().map(Op::writes)).collect();
+    let mut places = Places::default();
+    for group in groups(ops, &kept) {
+        let slice = plan.words("activations behind the layers", group.width(program) * rows);
+        places.add(program, &group, slice);
+    }
+    places
 }
 
 /// The places for passes of up to `rows` rows in which what operations with a recurrent state read stays until the end

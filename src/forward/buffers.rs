@@ -228,8 +228,8 @@ impl Buffers {
         let cache = (0..).zip(&attentions).map(|(number, spec)| layer_cache(number, spec, room, plan)).collect();
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
-        let next = program.next.as_deref().filter(|_| room.drafts);
-        let next = next.map(|next| Next::alloc(next, (room, chunk), logits, plan));
+        let has_next = program.next.is_some() && room.drafts;
+        let next = if has_next { Next::alloc(program, (room, chunk), logits, plan) } else { None };
         let replay = (room.drafts && state_bytes > 0).then(|| Replay {
             places: activations::place_inputs_of_states(program, DRAFT_ROWS, &places, plan),
             states: states("state before a draft", program, room, plan),

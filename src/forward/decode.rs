@@ -82,7 +82,7 @@ impl Forward<'_> {
         steps(&self.program.head, DECODE).iter().flat_map(|fused| lowering.step(&fused.step, true)).collect()
     }
 
-    fn few_rows<'a>(&'a self, rows: u32, places: &'a Places) -> Lowering<'a> {
+    pub(super) fn few_rows<'a>(&'a self, rows: u32, places: &'a Places) -> Lowering<'a> {
         Lowering { forward: *self, places, rows, spare: None, adapter: None }
     }
 }
@@ -106,7 +106,7 @@ struct Source {
 impl Lowering<'_> {
     /// The dispatches of a step; with `of_outputs` the first activation is read at the rows of the pass that have
     /// logits.
-    fn step(&self, step: &Step, of_outputs: bool) -> Vec<Dispatch> {
+    pub(super) fn step(&self, step: &Step, of_outputs: bool) -> Vec<Dispatch> {
         match step {
             Step::Linears { input, linears, then } => self.products(input, linears, *then, of_outputs),
             Step::Attention { heads, attend } => {

@@ -147,6 +147,13 @@ impl<'a> Forward<'a> {
         Lists { step: self.next().map_or(Vec::new(), |next| next.step(rows)), ..Lists::default() }
     }
 
+    /// What predicts the token after the next, if there is room for that. Its code is in the part of the WebAssembly
+    /// for rare families, but for this.
+    fn next(&self) -> Option<Following<'a>> {
+        let (program, next) = (self.program.next.as_deref()?, self.buffers.next.as_ref()?);
+        Some(Following { forward: *self, program, next })
+    }
+
     /// Logits of the last `rows` rows → the largest one's id of each, committed as the next token.
     pub fn greedy(&self, rows: u32) -> Vec<Dispatch> {
         self.greedy_by(rows, self.buffers.commit())
@@ -189,8 +196,7 @@ impl<'a> Forward<'a> {
     }
 
     fn vocab(&self) -> u32 {
-        let logits = self.program.activations.iter().find(|spec| spec.name == program::LOGITS);
-        logits.map_or(0, |spec| spec.width as u32)
+        self.width(self.program.output_activation())
     }
 
     fn vector(&self, key: WeightKey) -> Slice {

@@ -62,8 +62,7 @@ pub fn place(
         }
     }
     let found = matched.into_iter().map(|(index, spec)| (spec.key(), (index, spec))).collect();
-    let targets = vec![None; tensors.len()];
-    let may_cache_rows = program.output == Output::Logits;
+    let (targets, may_cache_rows) = (vec![None; tensors.len()], program.output == Output::Logits);
     let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets, may_cache_rows };
     let factors = program.rope_tables.iter().flat_map(|table| &table.factors).flat_map(|of| [of.short, of.long]);
     for key in factors.chain(program.conditions().flat_map(|condition| condition.by)) {
@@ -74,6 +73,7 @@ pub fn place(
     for part in program.all_parts() {
         placer.part(program, part)?;
     }
+    program.next.iter().filter_map(|next| next.drafted.ids).try_for_each(|ids| placer.vector(ids))?;
     if program.output == Output::Logits {
         for program in [Some(program), program.next.as_deref()].into_iter().flatten() {
             placer.updates(&in_a_row(program).0)?;

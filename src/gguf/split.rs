@@ -16,6 +16,17 @@ impl Gguf {
         ends.max().unwrap_or(0)
     }
 
+    /// Adds the tensors of another file, by other names, behind the `parts` files of this one.
+    #[inline(never)]
+    pub fn put_behind(&mut self, other: Gguf, parts: usize, renamed: impl Fn(&str) -> String) {
+        let tensors = other.tensors.into_iter().map(|mut tensor| {
+            (tensor.name, tensor.part) = (renamed(&tensor.name), tensor.part + parts);
+            tensor
+        });
+        self.tensors.extend(tensors);
+        self.digest = digest::extend(self.digest, &other.digest.to_le_bytes());
+    }
+
     /// Makes one header of those of all files of a split model, in their order. A single unsplit file passes through.
     ///
     /// Metadata, version, alignment and `header_bytes` are those of the first file; `TensorInfo::part` says which file

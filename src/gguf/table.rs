@@ -11,6 +11,8 @@ use crate::sort::sorted_indices;
 pub(super) const LEAST_ENTRY_BYTES: u64 = 32;
 
 const LONGEST_NAME: u64 = 64;
+/// The type of 64-bit integers.
+const I64: u32 = 27;
 const MAX_DIMS: u32 = 4;
 const DEFAULT_ALIGNMENT: u64 = 32;
 /// The format asks for a multiple of this.
@@ -39,7 +41,14 @@ pub(super) fn read_entry(cursor: &mut Cursor, (number, count): (u64, u64)) -> St
     }
     let id = cursor.u32()?;
     let offset = cursor.u64()?;
-    let ty = GgmlType::from_id(id).ok_or_else(|| unsupported(name, id))?;
+    let ty = match (id, name) {
+        // A drafter's list of ids, of 64 bits: two words each.
+        (I64, "d2t") if rank == 1 => {
+            dims[0] = dims[0].saturating_mul(2);
+            GgmlType::F32
+        }
+        _ => GgmlType::from_id(id).ok_or_else(|| unsupported(name, id))?,
+    };
     let bytes = data_bytes(name, ty, &dims)?;
     Ok(TensorInfo { name: name.to_owned(), ty, dims, offset, bytes, part: 0 })
 }

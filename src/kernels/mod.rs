@@ -37,7 +37,7 @@ macro_rules! for_each_kernel {
             attention_grid [SPEC] (reference) (cases);
             attention_near [SPEC] (reference) (cases);
             attention_strided [SPEC] (reference) (cases);
-            carry_row [ROWS, SPEC] () (cases);
+            carry_row [MOVE, ROWS, SPEC] () (cases);
             channel_scan [SPEC] (reference) (cases);
             conv_causal [SPEC] (reference) (cases);
             conv_grid [SPEC] (reference) (cases);

@@ -9,6 +9,7 @@ mod attention;
 mod cells;
 mod condition;
 mod config;
+mod drafter;
 mod encoder_input;
 mod encoder_rows;
 mod encoder_sample;
@@ -31,6 +32,7 @@ pub use config::{
     Decoder, EmbedderConfig, Embeds, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector,
     RopeScaling, RopeSections, Rotations, Ssm, Suggested, T5, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
 };
+pub use drafter::Drafter;
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
 pub use families::{PART, SOUNDS, architectures, check_input, check_kind, is_encoder, is_rare, program, whole_images};

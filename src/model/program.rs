@@ -13,6 +13,7 @@ pub use super::attention::{
     AttentionSpec, BlockSpec, Distances, FarSpec, GridSpec, Keys, NearSpec, RopeFactors, RopeTable, Sight, Temperature,
 };
 pub use super::cells::{CellKind, CellSpec};
+use super::drafter::Drafted;
 pub use super::experts::{ExpertActivation, Experts, GateUp, Gating, MAX_EXPERTS, MAX_USED, Routing};
 pub use super::op::{Combining, Factor, Grouping, HeadRows, Op, Operand, OwnToken, PoolKind, TableRow};
 pub use super::recurrent::{ChannelSpec, ConvSpec, DeltaSpec, ScanSpec, WkvForm, WkvSpec};
@@ -118,16 +119,18 @@ pub struct Program {
     pub head: Vec<Op>,
     /// The kind of result of the last operation.
     pub output: Output,
-    /// Further results of an encoder, as wide as rows: for deeper layers of the text model (DeepStack).
+    /// Further results: for deeper layers of a text model (DeepStack), or for [`Program::hands_on`].
     pub sides: Vec<Activation>,
     /// Upper bound of the rows of each stage of the embedding but the last: see [`Program::stages`].
     pub stage_rows: Vec<usize>,
-    /// Multi-token prediction: the program of the block that drafts the token after the next one, from the next token
-    /// and the normed hidden state of the token before it, which is its input. Activations, caches and rope tables
-    /// share their indices with this program.
+    /// Multi-token prediction: a block that drafts the token after the next one, from that one and the hidden state
+    /// before it, which is its input. Activations, caches and rope tables share their indices with this program.
     pub next: Option<Box<Self>>,
-    /// The encoder of a source, where this is a decoder that attends to one: it gives a row for each token.
-    /// Activations share their indices with this program.
+    /// What makes the hidden state behind the layers, of a model for its [`Program::next`], and of that for itself.
+    pub hands_on: Vec<Op>,
+    /// How a block that drafts has the rows of passes.
+    pub drafted: Drafted,
+    /// The encoder of a source, which gives a row for each token. Activations share their indices with this program.
     pub source: Option<Box<Self>>,
     /// Tokens that switch the model's own adapters, and that have embeddings of others.
     pub switch: Option<Arc<Switch>>,
@@ -169,13 +172,10 @@ impl Program {
         self.parts().into_iter().flatten()
     }
 
-    /// The parts of this program, then the parts of [`Program::next`] and [`Program::source`].
+    /// The parts of this program and what it hands on, then the same of [`Program::next`] and [`Program::source`].
     pub fn all_parts(&self) -> Vec<&Vec<Op>> {
-        let mut parts = self.parts();
-        for other in [&self.next, &self.source].into_iter().flatten() {
-            parts.extend(other.parts());
-        }
-        parts
+        let others = [&self.next, &self.source].into_iter().flatten().map(|other| &**other);
+        [self].into_iter().chain(others).flat_map(|of| of.parts().into_iter().chain([&of.hands_on])).collect()
     }
 
     /// The operations of this program, then the operations of [`Program::next`] and [`Program::source`].

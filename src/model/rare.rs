@@ -22,11 +22,12 @@ pub fn expects_rare(metadata: &Metadata, types: impl IntoIterator<Item = GgmlTyp
     families::is_rare(metadata) && (!families::is_usual(metadata) || types.into_iter().any(is_rare))
 }
 
-/// Whether `program` has operations whose code is in the part of the WebAssembly for rare families. An encoder may.
+/// Whether `program` has a block that drafts, or operations whose code is in the part of the WebAssembly for rare
+/// families. An encoder may.
 pub fn has_rare_code(program: &Program) -> bool {
     let is_rare =
         |op: &Op| matches!(op, Op::Lerp { .. } | Op::WkvOutput { .. } | Op::Streams { .. } | Op::Switch { .. });
-    program.all_ops().any(|op| program.state(op).is_some() || is_rare(op))
+    program.next.is_some() || program.all_ops().any(|op| program.state(op).is_some() || is_rare(op))
 }
 
 fn is_usual(op: &Op) -> bool {

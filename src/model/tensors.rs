@@ -76,8 +76,13 @@ pub fn weight_specs(config: &ModelConfig) -> Vec<WeightSpec> {
             |key, dims: [usize; 2]| OpWeight { key, dims: dims.into(), used_as: WeightUse::Values, optional: false };
         [values(*down, [*width, *inner]), values(*up, [*inner, *width])]
     });
+    let ids = program.next.iter().filter_map(|next| {
+        let dims = vec![2 * next.width(next.output_activation())];
+        next.drafted.ids.map(|key| OpWeight { key, dims, used_as: WeightUse::Values, optional: false })
+    });
     let mut known = HashSet::new();
-    let wanted = program.all_ops().flat_map(|op| op.weights(&program)).chain(factors).chain(conditions);
+    let further = factors.chain(conditions).chain(ids);
+    let wanted = program.all_ops().flat_map(|op| op.weights(&program)).chain(further);
     let specs = wanted.filter(|weight| known.insert(weight.key)).map(|weight| spec(&program, weight));
     // Weights of the model itself come first.
     let (mut own, of_layers): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.layer.is_none());

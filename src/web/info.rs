@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::gpu::Device;
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, Suggested};
+use crate::model::{Drafter, ModelConfig, Suggested};
 use crate::runtime::{AnyEmbedder, AnySession, EmbedEngine, Engine, GpuSession, SelfCheck, Session};
 use crate::tokenizer::Tokenizer;
 
@@ -40,6 +40,20 @@ pub struct Info {
     embedding_length: Option<usize>,
     self_check: SelfCheck,
     warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draft: Option<OfDrafter>,
+}
+
+/// A drafter with a file of its own, as a block of the model.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfDrafter {
+    architecture: &'static str,
+    name: Option<String>,
+    quantization: &'static str,
+    parameters: u64,
+    context_length: usize,
+    gpu_bytes: u64,
 }
 
 /// The part of the info about the GPU.
@@ -128,6 +142,13 @@ impl Info {
             pooling: None,
             embedding_length: None,
             self_check: on_gpu.self_check,
+            draft: config.drafter.as_deref().filter(|_| config.predicts_next).map(
+                |Drafter { config, bytes, .. }| {
+                    let &ModelConfig { architecture, quantization, parameters, .. } = config;
+                    let (name, gpu_bytes) = (config.name.clone(), *bytes);
+                    OfDrafter { architecture, name, quantization, parameters, context_length, gpu_bytes }
+                },
+            ),
             warnings: config.notes.iter().chain(tokenizer.warnings()).cloned().collect(),
         }
     }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
 use super::errors::{from_value, to_js, to_value};
-use super::load::{Choice, Opening, one, open, per_layer_embeddings, read_header, read_tokenizer};
+use super::header::{Headers, read_header};
+use super::load::{Choice, Opening, one, open, per_layer_embeddings, read_tokenizer};
 use super::promise::promise;
 use super::shaders::{Needed, fetch};
 use super::source::{ByteSource, PartReader};
@@ -13,7 +14,7 @@ use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::{BufferTable, Device};
 use crate::kernels::caps::Caps;
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, match_tensors};
+use crate::model::{Drafter, ModelConfig, has_rare_code, match_tensors};
 use crate::runtime::context_length;
 use crate::{Error, ErrorCode, Result};
 
@@ -25,6 +26,8 @@ struct Options {
     context_length: Option<f64>,
     /// As for `load`.
     draft_context: Option<usize>,
+    /// As for `load`.
+    own_sources: Option<usize>,
     #[serde(default, with = "serde_wasm_bindgen::preserve")]
     per_layer_embeddings: JsValue,
     #[serde(default)]
@@ -101,11 +104,15 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
     for source in sources {
         parts.push(read_header(&mut PartReader::new(source), false).await?);
     }
-    let gguf = Gguf::join(parts).map_err(to_js)?;
+    let Headers { mut gguf, draft, own } = Headers::join(parts, options.own_sources).map_err(to_js)?;
     let mut found = summary(&gguf);
-    fetch(&options.fetch, Needed::by_header(&gguf.metadata)).await?;
-    match configure(&gguf, &mut found).await {
+    let needed = Needed::by_header(&gguf.metadata);
+    fetch(&options.fetch, Needed { families: needed.families || draft.is_some(), ..needed }).await?;
+    let config = configure(&gguf, &mut found).await;
+    match config.and_then(|config| with_drafter(&mut gguf, (own, config), draft)) {
         Ok(config) => {
+            let families = has_rare_code(&crate::model::program(&config));
+            fetch(&options.fetch, Needed { families, ..Needed::default() }).await?;
             found.supported = true;
             let context = context_length(options.context_length, options.draft_context, &config).map_err(to_js)?;
             let room = Room { kv_type: options.kv_type, ..Room::one(context) }.for_requests(options.parallel).whole();
@@ -120,6 +127,14 @@ async fn inspection(sources: Vec<ByteSource>, options: JsValue) -> std::result::
         Err(error) => found.reason = Some(error.into()),
     }
     to_value(&found)
+}
+
+/// The model with a drafter, if there is one.
+fn with_drafter(gguf: &mut Gguf, (own, config): (usize, ModelConfig), draft: Option<Gguf>) -> Result<ModelConfig> {
+    let Some(draft) = draft else { return Ok(config) };
+    let config = Drafter::join(gguf, own, config, draft)?;
+    match_tensors(&config, &gguf.tensors)?;
+    Ok(config)
 }
 
 fn summary(gguf: &Gguf) -> Inspection {

@@ -11,6 +11,7 @@ use wasm_bindgen::prelude::*;
 
 use super::device_handle::DeviceHandle;
 use super::errors::to_js;
+use super::header::{Headers, read_header};
 use super::progress::Progress;
 use super::shaders::{Needed, fetch};
 use super::source::{ByteSource, PartReader};
@@ -19,7 +20,7 @@ use super::tuning::tune;
 use super::upload::Upload;
 use crate::cpu::{CacheFormat, CpuModel};
 use crate::forward::Room;
-use crate::gguf::{Gguf, HeaderReader, TensorInfo};
+use crate::gguf::{Gguf, TensorInfo};
 use crate::gpu::Device;
 use crate::kernels::caps::{Caps, PerLayerEmbeddings, Precision};
 use crate::kernels::kv_type::KvType;
@@ -33,9 +34,6 @@ use crate::runtime::{
 use crate::time_slice::TimeSlice;
 use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorCode};
-
-/// Bytes of a header between two yields to the page: about a millisecond of work.
-const HEADER_STEP: usize = 256 << 10;
 
 /// Bytes of a tensor between two yields to the page, on the CPU: a few milliseconds of work.
 const TENSOR_STEP: usize = 4 << 20;
@@ -57,6 +55,8 @@ pub struct LoadOptions {
     kv_type: KvType,
     #[serde(default = "one")]
     parallel: usize,
+    /// Number of the sources of the model's own file: those after them are a drafter's.
+    own_sources: Option<usize>,
     /// Whether a block of the file that predicts the token after the next is to draft tokens: true unless given.
     mtp: Option<bool>,
     pooling: Option<Pooling>,
@@ -127,28 +127,6 @@ pub enum Choice {
     Cpu,
 }
 
-/// Reads the header of one part, and leaves the reader right behind it.
-pub async fn read_header(reader: &mut PartReader, vocabulary_only: bool) -> Result<Gguf, JsValue> {
-    let mut header = HeaderReader::new(reader.size());
-    if vocabulary_only {
-        header = header.vocabulary_only();
-    }
-    let named = |error: Error, name: String| to_js(Error::new(error.code(), format!("{name}: {}", error.message())));
-    let mut time_slice = TimeSlice::new();
-    loop {
-        let Some(bytes) = reader.some().await? else { return Err(named(header.finish(), reader.name())) };
-        for step in bytes.chunks(HEADER_STEP) {
-            let found = header.push(step).map_err(|error| named(error, reader.name()))?;
-            if let Some(gguf) = found {
-                let beyond = reader.position().saturating_sub(gguf.header_bytes);
-                reader.back(beyond.min(bytes.len() as u64) as u32);
-                return Ok(gguf);
-            }
-            time_slice.yield_if_over().await;
-        }
-    }
-}
-
 /// Reads the tokenizer, yielding to the page in between.
 pub async fn read_tokenizer(gguf: &Gguf) -> Result<Tokenizer, Error> {
     let mut time_slice = TimeSlice::new();
@@ -160,7 +138,11 @@ type Loading<'f, T> = Pin<Box<dyn Future<Output = Result<T, JsValue>> + 'f>>;
 
 /// What a file is to be, with what the caller says of it.
 enum Wanted {
-    Model(Option<Pooling>),
+    Model {
+        pooling: Option<Pooling>,
+        /// See [`LoadOptions::own_sources`].
+        own_sources: Option<usize>,
+    },
     Encoder {
         /// Which of several programs is wanted.
         part: Option<String>,
@@ -190,21 +172,27 @@ impl Opened {
             progress.stage("download", 0, progress.total)?;
             parts.push(read_header(reader, false).await?);
         }
-        let mut gguf = Gguf::join(parts).map_err(to_js)?;
-        for (part, reader) in readers.iter().enumerate() {
-            reader.check_size(gguf.data_end(part)).map_err(to_js)?;
-        }
         // First: a page that loads no encoder has not linked the code that `Matched` runs for one.
-        let (wants_encoder, pooling, part) = match wanted {
-            Wanted::Model(pooling) => (false, pooling, None),
-            Wanted::Encoder { part } => (true, None, part),
+        let (wants_encoder, pooling, part, own) = match wanted {
+            Wanted::Model { pooling, own_sources } => (false, pooling, None, own_sources),
+            Wanted::Encoder { part } => (true, None, part, None),
         };
+        let Headers { mut gguf, draft, own } = Headers::join(parts, own).map_err(to_js)?;
+        for (part, reader) in readers.iter().enumerate() {
+            let file = draft.as_ref().filter(|_| part >= own).map(|draft| (draft, part - own));
+            let (file, part) = file.unwrap_or((&gguf, part));
+            reader.check_size(file.data_end(part)).map_err(to_js)?;
+        }
         crate::model::check_kind(&gguf.metadata, wants_encoder).map_err(to_js)?;
         if wants_encoder {
             crate::model::check_input(&gguf.metadata, part.as_deref()).map_err(to_js)?;
         }
-        fetch(fetched, Needed::at_first(&gguf)).await?;
-        let matched = Matched::of(&mut gguf, pooling, part.as_deref()).map_err(to_js)?;
+        let needed = Needed::at_first(&gguf);
+        fetch(fetched, Needed { families: needed.families || draft.is_some(), ..needed }).await?;
+        let mut matched = Matched::of(&mut gguf, pooling, part.as_deref()).map_err(to_js)?;
+        if let Some(draft) = draft {
+            matched = matched.with_drafter(&mut gguf, own, draft).map_err(to_js)?;
+        }
         Ok(Self { gguf, matched, readers, progress })
     }
 }
@@ -245,7 +233,8 @@ pub async fn load(
     report: Function,
     device: Option<DeviceHandle>,
 ) -> Result<(Loaded, Option<String>), JsValue> {
-    let opened = Box::pin(Opened::read(sources, Wanted::Model(options.pooling), &options.fetch, report)).await?;
+    let wanted = Wanted::Model { pooling: options.pooling, own_sources: options.own_sources };
+    let opened = Box::pin(Opened::read(sources, wanted, &options.fetch, report)).await?;
     let Opened { gguf, mut matched, readers, mut progress } = opened;
     let tokenizer = read_tokenizer(&gguf).await.map_err(to_js)?;
     let request = options.request();

@@ -8,6 +8,7 @@ mod errors;
 mod generate_options;
 #[cfg(feature = "harness")]
 mod harness;
+mod header;
 mod info;
 mod inspect;
 mod load;

@@ -5,7 +5,8 @@ use wasm_bindgen::prelude::*;
 
 use super::engine::is_mark;
 use super::errors::{to_js, to_value};
-use super::load::{read_header, read_tokenizer};
+use super::header::read_header;
+use super::load::read_tokenizer;
 use super::promise::promise;
 use super::source::{ByteSource, PartReader};
 use crate::Error;

@@ -8,6 +8,7 @@ pub(super) static ROWS: &[(&str, Row)] = &[
     ("gather", gather),
     ("carry_row", |view| per_value(2 * view.constant("WIDTH"), 2)),
     ("carry_rows", |view| per_value(4 * view.rows() * view.constant("WIDTH"), 2)),
+    ("move_rows", |view| per_value(view.rows() * 8, 2)),
     ("find_rows", |view| per_value(view.rows() * 3, 4)),
     ("norm", norm),
     ("swiglu", |view| per_value(3 * view.rows() * view.param("width"), 4)),

@@ -1,9 +1,9 @@
-//! No row, one and all rows accepted, narrow and wide; rows of several sequences.
+//! No row, one and all rows accepted, narrow and wide; rows of several sequences; rows at other positions.
 
-use super::{carry_row, carry_rows};
+use super::{Moving, carry_row, carry_rows, move_rows};
 use crate::harness::{Bench, Case, Expected, Suite, Tolerance};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
-use crate::kernels::pass::{Pass, ROW_DONE, Row};
+use crate::kernels::pass::{Header, Pass, ROW_DONE, Row};
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("carry_row");
@@ -20,7 +20,7 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         let name = format!("{accepted} accepted, {width} values");
         bench.case(name, vec![dispatch], rows, Expected::Close(expected, Tolerance::PLAIN))
     };
-    sets.map(case).into_iter().chain(rows_of_several(suite)).collect()
+    sets.map(case).into_iter().chain(rows_of_several(suite)).chain(moved_rows()).collect()
 }
 
 /// The states before the rows of these sequences, where those with a flag are done, and those that are carried on.
@@ -51,6 +51,38 @@ fn rows_of_several(suite: &Suite) -> Vec<Case> {
         let (found, expected) = if reads_carried { (buffers[1], carried) } else { (before, expected) };
         let name = format!("of several sequences, {width} values, {gathers}, {reads_carried}");
         cases.push(bench.case(name, vec![dispatch], found, Expected::Close(expected, Tolerance::PLAIN)));
+    }
+    cases
+}
+
+/// Rows that move to the position before or behind, of which one is the first of its sequence and one is done.
+fn moved_rows() -> Vec<Case> {
+    let ids: [u64; 5] = [9, 700, 3, 0, (1 << 33) + 41];
+    let rows: [(u32, u32, u32); 6] = [(4, 0, 0), (1, 1, 0), (0, 7, ROW_DONE), (3, 9, 0), (4, 200, 0), (2, 0, 0)];
+    let row = |(token, position, flags)| Row { token, position, sequence: token % 3, flags };
+    let mut cases = Vec::new();
+    for (how, maps, count) in [(Moving::Back, false, 70), (Moving::Forth, true, 5), (Moving::Back, true, 6)] {
+        let rows: Vec<Row> = rows.iter().cycle().take(count + 1).copied().map(row).collect();
+        let mut pass = Pass::decode(&rows);
+        (pass.header.rows, pass.header.outputs) = (count as u32, 2);
+        let mut expected = pass.clone();
+        // Nothing else is written.
+        expected.header = Header { rows: count as u32, outputs: 2, ..Header::default() };
+        expected.rows[count] = Row::default();
+        for row in &mut expected.rows[..count] {
+            let is_first = how == Moving::Back && row.position == 0;
+            row.flags |= u32::from(is_first) * ROW_DONE;
+            row.position = row.position.wrapping_add(if how == Moving::Back { u32::MAX } else { 1 });
+            row.token = if maps { ids[row.token as usize] as u32 } else { row.token };
+        }
+        let mut bench = Bench::new(count as u32);
+        let [ids, unused] = [bench.bytes(bytemuck::cast_slice(&ids)), bench.floats(&[0.0; 64])];
+        let pass = bench.bytes(&pass.bytes());
+        let moved = bench.bytes(&vec![0; Pass::bytes_of(count + 1) as usize]);
+        let dispatch = move_rows(how, [pass.into(), moved.into()], maps.then_some(ids.into()), unused.into());
+        let expected = expected.bytes().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let (name, expected) = (format!("{count} rows, {how:?}, {maps}"), Expected::Exact(expected));
+        cases.push(bench.case(name, vec![dispatch], moved, expected));
     }
     cases
 }

@@ -1,4 +1,5 @@
-//! The hidden state of the last token that a pass has accepted becomes the one before the next pass.
+//! The hidden state of the last token that a pass has accepted becomes the one before the next pass; rows of a pass
+//! where a block that drafts has them.
 
 #[cfg(feature = "harness")]
 pub(crate) mod cases;
@@ -20,6 +21,23 @@ pub static ROWS: KernelSpec = KernelSpec {
     params: NoParams::LAYOUT,
     overrides: &["WG_SIZE", "WIDTH", "GATHER"],
 };
+
+/// The contract with `shaders/rare/model/move_rows.wgsl`.
+pub static MOVE: KernelSpec = KernelSpec {
+    kernel_name: "move_rows",
+    bindings: &[PARAMS, read("this_pass"), read("ids"), write("moved")],
+    params: NoParams::LAYOUT,
+    overrides: &["WG_SIZE", "BACK", "MAPPED"],
+};
+
+/// Where [`move_rows`] moves rows to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moving {
+    /// The position before; a row that has none is done.
+    Back,
+    /// The position behind.
+    Forth,
+}
 
 const WG_SIZE: u32 = 64;
 
@@ -47,4 +65,14 @@ pub fn carry_rows(
     let constants = [("WG_SIZE", WG_SIZE.into()), ("WIDTH", width.into()), ("GATHER", gather)];
     let buffers = [pass, states, carried, before.unwrap_or(unused)];
     Dispatch::new(Kernel::new(&ROWS, &constants), &NoParams::default(), &buffers, grid(width))
+}
+
+/// Copies the rows of a pass to another pass, to other positions. With `ids`, as 64-bit integers, a token's id becomes
+/// the one in its place there.
+pub fn move_rows(how: Moving, [pass, moved]: [Slice; 2], ids: Option<Slice>, unused: Slice) -> Dispatch {
+    let [back, mapped] = [how == Moving::Back, ids.is_some()].map(bool_override);
+    let constants = [("WG_SIZE", WG_SIZE.into()), ("BACK", back), ("MAPPED", mapped)];
+    let grid = [Extent::PerRows(WG_SIZE), Extent::Fixed(1), Extent::Fixed(1)];
+    let buffers = [pass, ids.unwrap_or(unused), moved];
+    Dispatch::new(Kernel::new(&MOVE, &constants), &NoParams::default(), &buffers, grid)
 }

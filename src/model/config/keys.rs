@@ -26,6 +26,11 @@ impl Keys<'_> {
         self.architecture == "gemma-embedding2"
     }
 
+    /// Whether the head may have other rows than the vocabulary: of a drafter's vocabulary, or of a vector.
+    pub fn has_other_head(&self) -> bool {
+        self.projects_embedding() || self.architecture == "eagle3"
+    }
+
     /// A count from 1 to `most`, if the key is there.
     pub fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
         let name = self.name(key);

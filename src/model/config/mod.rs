@@ -40,7 +40,7 @@ pub use sampling::Suggested;
 
 pub use hadamard::Rotations;
 
-use super::{Switch, Xielu, experts::ExpertConfig, roles::HEAD};
+use super::{Drafter, Switch, Xielu, experts::ExpertConfig, roles::HEAD};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gguf::Gguf;
 
@@ -172,6 +172,8 @@ pub struct ModelConfig {
     /// Whether the file has a block for multi-token prediction that is used. Families that support it make it
     /// [`Program::next`](super::program::Program::next).
     pub predicts_next: bool,
+    /// What comes from a file of its own in place of such a block.
+    pub drafter: Option<Box<Drafter>>,
     /// How often the whole stack of layers runs.
     pub loops: Loops,
     /// Width of the residual stream.
@@ -287,7 +289,7 @@ impl ModelConfig {
         let metadata = &gguf.metadata;
         let keys = Keys { metadata, architecture: architecture.name };
         let hidden = keys.required("embedding_length", MAX_HIDDEN)?;
-        let is_bare = architecture.projector.is_some_and(|projector| projector.is_bare);
+        let is_bare = architecture.projector.is_some_and(|of| of.is_bare);
         let blocks = if is_bare { 0 } else { keys.required("block_count", MAX_LAYERS)? };
         let encoder = architecture.projector.map(|of| EncoderConfig::read(&keys, gguf, of, blocks)).transpose()?;
         let context_length = match &encoder {
@@ -311,8 +313,7 @@ impl ModelConfig {
         let head_dim_sliding = keys.even("attention.key_length_swa", MAX_HEAD_DIM)?.unwrap_or(head_dim);
         let rope_dims = rope_dims(&keys, head_dim)?;
         let dims_sliding = keys.even("rope.dimension_count_swa", head_dim_sliding)?;
-        let sections = architecture.axes.map(|axes| rope::sections(&keys, rope_dims, axes == Axes::ByTurns));
-        let rope_sections = sections.transpose()?.flatten();
+        let rope_sections = rope::sections(&keys, rope_dims, architecture.axes)?;
         let experts = ExpertConfig::from_keys(&keys, blocks, &gguf.tensors)?;
         let no_ffn = experts.ffn.as_ref().map(|_| PerLayer::All(0)); // experts may have their own key
         let ffn = match &encoder {
@@ -331,6 +332,7 @@ impl ModelConfig {
             parameters: gguf.tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.elements())),
             layers,
             predicts_next: blocks == layers + 1,
+            drafter: None,
             loops: Loops::from_keys(&keys, layers)?,
             hidden,
             ffn,

@@ -87,7 +87,7 @@ pub(super) fn vocabulary(keys: &Keys, tensors: &[TensorInfo]) -> Result<usize> {
         (None, None, Some(rows)) => (EMBEDDING, rows),
         (None, None, None) => return Err(Error::bad_file(format!("tensor {EMBEDDING} is missing"))),
     };
-    let tables = if keys.projects_embedding() { &[EMBEDDING][..] } else { &[EMBEDDING, HEAD] };
+    let tables = if keys.has_other_head() { &[EMBEDDING][..] } else { &[EMBEDDING, HEAD] };
     for &name in tables {
         if let Some(found) = rows(name).filter(|&found| found != expected) {
             return Err(Error::bad_file(format!(

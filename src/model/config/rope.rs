@@ -1,7 +1,7 @@
 //! RoPE scaling: the keys that extend rotary embeddings to contexts longer than those of the original training.
 
 use super::keys::Keys;
-use super::{MAX_CONTEXT, unsupported};
+use super::{Axes, MAX_CONTEXT, unsupported};
 use crate::error::Result;
 
 /// How RoPE is scaled.
@@ -180,7 +180,8 @@ fn check_order(keys: &Keys, fourth: usize) -> Result<()> {
 ///
 /// # Errors
 /// `unsupported_architecture` where no pair is in a section.
-pub(super) fn sections(keys: &Keys, rope_dims: usize, by_turns: bool) -> Result<Option<RopeSections>> {
+pub(super) fn sections(keys: &Keys, rope_dims: usize, axes: Option<Axes>) -> Result<Option<RopeSections>> {
+    let Some(by_turns) = axes.map(|axes| axes == Axes::ByTurns) else { return Ok(None) };
     let name = keys.name("rope.dimension_sections");
     let Some(found) = keys.metadata.i32s(&name)? else { return Ok(None) };
     let pairs = [0, 1, 2, 3].map(|axis| found.get(axis).map_or(0, |&pairs: &i32| pairs.max(0) as usize));

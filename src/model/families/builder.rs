@@ -5,6 +5,7 @@ use super::super::program::{
     of_model,
 };
 use super::super::{ActivationKind, GateKind, Loops, ModelConfig};
+use super::behind::next_of;
 pub use super::blocks::{AttentionBlock, Bias, ExpertBlock, KeysAndValues, Norms, named};
 use crate::model::{Role, WeightKey};
 
@@ -29,7 +30,7 @@ pub struct Builder<'a> {
     /// The residual stream.
     pub x: Activation,
     /// Embedding, layer and head of [`Program::next`].
-    next: Option<[Vec<Op>; 3]>,
+    pub(super) next: Option<[Vec<Op>; 3]>,
 }
 
 impl<'a> Builder<'a> {
@@ -97,51 +98,15 @@ impl<'a> Builder<'a> {
         self.ops.push(Op::Linear { x: normed, weight, bias, y: logits });
         self.ops.extend(soft_cap.map(|cap| Op::SoftCap { x: logits, cap }));
         self.program.head = self.ops;
-        if let Some([embed, layer, head]) = self.next {
-            let next = Program { embed, layers: vec![layer], head, ..self.program.clone() };
-            self.program.next = Some(next.into());
+        if let Some(next) = self.next {
+            next_of(&mut self.program, next);
         }
         self.program
     }
 
-    /// Multi-token prediction, where the file has the block: a layer by `write`, whose input joins the embedding of the
-    /// next token with the hidden state before it, and a head (DeepSeek-AI 2024, <https://arxiv.org/abs/2412.19437>,
-    /// section 2.2).
-    pub fn predicting_next(mut self, write: impl FnOnce(&mut Self)) -> Self {
-        self.layer = self.config.layers;
-        let projection = named("nextn.eh_proj.weight");
-        if !self.config.predicts_next || !self.has(projection) {
-            return self;
-        }
-        let (x, hidden) = (self.x, self.config.hidden);
-        let before = self.activation("hidden state before", hidden);
-        let table = self.own_or("nextn.embed_tokens.weight", Role::TokenEmbedding);
-        self.ops = vec![Op::Input { y: before }, Op::Embed { table, rows: self.config.vocab, scale: 1.0, y: x }];
-        let embedded = self.norm(x, named("nextn.enorm.weight"));
-        let state = self.norm_apart(before, named("nextn.hnorm.weight"));
-        let joined = self.activation("embedding and hidden state", 2 * hidden);
-        self.ops.push(Op::JoinHeads { parts: [embedded, state], heads: 1, y: joined });
-        self.ops.push(Op::Linear { x: joined, weight: of_layer(self.layer, projection), bias: None, y: x });
-        let embed = std::mem::take(&mut self.ops);
-        write(&mut self);
-        let layer = std::mem::take(&mut self.ops);
-        let norm = self.own_or("nextn.shared_head_norm.weight", self.output_norm);
-        let normed = self.whole_norm(x, norm, "normed");
-        let weight = self.own_or("nextn.shared_head_head.weight", self.head_role());
-        let logits = self.activation(LOGITS, self.config.vocab);
-        self.ops.push(Op::Linear { x: normed, weight, bias: None, y: logits });
-        self.next = Some([embed, layer, std::mem::take(&mut self.ops)]);
-        self
-    }
-
     /// The matrix of the head.
-    fn head_role(&self) -> Role {
+    pub(super) fn head_role(&self) -> Role {
         if self.config.tied { Role::TokenEmbedding } else { Role::Output }
-    }
-
-    /// The layer's own weight of this name, or else the model's weight of this role.
-    fn own_or(&self, name: &'static str, shared: Role) -> WeightKey {
-        if self.has(named(name)) { of_layer(self.layer, named(name)) } else { of_model(shared) }
     }
 
     /// `norm(x)` by the layer's weight of this role.
@@ -155,7 +120,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The family's norm of whole rows.
-    fn whole_norm(&mut self, x: Activation, weight: WeightKey, name: &'static str) -> Activation {
+    pub(super) fn whole_norm(&mut self, x: Activation, weight: WeightKey, name: &'static str) -> Activation {
         let width = self.program.width(x);
         let y = self.program.activation(name, width);
         let plain = self.plain_rms(weight, width);

@@ -3,6 +3,7 @@
 //! To add one, write a file that reads like the family's paper, and give it a row of [`FAMILIES`]; in `rare/`, and a
 //! row of [`rare::FAMILIES`], where pages should only fetch its code for models of the family.
 
+mod behind;
 mod blocks;
 mod builder;
 mod cohere;
@@ -27,6 +28,7 @@ mod ungated;
 
 pub use encoders::{PART, SOUNDS, check_input};
 pub(super) use hadamard::check as check_rotations;
+pub(super) use rare::DRAFTERS;
 
 use super::config::{Architecture, Axes, CLIP, Embeds, MAX_DEEP_ROWS, ModelConfig, WholeImages};
 use super::program::{Op, Program};
@@ -156,12 +158,7 @@ fn name_of(metadata: &Metadata) -> Option<&str> {
 /// What a drafter is that runs on the inside of another model.
 macro_rules! reads_states {
     ($name:literal) => {
-        concat!(
-            "of architecture ",
-            $name,
-            ", a drafter that reads the states of its model, which is not supported: \
-                 'draft' takes a smaller model"
-        )
+        concat!("of architecture ", $name, ", a drafter that reads the states of its model, which is not supported")
     };
 }
 
@@ -174,7 +171,11 @@ const OTHER_KINDS: [(&str, &str, &str); 7] = [
     ),
     ("general.architecture", "controlvector", "a control vector: give it to the option 'adapters', beside its model"),
     ("general.type", "imatrix", "an importance matrix, which serves to quantise a model: take the file of the model"),
-    ("general.architecture", "eagle3", reads_states!("eagle3")),
+    (
+        "general.architecture",
+        "eagle3",
+        "a drafter, of architecture eagle3: give it to the option 'draft', beside its model",
+    ),
     ("general.architecture", "dflash", reads_states!("dflash")),
     ("general.architecture", "gemma4-assistant", reads_states!("gemma4-assistant")),
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
@@ -252,7 +253,11 @@ pub fn program(config: &ModelConfig) -> Program {
     // `super::config()` refuses other names.
     let program = of(config.architecture).map(|family| (family.program)(config)).unwrap_or_default();
     let program = scales::with_scales(with_deep_rows(program, config), config);
-    hadamard::with_rotations(program, config)
+    let program = hadamard::with_rotations(program, config);
+    match config.drafter.as_deref().filter(|_| config.predicts_next) {
+        Some(drafter) => drafter.behind(program, config),
+        None => program,
+    }
 }
 
 /// Names of the rows for deeper layers.

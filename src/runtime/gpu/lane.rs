@@ -94,9 +94,13 @@ impl GpuLane {
         self.drive.session.ask(GpuSession::bytes).map_or(0, |bytes| bytes + drafts + self.model.prefixes.bytes())
     }
 
-    /// Whether another model makes drafts for this session, and whether a block of the model itself does.
+    /// Whether what the option `draft` names makes drafts for this session, another model or a block with a file of its
+    /// own; and whether a block of the model itself does.
     pub fn drafters(&self) -> [bool; 2] {
         let drafter = self.drive.drafter();
+        if self.model.config.drafter.is_some() {
+            return [drafter.is_some(), false];
+        }
         let is = |own| drafter.as_ref().is_some_and(|drafter| drafter.is_own_block() == own);
         [is(false), is(true)]
     }

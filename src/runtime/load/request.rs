@@ -4,7 +4,7 @@
 use crate::forward::Room;
 use crate::gguf::{Gguf, Value};
 use crate::kernels::kv_type::KvType;
-use crate::model::{ModelConfig, PART, Pooling, SOUNDS, WeightSpec, WholeImages, match_tensors, whole_images};
+use crate::model::{Drafter, ModelConfig, PART, Pooling, SOUNDS, WeightSpec, WholeImages, match_tensors, whole_images};
 use crate::runtime::{EmbedEngine, Engine};
 use crate::{Error, Result};
 
@@ -81,6 +81,16 @@ impl Matched {
         if config.encoder.is_some() {
             crate::model::flatten(gguf);
         }
+        let tensors = match_tensors(&config, &gguf.tensors)?;
+        Ok(Self { config, tensors })
+    }
+
+    /// Puts a drafter of a file of its own behind the layers. `parts`: the files of the model.
+    ///
+    /// # Errors
+    /// The errors of [`Self::of`]; `invalid_argument` for a file that is no drafter of this model.
+    pub fn with_drafter(self, gguf: &mut Gguf, parts: usize, draft: Gguf) -> Result<Self> {
+        let config = Drafter::join(gguf, parts, self.config, draft)?;
         let tensors = match_tensors(&config, &gguf.tensors)?;
         Ok(Self { config, tensors })
     }

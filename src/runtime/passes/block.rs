@@ -10,14 +10,18 @@ use crate::kernels::accept_drafts::Report;
 use crate::runtime::plan::{Form, List, Place, Plan, Set};
 
 /// The hidden state that a sequence goes on from.
-fn carried(next: &Next, layout: Layout<'_>, number: usize) -> Place<'static> {
-    Place::from(next.carried).after(number as u64 * layout.row_bytes())
+fn carried(next: &Next, number: usize) -> Place<'static> {
+    Place::from(next.carried).after(number as u64 * bytes_of_state(next))
+}
+
+fn bytes_of_state(next: &Next) -> u64 {
+    next.width as u64 * 4
 }
 
 /// Begins to read a sequence at this position: before the first token there is no hidden state.
 pub(in crate::runtime) fn begin(plan: &mut Plan<'_>, layout: Layout<'_>, (number, position): (usize, usize)) {
     if let Some(next) = layout.buffers.next.as_ref().filter(|_| position == 0) {
-        plan.write(carried(next, layout, number), vec![0; layout.row_bytes() as usize]);
+        plan.write(carried(next, number), vec![0; bytes_of_state(next) as usize]);
     }
 }
 
@@ -28,14 +32,14 @@ pub(in crate::runtime) fn carry(plan: &mut Plan<'_>, layout: Layout<'_>, (number
     let accepted = layout.buffers.sample.drafts.report.after(offset_of!(Report, accepted) as u64);
     plan.write(accepted, bytemuck::bytes_of(&(rows as u32)));
     if next.before.is_some() {
-        plan.copy(carried(next, layout, number), next.states, layout.row_bytes());
+        plan.copy(carried(next, number), next.states, bytes_of_state(next));
     }
 }
 
 /// After such a pass: keeps the hidden state that the sequence goes on from.
 pub(in crate::runtime) fn keep(plan: &mut Plan<'_>, layout: Layout<'_>, number: usize) {
     if let Some(next) = layout.buffers.next.as_ref().filter(|next| next.before.is_some()) {
-        plan.copy(next.states, carried(next, layout, number), layout.row_bytes());
+        plan.copy(next.states, carried(next, number), bytes_of_state(next));
     }
 }
 
@@ -44,9 +48,9 @@ pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, layout: Layout<'_>, te
     let Some(next) = &layout.buffers.next else { return };
     let round = Round { texts, own: next.pass.into(), checking: layout.buffers.pass.into() };
     round.begin(plan);
-    let bytes = layout.row_bytes();
+    let bytes = bytes_of_state(next);
     for (row, text) in (0..).zip(texts) {
-        plan.copy(carried(next, layout, text.number), Place::from(next.state).after(row * bytes), bytes);
+        plan.copy(carried(next, text.number), Place::from(next.state).after(row * bytes), bytes);
     }
     let set = Form::DraftOfModel(texts.len()).steps().unwrap_or(Set::Draft);
     for step in 1..=round.steps() {

@@ -21,6 +21,7 @@ mod smallthinker;
 mod t5;
 
 use super::super::config::{Axes, Embeds};
+use super::super::drafter::Kind;
 use super::{Family, family};
 
 /// Architectures whose code is not there before it is asked for: see [`super::is_rare`].
@@ -74,6 +75,9 @@ pub(super) static FAMILIES: &[Family] = &[
     family("t5encoder", t5::t5encoder).embeds(Embeds::Always),
     family("t5", t5::t5),
 ];
+
+/// Drafters that are files of their own.
+pub(in crate::model) static DRAFTERS: &[Kind] = &[];
 
 /// The architectures among these whose models run no rare shaders but for their tensor types: pages fetch none with the
 /// code.
