@@ -9,7 +9,7 @@ use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
 use webgguf::model::program::{AttentionSpec, Keys, Norm, Op, Program, RopeTable};
-use webgguf::model::{PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
+use webgguf::model::{Drafter, PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
     let mut metadata = metadata("llama");
@@ -958,7 +958,8 @@ fn other_kinds_of_files_are_named() {
     kind(&[("general.type", "adapter"), ("adapter.type", "lora")], "an adapter (LoRA)");
     kind(&[("general.architecture", "controlvector")], "a control vector");
     kind(&[("general.type", "imatrix")], "an importance matrix");
-    for drafter in ["eagle3", "dflash", "gemma4-assistant"] {
+    kind(&[("general.architecture", "eagle3")], "a drafter, of architecture eagle3: give it to the option 'draft'");
+    for drafter in ["dflash", "gemma4-assistant"] {
         kind(&[("general.architecture", drafter)], &format!("of architecture {drafter}, a drafter"));
     }
     let mut vocabulary = header(metadata("llama"));
@@ -970,6 +971,50 @@ fn other_kinds_of_files_are_named() {
     refused(webgguf::model::check_kind(&encoder, false), ErrorCode::InvalidArgument, &["an encoder", "mmproj"]);
     assert!(webgguf::model::check_kind(&encoder, true).is_ok());
     assert!(webgguf::model::check_kind(&metadata("llama"), false).is_ok());
+}
+
+/// A drafter of another model says in what it is not of this one, with both numbers.
+#[test]
+fn drafters_of_other_models_are_refused() {
+    let join = |keys: &[(&str, Value)], tokens: usize| {
+        let mut own = metadata("eagle3");
+        own.insert("eagle3.target_hidden_size", Value::U32(32));
+        own.insert("eagle3.block_count", Value::U32(1));
+        own.insert("eagle3.target_layers", Value::Array(Array::I32(vec![0, 1, 2])));
+        let tokens = (0..tokens).map(|n| format!("t{n}")).collect();
+        own.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(tokens)));
+        for (key, value) in keys {
+            own.insert(format!("eagle3.{key}"), value.clone());
+        }
+        let (mut gguf, mut drafter) = (header(metadata("llama")), header(own));
+        drafter.tensors = vec![tensor("fc.weight", &[96, 32]), tensor("blk.0.attn_q.weight", &[64, 32])];
+        gguf.tensors.push(tensor("blk.2.nextn.eh_proj.weight", &[64, 32]));
+        let config = webgguf::model::config(&gguf).expect("good settings");
+        Drafter::join(&mut gguf, 3, config, drafter).map(|config| (config, gguf))
+    };
+    let (config, gguf) = join(&[], VOCAB).expect("a drafter of this model");
+    let behind = gguf.tensors.iter().filter(|tensor| tensor.part == 3).map(|tensor| tensor.name.as_str());
+    assert_eq!(behind.collect::<Vec<_>>(), ["blk.2.fc.weight", "blk.2.attn_q.weight"]);
+    assert!(config.has_tensor("blk.2.fc.weight") && !config.has_tensor("blk.2.nextn.eh_proj.weight"));
+    let program = webgguf::model::program(&config);
+    assert!(program.next.is_some() && program.sides.len() == 1, "a block, and what it reads");
+    let alone = webgguf::model::program(&ModelConfig { predicts_next: false, ..config });
+    assert!(alone.next.is_none() && alone.sides.is_empty() && alone.hands_on.is_empty(), "as without it");
+    let number = |key: &str, number| vec![(key.to_owned(), Value::U32(number))];
+    let layers = |list: &[i32]| vec![("target_layers".to_owned(), Value::Array(Array::I32(list.to_vec())))];
+    for (keys, tokens, parts) in [
+        (number("target_hidden_size", 48), VOCAB, ["stream is 48", "here it is 32"]),
+        (Vec::new(), VOCAB + 1, ["vocabulary is 38", "here it is 37"]),
+        (layers(&[0, 1, 3]), VOCAB, ["reads layer 3", "the model has 2"]),
+        (layers(&[0, -1, 1]), VOCAB, ["reads layer", "the model has 2"]),
+        (layers(&[1, 0, 2]), VOCAB, ["[1, 0, 2]", "ascending"]),
+        (layers(&[0, 1]), VOCAB, ["[0, 1]", "expected 3"]),
+        (number("embedding_length", 64), VOCAB, ["width is 64", "here it is 32"]),
+        (number("block_count", 2), VOCAB, ["has 2 layers", "expected 1"]),
+    ] {
+        let keys: Vec<(&str, Value)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        refused(join(&keys, tokens), ErrorCode::InvalidArgument, &[&parts[..], &["option 'draft'"]].concat());
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Passes with drafts: texts are those that are written token by token, in fewer passes.
 
 mod blocks;
+mod drafters;
 mod grammars;
 mod lanes;
 mod model_lanes;

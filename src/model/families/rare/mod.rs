@@ -5,6 +5,7 @@ mod alibi;
 mod bailing;
 mod bert;
 mod bitnet;
+mod eagle3;
 mod ernie;
 mod gemma3n;
 mod granite_switch;
@@ -77,7 +78,7 @@ pub(super) static FAMILIES: &[Family] = &[
 ];
 
 /// Drafters that are files of their own.
-pub(in crate::model) static DRAFTERS: &[Kind] = &[];
+pub(in crate::model) static DRAFTERS: &[Kind] = &[eagle3::EAGLE3];
 
 /// The architectures among these whose models run no rare shaders but for their tensor types: pages fetch none with the
 /// code.

@@ -1,0 +1,230 @@
+//! Drafters that are files of their own against llama.cpp, and the texts that they draft for. The files are made here,
+//! as `tools/oracle/make_drafters.py` makes them.
+
+use serde_json::Value as Json;
+use webgguf::gguf::{Array, GgmlType, Gguf, TensorInfo};
+use webgguf::model::{Drafter, ModelConfig};
+use webgguf::runtime::Drafting;
+
+use super::grammars::{Refuses, Request};
+use super::mtp::{assert_close, fnv1a, ids_of, numbers, row, values};
+use super::*;
+
+/// A fixture, and what llama.cpp says of a drafter of it.
+struct Case {
+    name: &'static str,
+    file: &'static [u8],
+    expected: &'static str,
+}
+
+macro_rules! case {
+    ($name:literal, $file:literal) => {
+        Case {
+            name: $name,
+            file: include_bytes!(concat!("../fixtures/models/", $file, ".gguf")),
+            expected: include_str!(concat!("../fixtures/drafters/", $name, ".json")),
+        }
+    };
+}
+
+/// With a vocabulary of its own; with an embedding of another width; with the model's embedding and head.
+static CASES: [Case; 3] =
+    [case!("qwen3", "qwen3-q4_0"), case!("llama", "llama-f32"), case!("gpt-oss", "gpt-oss-mxfp4")];
+
+/// A model with a drafter: its configuration, the header of both files, and the bytes that it speaks of.
+struct Joined {
+    config: ModelConfig,
+    gguf: Gguf,
+    bytes: Vec<u8>,
+}
+
+impl Case {
+    fn expected(&self) -> Json {
+        serde_json::from_str(self.expected).expect("JSON")
+    }
+
+    /// The header of the drafter's file, and the bytes that it speaks of, behind the model's.
+    fn drafter(&self) -> (Gguf, Vec<u8>) {
+        let (expected, model) = (self.expected(), header(self.file));
+        let of = &expected["of"];
+        let number = |key: &str| of[key].as_u64().expect("a number") as usize;
+        let config = webgguf::model::config(&model).expect("a known model");
+        let mut gguf = Gguf { tensors: Vec::new(), ..model.clone() };
+        let mut set = |key: &str, value: Value| gguf.metadata.insert(format!("eagle3.{key}"), value);
+        for (key, value) in [
+            ("context_length", 512),
+            ("embedding_length", number("width")),
+            ("block_count", 1),
+            ("feed_forward_length", number("ffn")),
+            ("attention.head_count", number("heads")),
+            ("attention.head_count_kv", number("kv_heads")),
+            ("attention.key_length", number("head")),
+            ("attention.value_length", number("head")),
+            ("rope.dimension_count", number("head")),
+            ("target_hidden_size", config.hidden),
+        ] {
+            set(key, Value::U32(value as u32));
+        }
+        set("attention.layer_norm_rms_epsilon", Value::F32(1e-5));
+        set("rope.freq_base", Value::F32(5000.0));
+        set("target_layers", Value::Array(Array::I32(ids_of(&of["taps"]).into_iter().map(|of| of as i32).collect())));
+        set("norm_before_fc", Value::Bool(of["norm_fc"] == true));
+        set("norm_before_residual", Value::Bool(of["normed"] == true));
+        gguf.metadata.insert("general.architecture".to_owned(), Value::String("eagle3".into()));
+        let mut bytes = self.file.to_vec();
+        let mut add = |name: &str, dims: Vec<u64>, data: Vec<u8>| {
+            let (offset, size) = (bytes.len() as u64, data.len() as u64);
+            gguf.tensors.push(TensorInfo { name: name.into(), ty: GgmlType::F32, dims, offset, bytes: size, part: 0 });
+            bytes.extend(data);
+        };
+        for (name, dims) in self.tensors(of, &config) {
+            let data = values(&name, dims[0] as usize, dims.get(1).map_or(0, |&rows| rows as usize));
+            let data: Vec<u8> = data.iter().flat_map(|value| value.to_le_bytes()).collect();
+            assert_eq!(Some(u64::from(fnv1a(&data))), expected["fnv1a"][&name].as_u64(), "{name}");
+            add(&name, dims, data);
+        }
+        let ids: Vec<u8> = (0..number("own_vocab") as u64).flat_map(|id| (2 * id + 1).to_le_bytes()).collect();
+        if !ids.is_empty() {
+            add("d2t", vec![ids.len() as u64 / 4], ids);
+        }
+        (gguf, bytes)
+    }
+
+    /// Names and shapes of the drafter's tensors.
+    fn tensors(&self, of: &Json, model: &ModelConfig) -> Vec<(String, Vec<u64>)> {
+        let number = |key: &str| of[key].as_u64().expect("a number");
+        let (width, ffn, vocab, hidden) = (number("width"), number("ffn"), model.vocab as u64, model.hidden as u64);
+        let [q, kv] = ["heads", "kv_heads"].map(|heads| number(heads) * number("head"));
+        let head = if number("own_vocab") > 0 { number("own_vocab") } else { vocab };
+        let all = [
+            (true, "blk.0.attn_norm", vec![width]),
+            (true, "blk.0.attn_norm_2", vec![width]),
+            (true, "blk.0.attn_q", vec![2 * width, q]),
+            (true, "blk.0.attn_k", vec![2 * width, kv]),
+            (true, "blk.0.attn_v", vec![2 * width, kv]),
+            (true, "blk.0.attn_output", vec![q, width]),
+            (true, "blk.0.ffn_norm", vec![width]),
+            (true, "blk.0.ffn_gate", vec![width, ffn]),
+            (true, "blk.0.ffn_up", vec![width, ffn]),
+            (true, "blk.0.ffn_down", vec![ffn, width]),
+            (true, "fc", vec![3 * hidden, width]),
+            (true, "output_norm", vec![width]),
+            (of["norm_fc"] == true, "enc.output_norm", vec![3 * hidden]),
+            (of["embedding"] == true, "token_embd", vec![width, vocab]),
+            (of["head_of_own"] == true, "output", vec![width, head]),
+            (of["factors"] == true, "rope_freqs", vec![number("head") / 2]),
+        ];
+        let there = all.into_iter().filter(|(is_there, ..)| *is_there);
+        there.map(|(_, name, dims)| (format!("{name}.weight"), dims)).collect()
+    }
+
+    fn joined(&self) -> Joined {
+        let (draft, bytes) = self.drafter();
+        let mut gguf = header(self.file);
+        let config = webgguf::model::config(&gguf).expect("a known model");
+        let config = Drafter::join(&mut gguf, 1, config, draft).expect("a drafter of this model");
+        Joined { config, gguf, bytes }
+    }
+
+    /// Compares the logits that llama.cpp finds largest.
+    fn compare(&self, what: &str, found: &[f32], expected: &Json) {
+        let found: Vec<f32> = ids_of(&expected["ids"]).iter().map(|&id| found[id as usize]).collect();
+        assert_close(&format!("{}, {what}", self.name), &found, &numbers(&expected["logits"]));
+    }
+}
+
+async fn session_of(Joined { config, gguf, bytes }: Joined, room: Room) -> GpuSession {
+    let device = device().await;
+    let matched = match_tensors(&config, &gguf.tensors).expect("all tensors");
+    let caps = device.caps.clone().with_precision(Precision::Exact);
+    let room = room.with_drafts(true);
+    let mut builder = GpuModelBuilder::new(device, caps, config, room, &gguf.tensors, matched).expect("room");
+    put_weights(&mut builder, &bytes, &gguf);
+    builder.finish().await.expect("command lists")
+}
+
+/// Logits and drafts after a text that was read in two passes of many rows and one of a single row, and again after a
+/// pass that accepts some of the drafts.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn drafters_agree_with_llama_cpp() {
+    for case in &CASES {
+        let expected = case.expected();
+        let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
+        let middle = expected["middle"].as_u64().expect("a position") as usize;
+        let (name, last) = (case.name, text.len() - 1);
+        let mut session = FewRows::new(session_of(case.joined(), Room::one(CONTEXT)).await);
+        session.read_sequence(0, 0, &text[..middle]).await.expect("a working device");
+        let (_, found) = session.drafts_after(Some(row(text[middle], middle)), 1).await.expect("a working device");
+        case.compare("within the text", &found, &expected["middle_logits"]);
+        session.read_sequence(0, middle, &text[middle..last]).await.expect("a working device");
+        let logits = session.logits_of_rows(&[row(text[last], last)]).await.expect("a working device");
+        assert_eq!(argmax(&logits), next as usize, "{name}");
+        let drafts = ids_of(&expected["drafts"]);
+        for steps in 1..=3 {
+            let (ids, found) = session.drafts_after(Some(row(next, last + 1)), steps).await.expect("a working device");
+            case.compare(&format!("draft {steps}"), &found, &expected["draft_logits"][steps - 1]);
+            assert_eq!(ids, drafts[..steps], "{name}");
+        }
+        let accepted = expected["accepted"].as_u64().expect("a count") as usize;
+        let checked = ids_of(&expected["checked"]);
+        assert_eq!(session.accepted().await.expect("a working device"), checked[..=accepted], "{name}");
+        let (ids, found) = session.drafts_after(None, 1).await.expect("a working device");
+        case.compare("after a draft that was right", &found, &expected["draft_again"]);
+        assert_eq!(ids, ids_of(&expected["drafts_again"])[..1], "{name}");
+    }
+}
+
+/// A text is what it is without drafts, greedy, sampled and under a grammar; most drafts are wrong, as the weights are
+/// random.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn texts_that_a_drafter_drafts_for_are_the_same() {
+    for case in &CASES[..2] {
+        let expected = case.expected();
+        let mut engine = engine_of(AnySession::of_gpu(session_of(case.joined(), Room::one(CONTEXT)).await), case.file);
+        engine.check_drafting(Drafting::Model).expect("a drafter");
+        let error = engine.check_drafting(Drafting::Mtp).expect_err("no block of the model's own");
+        assert_eq!(error.code(), ErrorCode::InvalidArgument);
+        let prompt = ids_of(&expected["text"]);
+        let warm = SamplingOptions { temperature: 0.7, seed: 3, ..SamplingOptions::default() };
+        for (name, sampling) in [("greedy", SamplingOptions::default()), ("sampled", warm)] {
+            let mut found = Vec::new();
+            for drafting in [Drafting::Off, Drafting::Model] {
+                engine.reset();
+                let options = GenerateOptions { drafting, ..options(60, sampling) };
+                found.push(outcome(&mut engine, &prompt, &options, None).await);
+            }
+            console_log!("{name}: {} drafts right, {} wrong", found[1].accepted_drafts, found[1].rejected_drafts);
+            assert_eq!(found[0].ids, found[1].ids, "{}, {name}", case.name);
+            assert!(found[1].rejected_drafts > 0, "{}, {name}: the test says nothing", case.name);
+        }
+        let options = few_tokens(SamplingOptions::default(), &[5, 9], 60);
+        let request = Request(prompt, options, Some(Refuses::Some));
+        let counts = request.compare("drafter", &mut engine, Drafting::Model).await;
+        assert!(counts != [0, 0], "{}: the test says nothing", case.name);
+    }
+}
+
+/// Three lanes write with drafts what each writes alone without. The drafter's weights are zeros, so it drafts one
+/// token, which is right in some texts.
+#[wasm_bindgen_test(unsupported = pollster::test)]
+async fn lanes_that_a_drafter_drafts_for_write_what_each_writes_alone() {
+    for (case, id) in CASES[..2].iter().zip([0, 0]) {
+        let room = Room::one(CONTEXT).for_requests(3);
+        let mut joined = case.joined();
+        joined.bytes[case.file.len()..].fill(0);
+        let mut lanes = vec![engine_of(AnySession::of_gpu(session_of(joined, room).await), case.file)];
+        for _ in 1..3 {
+            lanes.push(lanes[0].another(false).await.expect("a lane"));
+        }
+        let mut requests = model_lanes::requests(lanes[0].session.config().vocab, 30);
+        requests.truncate(3);
+        requests[0].1.biases = vec![(id, 90.0)];
+        requests[1].1.biases = vec![(id, 60.0), (9, 59.5)];
+        let alone = model_lanes::alone(&mut lanes[0], &requests).await;
+        let found = model_lanes::at_once(&mut lanes, &requests, &[Drafting::Model]).await;
+        let [right, wrong] = model_lanes::counts(&found);
+        console_log!("{}: {right:?} drafts were right, {wrong:?} wrong", case.name);
+        assert_eq!(model_lanes::ids_of(&found), alone, "{}", case.name);
+        assert!(right[0] > 0 && wrong[2] > 0, "{}: the test says nothing", case.name);
+    }
+}

@@ -1,0 +1,217 @@
+"""What the newest llama.cpp drafts with EAGLE-3: tests/fixtures/drafters/*.json.
+
+    python tools/oracle/make_drafters.py [name ...]
+
+Each drafter is of one of tests/fixtures/models, with tensors whose values follow from their names (`named_values.py`),
+so that tests make it again in memory. `newest/drafter.cpp` runs llama.cpp (`LLAMA_DRAFTER` names another program), and
+is fed as llama.cpp's own `common/speculative.cpp` feeds it: the token at p + 1 goes with the features of the token at
+p, at position p. What the keys of the files mean is in `make_blocks.py`. Logits are of the drafter's own vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from gguf import GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType
+
+from f32_twin import write_twin
+from make_blocks import DRAFTS, LEAST_LEAD, LENGTH, MIDDLE, MODELS, largest
+from named_values import fnv1a, values_of
+
+TARGET = MODELS.parent / "drafters"
+DRIVER = Path(os.environ.get("LLAMA_DRAFTER", ".oracle/newest/drafter"))
+TEXTS = 12_000
+# Name of the model's file, then numbers of the drafter: its width, query heads, kv heads, values of a head, width of
+# the feed-forward, layers that it reads, tokens of its own vocabulary (0: the model's), whether it has an embedding, a
+# head and divisors of its own, whether it normalises what it reads, and whether its stream begins normalised.
+CASES = {
+    "qwen3": ("qwen3-q4_0", dict(width=96, heads=5, kv_heads=1, head=20, ffn=44, taps=[0, 1, 1], own_vocab=150,
+                                 embedding=False, head_of_own=True, factors=False, norm_fc=False, normed=False)),
+    "llama": ("llama-f32", dict(width=40, heads=4, kv_heads=2, head=12, ffn=52, taps=[0, 0, 0], own_vocab=0,
+                                embedding=True, head_of_own=True, factors=True, norm_fc=True, normed=True)),
+    "gpt-oss": ("gpt-oss-mxfp4", dict(width=64, heads=3, kv_heads=3, head=16, ffn=36, taps=[0, 1, 1], own_vocab=0,
+                                      embedding=False, head_of_own=False, factors=False, norm_fc=True, normed=False)),
+}
+
+
+def shapes_of(of: dict, hidden: int, vocab: int) -> dict[str, tuple[int, ...]]:
+    """The drafter's tensors but `d2t`, and their shapes in numpy's order."""
+    width, q, kv = of["width"], of["heads"] * of["head"], of["kv_heads"] * of["head"]
+    layer = {"attn_norm": (width,), "attn_norm_2": (width,), "attn_q": (q, 2 * width), "attn_k": (kv, 2 * width),
+             "attn_v": (kv, 2 * width), "attn_output": (width, q), "ffn_norm": (width,), "ffn_gate": (of["ffn"], width),
+             "ffn_up": (of["ffn"], width), "ffn_down": (width, of["ffn"])}
+    shapes = {f"blk.0.{name}.weight": shape for name, shape in layer.items()}
+    shapes |= {"fc.weight": (width, 3 * hidden), "output_norm.weight": (width,)}
+    if of["norm_fc"]:
+        shapes["enc.output_norm.weight"] = (3 * hidden,)
+    if of["embedding"]:
+        shapes["token_embd.weight"] = (vocab, width)
+    if of["head_of_own"]:
+        shapes["output.weight"] = (of["own_vocab"] or vocab, width)
+    if of["factors"]:
+        shapes["rope_freqs.weight"] = (of["head"] // 2,)
+    return shapes
+
+
+def write_drafter(of: dict, model: GGUFReader, target: Path) -> dict[str, np.ndarray]:
+    """A drafter of the model, with the model's tokens; the values of its tensors."""
+    architecture = model.fields["general.architecture"].contents()
+    hidden = model.fields[f"{architecture}.embedding_length"].contents()
+    writer = GGUFWriter(target, "eagle3")
+    writer.add_file_type(LlamaFileType.ALL_F32)
+    for field in model.fields.values():
+        if field.name.startswith("tokenizer.ggml."):
+            is_array = field.types[0] == GGUFValueType.ARRAY
+            writer.add_key_value(field.name, field.contents(), field.types[0], field.types[1] if is_array else None)
+    numbers = {"context_length": 512, "embedding_length": of["width"], "block_count": 1,
+               "feed_forward_length": of["ffn"], "attention.head_count": of["heads"],
+               "attention.head_count_kv": of["kv_heads"], "attention.key_length": of["head"],
+               "attention.value_length": of["head"], "rope.dimension_count": of["head"], "target_hidden_size": hidden}
+    for key, number in numbers.items():
+        writer.add_uint32(f"eagle3.{key}", number)
+    writer.add_float32("eagle3.attention.layer_norm_rms_epsilon", 1e-5)
+    writer.add_float32("eagle3.rope.freq_base", 5000.0)
+    writer.add_array("eagle3.target_layers", of["taps"])
+    writer.add_bool("eagle3.norm_before_fc", of["norm_fc"])
+    writer.add_bool("eagle3.norm_before_residual", of["normed"])
+    vocab = len(model.fields["tokenizer.ggml.tokens"].data)
+    made = {name: values_of(name, shape) for name, shape in shapes_of(of, hidden, vocab).items()}
+    for name, values in made.items():
+        writer.add_tensor(name, values, raw_dtype=Type.F32)
+    if of["own_vocab"]:
+        writer.add_tensor("d2t", ids_of(of), raw_dtype=Type.I64)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return made
+
+
+def ids_of(of: dict) -> np.ndarray:
+    """The model's ids of the drafter's own."""
+    return np.arange(of["own_vocab"], dtype=np.int64) * 2 + 1
+
+
+class Asked:
+    """llama.cpp with a model and a drafter. `pending` is the state that the next token of the text goes with."""
+
+    def __init__(self, model: Path, drafter: Path, ids: np.ndarray | None):
+        command = [str(DRIVER), str(model), str(drafter)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.vocab, self.hidden, self.width, self.taps = self.read(np.int32, 4)
+        self.ids = ids
+
+    def read(self, kind, count: int) -> np.ndarray:
+        return np.frombuffer(self.process.stdout.read(4 * int(count)), kind)
+
+    def ask(self, *numbers: int, parts=()) -> None:
+        self.process.stdin.write(np.array(numbers, np.int32).tobytes() + b"".join(part.tobytes() for part in parts))
+        self.process.stdin.flush()
+
+    def run(self, of: int, ids: list[int], start: int, states=None) -> tuple[np.ndarray, np.ndarray]:
+        parts = [np.array(ids, np.int32)] + ([] if states is None else [np.asarray(states, np.float32)])
+        self.ask(0, of, start, len(ids), parts=parts)
+        values = self.width if of else self.taps * self.hidden
+        rows = self.read(np.float32, len(ids) * (self.vocab + values)).reshape(len(ids), -1)
+        logits = rows[:, : self.vocab]
+        return logits[:, self.ids] if of and self.ids is not None else logits, rows[:, self.vocab :]
+
+    def fused(self, features: np.ndarray) -> np.ndarray:
+        self.ask(2, 1, 0, len(features), parts=[np.ascontiguousarray(features, np.float32)])
+        return self.read(np.float32, len(features) * self.width).reshape(len(features), -1)
+
+    def remove(self, of: int, start: int) -> None:
+        self.ask(1, of, start, 0)
+        if not self.read(np.int32, 1)[0]:
+            raise SystemExit("llama.cpp did not remove rows")
+
+    def begin(self) -> None:
+        for of in (0, 1):
+            self.remove(of, 0)
+
+    def process_text(self, ids: list[int], start: int) -> tuple[np.ndarray, np.ndarray]:
+        """Run `ids` through the model, then through the drafter; the logits of both, of the drafter from the first
+        token that has one before it."""
+        logits, features = self.run(0, ids, start)
+        self.states = self.fused(features)
+        before = [] if start == 0 else [self.pending]
+        tokens = ids[1:] if start == 0 else ids
+        of_drafter, _ = self.run(1, tokens, max(start - 1, 0), np.vstack([*before, self.states[:-1]]))
+        self.pending = self.states[-1]
+        return logits, of_drafter
+
+    def accept(self, accepted: int, start: int) -> None:
+        self.pending = self.states[accepted]
+        self.remove(1, start + accepted)
+
+    def draft(self, token: int, start: int) -> tuple[list[int], list[np.ndarray]]:
+        drafts, said, state = [], [], self.pending
+        for k in range(DRAFTS):
+            (logits,), (state,) = self.run(1, [token], start - 1 + k, state[None])
+            best = int(logits.argmax())
+            token = best if self.ids is None else int(self.ids[best])
+            drafts.append(token)
+            said.append(logits)
+        self.remove(1, start - 1)
+        return drafts, said
+
+
+def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
+    """What follows the text, and the least lead of a token over the second."""
+    asked.begin()
+    leads = []
+
+    def best(logits: np.ndarray) -> int:
+        second, first = np.partition(logits, -2)[-2:]
+        leads.append(float((first - second) / logits.std()))
+        return int(logits.argmax())
+
+    n = len(text)
+    logits, of_drafter = asked.process_text(text, 0)
+    c, middle = best(logits[-1]), of_drafter[MIDDLE - 1]
+    drafts, said = asked.draft(c, n)
+    for of in said:
+        best(of)
+    checked = [best(of) for of in asked.process_text([c, *drafts], n)[0]]
+    accepted = next((k for k in range(DRAFTS) if drafts[k] != checked[k]), DRAFTS)
+    asked.accept(accepted, n)
+    again, said_again = asked.draft(checked[accepted], n + accepted + 1)
+    for of in said_again:
+        best(of)
+    return min(leads) + (1.0 if 0 < accepted < DRAFTS else 0.0), {
+        "text": text, "next": c, "middle": MIDDLE, "middle_logits": largest(middle), "drafts": drafts,
+        "draft_logits": [largest(of) for of in said], "checked": checked, "accepted": accepted, "drafts_again": again,
+        "draft_again": largest(said_again[0])}
+
+
+def main() -> int:
+    for name in sys.argv[1:] or CASES:
+        base, of = CASES[name]
+        with tempfile.TemporaryDirectory() as scratch:
+            model, drafter = Path(scratch) / "model.gguf", Path(scratch) / "drafter.gguf"
+            write_twin([MODELS / f"{base}.gguf"], model)
+            made = write_drafter(of, GGUFReader(model), drafter)
+            asked = Asked(model, drafter, ids_of(of) if of["own_vocab"] else None)
+            rng = np.random.default_rng(fnv1a(name.encode()))
+            texts = rng.integers(10, asked.vocab - 10, (TEXTS, LENGTH)).tolist()
+            lead, found = max((answers(asked, text) for text in texts), key=lambda answer: answer[0])
+        print(f"{name}: drafts {found['drafts']}, model {found['checked']}, lead {lead:.3f}", flush=True)
+        if lead < 1 + LEAST_LEAD:
+            raise SystemExit("a token does not lead clearly")
+        sums = {tensor: fnv1a(values.astype("<f4").tobytes()) for tensor, values in made.items()}
+        entry = {"made_with": "llama-cpp-sys-4 0.11.0", "base": f"{base}.gguf", "of": of, "fnv1a": sums, **found}
+        lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(of, separators=(',', ':'))}" for key, of in entry.items())
+        TARGET.mkdir(exist_ok=True)
+        (TARGET / f"{name}.json").write_text(f"{{{lines}}}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
