@@ -1,12 +1,20 @@
-// A smaller model drafts tokens in a browser: texts are those without it, and what it costs is counted.
+// A smaller model or a drafter drafts tokens in a browser: texts are those without it, and what it costs is counted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eagle3 } from '../js/drafter_file.mjs';
 import { longTest } from '../long.mjs';
 import { openSite, SMALL } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
-const site = await openSite({ routes: { '/blank': blank } });
+const file = (bytes) => (request, response) =>
+  response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length }).end(bytes);
+const routes = {
+  '/blank': blank,
+  '/eagle3.gguf': file(eagle3({ hidden: 64, vocab: 307 })),
+  '/wide.gguf': file(eagle3({ hidden: 80, vocab: 307 })),
+};
+const site = await openSite({ routes });
 const page = await site.open('/blank');
 
 /** Runs `work(package, argument)` in the page. */
@@ -245,4 +253,52 @@ longTest('a lost device: both models are loaded again, and the text is the same'
     after.accepted > 20 && again.accepted > 20,
     `${after.accepted} and ${again.accepted} drafts after the loss`,
   );
+});
+
+test('a drafter in a file of its own becomes a block of the model', async (t) => {
+  const ways = { greedy: {}, right: { logitBias: { 1: 90 } } };
+  const argument = { url: LLAMA, draft: '/eagle3.gguf', ways, prompt: PROMPT };
+  const { info, pairs } = await api(BOTH_WAYS, argument);
+  assert.ok(shareOf({ right: pairs.right }, t) > 0.9, 'the ids of its own vocabulary become the ones of the model');
+  assert.equal(shareOf({ greedy: pairs.greedy }, t), 0);
+  assert.equal(info.draft.architecture, 'eagle3');
+  assert.ok(info.draft.gpuBytes > 2 ** 17, `${info.draft.gpuBytes} bytes`);
+  const found = await api(
+    async ({ WasmModel }, { url, draft, wide }) => {
+      const options = { backend: 'webgpu', contextLength: 256 };
+      const said = (error) => `${error.code}: ${error.message}`;
+      const refused = await WasmModel.load(url, { ...options, draft: wide }).then(() => 'nothing', said);
+      const alone = await WasmModel.load(draft, options).then(() => 'nothing', said);
+      const [without, inspected, other] = await Promise.all(
+        [undefined, draft, wide].map((draft) => WasmModel.inspect(url, { ...options, draft })),
+      );
+      // A stream can be read once; and in a worker.
+      const stream = (await fetch(draft)).body;
+      const model = await WasmModel.load(url, { ...options, worker: true, parallel: 2, draft: stream });
+      const text = { maxTokens: 20, ignoreEos: true, draft: 'model', logitBias: { 1: 90 } };
+      const texts = await Promise.all(
+        [
+          [1, 2, 3],
+          [9, 8],
+        ].map((prompt) => model.generate(prompt, text)),
+      );
+      const accepted = texts.map(({ usage }) => usage.acceptedDraftTokens);
+      const { info } = model;
+      await model.free();
+      return { refused, alone, without, inspected, other, accepted, info };
+    },
+    { url: LLAMA, draft: '/eagle3.gguf', wide: '/wide.gguf' },
+  );
+  assert.match(found.refused, /^invalid_argument: option 'draft': .*is 80, here it is 64/);
+  assert.match(found.alone, /^invalid_argument: the file is a drafter, of architecture eagle3/);
+  const bytes = ({ gpu }) => gpu.weightBytes + gpu.sessionBytes;
+  assert.ok(bytes(found.inspected) >= bytes(found.without) + info.draft.gpuBytes);
+  assert.equal(found.inspected.draft.supported, true);
+  assert.equal(found.other.supported, false);
+  assert.match(found.other.reason.message, /is 80, here it is 64/);
+  assert.ok(
+    found.accepted.every((count) => count > 5),
+    String(found.accepted),
+  );
+  assert.equal(found.info.draft.architecture, 'eagle3');
 });

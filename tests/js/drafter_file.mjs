@@ -1,0 +1,57 @@
+// A drafter of architecture eagle3, made of zeros: it drafts the first token of its own vocabulary, which is 1 of the
+// model's.
+
+const ALIGNMENT = 32;
+const [U32, F32, ARRAY, I32, STRING] = [4, 6, 9, 5, 8];
+const OF_TENSOR = { f32: 0, i64: 27 };
+
+const padded = (length) => Math.ceil(length / ALIGNMENT) * ALIGNMENT;
+const short = (value) => Buffer.from(Uint32Array.of(value).buffer);
+const long = (value) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer);
+const text = (value) => Buffer.concat([long(value.length), Buffer.from(value)]);
+
+/** The bytes of a file for a model of this width and vocabulary; `changed` are keys in place of others. */
+export function eagle3({ hidden, vocab, own = 40, width = hidden, ...changed }) {
+  const head = 16;
+  const numbers = {
+    context_length: 512,
+    embedding_length: width,
+    block_count: 1,
+    feed_forward_length: 48,
+    'attention.head_count': 3,
+    'attention.head_count_kv': 1,
+    'attention.key_length': head,
+    'attention.value_length': head,
+    target_hidden_size: hidden,
+    vocab_size: vocab,
+    ...changed,
+  };
+  const keys = [
+    [text('general.architecture'), short(STRING), text('eagle3')],
+    ...Object.entries(numbers).map(([name, value]) => [text(`eagle3.${name}`), short(U32), short(value)]),
+    [text('eagle3.attention.layer_norm_rms_epsilon'), short(F32), Buffer.from(Float32Array.of(1e-5).buffer)],
+    [text('eagle3.target_layers'), short(ARRAY), short(I32), long(3), ...[0, 0, 1].map(short)],
+  ];
+  const shapes = {
+    ...{ 'blk.0.attn_norm': [width], 'blk.0.attn_norm_2': [width], 'blk.0.attn_q': [2 * width, 3 * head] },
+    ...{ 'blk.0.attn_k': [2 * width, head], 'blk.0.attn_v': [2 * width, head], 'blk.0.ffn_norm': [width] },
+    ...{ 'blk.0.attn_output': [3 * head, width], 'blk.0.ffn_gate': [width, 48], 'blk.0.ffn_up': [width, 48] },
+    ...{ 'blk.0.ffn_down': [48, width], fc: [3 * hidden, width], output_norm: [width], output: [width, own] },
+  };
+  const ids = Buffer.concat(Array.from({ length: own }, (_, id) => long(2 * id + 1)));
+  const tensors = Object.entries(shapes).map(([name, shape]) => {
+    const bytes = Buffer.alloc(4 * shape.reduce((product, size) => product * size, 1));
+    return { name: `${name}.weight`, shape, type: OF_TENSOR.f32, bytes };
+  });
+  tensors.push({ name: 'd2t', shape: [own], type: OF_TENSOR.i64, bytes: ids });
+  let offset = 0;
+  const table = tensors.map(({ name, shape, type, bytes }) => {
+    const entry = [text(name), short(shape.length), ...shape.map(long), short(type), long(offset)];
+    offset += padded(bytes.length);
+    return Buffer.concat(entry);
+  });
+  const start = [Buffer.from('GGUF'), short(3), long(tensors.length), long(keys.length), ...keys.flat(), ...table];
+  const header = Buffer.concat(start);
+  const data = tensors.map(({ bytes }) => Buffer.concat([bytes, Buffer.alloc(padded(bytes.length) - bytes.length)]));
+  return Buffer.concat([header, Buffer.alloc(padded(header.length) - header.length), ...data]);
+}
