@@ -87,12 +87,11 @@ def write_model(name: str, target: Path) -> dict[str, np.ndarray]:
     return new
 
 
-class Asked:
-    """llama.cpp with a model and its block. `pending` is the hidden state that the next token of the text goes with."""
+class Driver:
+    """A program that runs llama.cpp, and reads and writes numbers of 32 bits."""
 
-    def __init__(self, path: Path):
-        self.process = subprocess.Popen([str(DRIVER), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.vocab, self.hidden = self.read(np.int32, 2)
+    def __init__(self, *command: Path):
+        self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def read(self, kind, count: int) -> np.ndarray:
         return np.frombuffer(self.process.stdout.read(4 * int(count)), kind)
@@ -101,16 +100,24 @@ class Asked:
         self.process.stdin.write(np.array(numbers, np.int32).tobytes() + b"".join(part.tobytes() for part in parts))
         self.process.stdin.flush()
 
+    def remove(self, of: int, start: int) -> None:
+        self.ask(1, of, start, 0)
+        if not self.read(np.int32, 1)[0]:
+            raise SystemExit("llama.cpp did not remove rows")
+
+
+class Asked(Driver):
+    """llama.cpp with a model and its block. `pending` is the hidden state that the next token of the text goes with."""
+
+    def __init__(self, path: Path):
+        super().__init__(DRIVER, path)
+        self.vocab, self.hidden = self.read(np.int32, 2)
+
     def run(self, of: int, ids: list[int], start: int, states=None) -> tuple[np.ndarray, np.ndarray]:
         parts = [np.array(ids, np.int32)] + ([] if states is None else [np.asarray(states, np.float32)])
         self.ask(0, of, start, len(ids), parts=parts)
         rows = self.read(np.float32, len(ids) * (self.vocab + self.hidden)).reshape(len(ids), -1)
         return rows[:, : self.vocab], rows[:, self.vocab :]
-
-    def remove(self, of: int, start: int) -> None:
-        self.ask(1, of, start, 0)
-        if not self.read(np.int32, 1)[0]:
-            raise SystemExit("llama.cpp did not remove rows")
 
     def begin(self) -> None:
         for of in (0, 1):
@@ -174,6 +181,13 @@ def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
                   "drafts_again": again, "draft_again": largest(said_again[0])}
 
 
+def write_entry(path: Path, entry: dict) -> None:
+    """A line for each key."""
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(of, separators=(',', ':'))}" for key, of in entry.items())
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{{{lines}}}\n")
+
+
 def main() -> int:
     for name in sys.argv[1:] or LAYERS:
         with tempfile.TemporaryDirectory() as scratch:
@@ -187,9 +201,7 @@ def main() -> int:
             raise SystemExit("a token does not lead clearly")
         sums = {of: fnv1a(values.astype("<f4").tobytes()) for of, values in new.items()}
         entry = {"made_with": "llama-cpp-sys-4 0.11.0", "base": f"{name}.gguf", "fnv1a": sums, **found}
-        lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(of, separators=(',', ':'))}" for key, of in entry.items())
-        TARGET.mkdir(exist_ok=True)
-        (TARGET / f"{name.rsplit('-', 1)[0]}.json").write_text(f"{{{lines}}}\n")
+        write_entry(TARGET / f"{name.rsplit('-', 1)[0]}.json", entry)
     return 0
 
 

@@ -10,9 +10,7 @@ p, at position p. What the keys of the files mean is in `make_blocks.py`. Logits
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +20,7 @@ from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType
 
 from f32_twin import write_twin
-from make_blocks import DRAFTS, LEAST_LEAD, LENGTH, MIDDLE, MODELS, largest
+from make_blocks import DRAFTS, LEAST_LEAD, LENGTH, MIDDLE, MODELS, Driver, largest, write_entry
 from named_values import fnv1a, values_of
 
 TARGET = MODELS.parent / "drafters"
@@ -99,21 +97,13 @@ def ids_of(of: dict) -> np.ndarray:
     return np.arange(of["own_vocab"], dtype=np.int64) * 2 + 1
 
 
-class Asked:
+class Asked(Driver):
     """llama.cpp with a model and a drafter. `pending` is the state that the next token of the text goes with."""
 
     def __init__(self, model: Path, drafter: Path, ids: np.ndarray | None):
-        command = [str(DRIVER), str(model), str(drafter)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        super().__init__(DRIVER, model, drafter)
         self.vocab, self.hidden, self.width, self.taps = self.read(np.int32, 4)
         self.ids = ids
-
-    def read(self, kind, count: int) -> np.ndarray:
-        return np.frombuffer(self.process.stdout.read(4 * int(count)), kind)
-
-    def ask(self, *numbers: int, parts=()) -> None:
-        self.process.stdin.write(np.array(numbers, np.int32).tobytes() + b"".join(part.tobytes() for part in parts))
-        self.process.stdin.flush()
 
     def run(self, of: int, ids: list[int], start: int, states=None) -> tuple[np.ndarray, np.ndarray]:
         parts = [np.array(ids, np.int32)] + ([] if states is None else [np.asarray(states, np.float32)])
@@ -126,11 +116,6 @@ class Asked:
     def fused(self, features: np.ndarray) -> np.ndarray:
         self.ask(2, 1, 0, len(features), parts=[np.ascontiguousarray(features, np.float32)])
         return self.read(np.float32, len(features) * self.width).reshape(len(features), -1)
-
-    def remove(self, of: int, start: int) -> None:
-        self.ask(1, of, start, 0)
-        if not self.read(np.int32, 1)[0]:
-            raise SystemExit("llama.cpp did not remove rows")
 
     def begin(self) -> None:
         for of in (0, 1):
@@ -207,9 +192,7 @@ def main() -> int:
             raise SystemExit("a token does not lead clearly")
         sums = {tensor: fnv1a(values.astype("<f4").tobytes()) for tensor, values in made.items()}
         entry = {"made_with": "llama-cpp-sys-4 0.11.0", "base": f"{base}.gguf", "of": of, "fnv1a": sums, **found}
-        lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(of, separators=(',', ':'))}" for key, of in entry.items())
-        TARGET.mkdir(exist_ok=True)
-        (TARGET / f"{name}.json").write_text(f"{{{lines}}}\n")
+        write_entry(TARGET / f"{name}.json", entry)
     return 0
 
 
