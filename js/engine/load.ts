@@ -59,7 +59,7 @@ export interface Wanted {
   readonly threads?: number | undefined;
   /** A device that is open already. */
   readonly device?: (() => DeviceHandle | undefined) | undefined;
-  /** Starts the load with more sources, behind as many as `ownSources` of the model. */
+  /** Opens more sources and starts the load with all of them, of which the first `ownSources` are the model's. */
   readonly work?: (
     sources: ByteSource[],
     start: (all: ByteSource[], ownSources?: number) => Promise<Opened>,

@@ -36,7 +36,7 @@ export class HeardWords {
   constructor(model: HearingModel, file: AudioSource, signal: AbortSignal | undefined) {
     const own = this.#controller.signal;
     this.result = this.#all(model, file, signal ? AbortSignal.any([signal, own]) : own);
-    this.result.catch(() => {}); // whoever reads the pieces gets it, too
+    this.result.catch(() => {}); // whoever reads the pieces gets the error, too
   }
 
   stop(): void {
