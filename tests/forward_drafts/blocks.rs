@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use webgguf::gguf::{GgmlType, Gguf, TensorInfo};
 use webgguf::runtime::Drafting;
 
-use super::mtp::{assert_close, fnv1a, ids_of, numbers, row, session_of, values};
+use super::mtp::{assert_drafts_agree, fnv1a, session_of, values};
 use super::*;
 
 /// A fixture, what llama.cpp says, and the layers whose tensors the block has.
@@ -94,42 +94,13 @@ impl Case {
         }
         (gguf, bytes)
     }
-
-    /// Compares the logits that llama.cpp finds largest.
-    fn compare(&self, what: &str, found: &[f32], expected: &Json) {
-        let found: Vec<f32> = ids_of(&expected["ids"]).iter().map(|&id| found[id as usize]).collect();
-        assert_close(&format!("{}, {what}", self.name), &found, &numbers(&expected["logits"]));
-    }
 }
 
-/// Logits and drafts after a text that was read in two passes of many rows and one of a single row, and again after a
-/// pass that accepts some of the drafts.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn blocks_of_models_with_experts_agree_with_llama_cpp() {
     for case in &CASES {
-        let expected = case.expected();
-        let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
-        let middle = expected["middle"].as_u64().expect("a position") as usize;
-        let (name, last) = (case.name, text.len() - 1);
-        let mut session = FewRows::new(session_of(case.with_block(), Room::one(CONTEXT)).await);
-        session.read_sequence(0, 0, &text[..middle]).await.expect("a working device");
-        let (_, found) = session.drafts_after(Some(row(text[middle], middle)), 1).await.expect("a working device");
-        case.compare("within the text", &found, &expected["middle_logits"]);
-        session.read_sequence(0, middle, &text[middle..last]).await.expect("a working device");
-        let logits = session.logits_of_rows(&[row(text[last], last)]).await.expect("a working device");
-        assert_eq!(argmax(&logits), next as usize, "{name}");
-        let drafts = ids_of(&expected["drafts"]);
-        for steps in 1..=3 {
-            let (ids, found) = session.drafts_after(Some(row(next, last + 1)), steps).await.expect("a working device");
-            assert_eq!(ids, drafts[..steps], "{name}");
-            case.compare(&format!("draft {steps}"), &found, &expected["draft_logits"][steps - 1]);
-        }
-        let accepted = expected["accepted"].as_u64().expect("a count") as usize;
-        let checked = ids_of(&expected["checked"]);
-        assert_eq!(session.accepted().await.expect("a working device"), checked[..=accepted], "{name}");
-        let (ids, found) = session.drafts_after(None, 1).await.expect("a working device");
-        assert_eq!(ids, ids_of(&expected["drafts_again"])[..1], "{name}");
-        case.compare("after a draft that was right", &found, &expected["draft_again"]);
+        let session = session_of(case.with_block(), Room::one(CONTEXT)).await;
+        assert_drafts_agree(case.name, session, &case.expected()).await;
     }
 }
 

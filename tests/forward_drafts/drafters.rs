@@ -7,7 +7,7 @@ use webgguf::model::{Drafter, ModelConfig};
 use webgguf::runtime::Drafting;
 
 use super::grammars::{Refuses, Request};
-use super::mtp::{assert_close, fnv1a, ids_of, numbers, row, values};
+use super::mtp::{assert_drafts_agree, assert_texts_are_the_same, fnv1a, ids_of, values};
 use super::*;
 
 /// A fixture, and what llama.cpp says of a drafter of it.
@@ -125,12 +125,6 @@ impl Case {
         let config = Drafter::join(&mut gguf, 1, config, draft).expect("a drafter of this model");
         Joined { config, gguf, bytes }
     }
-
-    /// Compares the logits that llama.cpp finds largest.
-    fn compare(&self, what: &str, found: &[f32], expected: &Json) {
-        let found: Vec<f32> = ids_of(&expected["ids"]).iter().map(|&id| found[id as usize]).collect();
-        assert_close(&format!("{}, {what}", self.name), &found, &numbers(&expected["logits"]));
-    }
 }
 
 async fn session_of(Joined { config, gguf, bytes }: Joined, room: Room) -> GpuSession {
@@ -143,34 +137,11 @@ async fn session_of(Joined { config, gguf, bytes }: Joined, room: Room) -> GpuSe
     builder.finish().await.expect("command lists")
 }
 
-/// Logits and drafts after a text that was read in two passes of many rows and one of a single row, and again after a
-/// pass that accepts some of the drafts.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn drafters_agree_with_llama_cpp() {
     for case in &CASES {
-        let expected = case.expected();
-        let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
-        let middle = expected["middle"].as_u64().expect("a position") as usize;
-        let (name, last) = (case.name, text.len() - 1);
-        let mut session = FewRows::new(session_of(case.joined(), Room::one(CONTEXT)).await);
-        session.read_sequence(0, 0, &text[..middle]).await.expect("a working device");
-        let (_, found) = session.drafts_after(Some(row(text[middle], middle)), 1).await.expect("a working device");
-        case.compare("within the text", &found, &expected["middle_logits"]);
-        session.read_sequence(0, middle, &text[middle..last]).await.expect("a working device");
-        let logits = session.logits_of_rows(&[row(text[last], last)]).await.expect("a working device");
-        assert_eq!(argmax(&logits), next as usize, "{name}");
-        let drafts = ids_of(&expected["drafts"]);
-        for steps in 1..=3 {
-            let (ids, found) = session.drafts_after(Some(row(next, last + 1)), steps).await.expect("a working device");
-            case.compare(&format!("draft {steps}"), &found, &expected["draft_logits"][steps - 1]);
-            assert_eq!(ids, drafts[..steps], "{name}");
-        }
-        let accepted = expected["accepted"].as_u64().expect("a count") as usize;
-        let checked = ids_of(&expected["checked"]);
-        assert_eq!(session.accepted().await.expect("a working device"), checked[..=accepted], "{name}");
-        let (ids, found) = session.drafts_after(None, 1).await.expect("a working device");
-        case.compare("after a draft that was right", &found, &expected["draft_again"]);
-        assert_eq!(ids, ids_of(&expected["drafts_again"])[..1], "{name}");
+        let session = session_of(case.joined(), Room::one(CONTEXT)).await;
+        assert_drafts_agree(case.name, session, &case.expected()).await;
     }
 }
 
@@ -185,18 +156,7 @@ async fn texts_that_a_drafter_drafts_for_are_the_same() {
         let error = engine.check_drafting(Drafting::Mtp).expect_err("no block of the model's own");
         assert_eq!(error.code(), ErrorCode::InvalidArgument);
         let prompt = ids_of(&expected["text"]);
-        let warm = SamplingOptions { temperature: 0.7, seed: 3, ..SamplingOptions::default() };
-        for (name, sampling) in [("greedy", SamplingOptions::default()), ("sampled", warm)] {
-            let mut found = Vec::new();
-            for drafting in [Drafting::Off, Drafting::Model] {
-                engine.reset();
-                let options = GenerateOptions { drafting, ..options(60, sampling) };
-                found.push(outcome(&mut engine, &prompt, &options, None).await);
-            }
-            console_log!("{name}: {} drafts right, {} wrong", found[1].accepted_drafts, found[1].rejected_drafts);
-            assert_eq!(found[0].ids, found[1].ids, "{}, {name}", case.name);
-            assert!(found[1].rejected_drafts > 0, "{}, {name}: the test says nothing", case.name);
-        }
+        assert_texts_are_the_same(case.name, &mut engine, &prompt, Drafting::Model).await;
         let options = few_tokens(SamplingOptions::default(), &[5, 9], 60);
         let request = Request(prompt, options, Some(Refuses::Some));
         let counts = request.compare("drafter", &mut engine, Drafting::Model).await;

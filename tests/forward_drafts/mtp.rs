@@ -102,6 +102,58 @@ pub(super) fn row(token: u32, position: usize) -> Row {
     Row { token, position: position as u32, ..Row::default() }
 }
 
+/// Compares logits and drafts with what llama.cpp says, after a text that was read in two passes of many rows and one
+/// of a single row, and again after a pass that accepts some of the drafts. Compared are the logits that llama.cpp
+/// finds largest.
+pub(super) async fn assert_drafts_agree(name: &str, session: GpuSession, expected: &serde_json::Value) {
+    let compare = |what: &str, found: &[f32], expected: &serde_json::Value| {
+        let found: Vec<f32> = ids_of(&expected["ids"]).iter().map(|&id| found[id as usize]).collect();
+        assert_close(&format!("{name}, {what}"), &found, &numbers(&expected["logits"]));
+    };
+    let (text, next) = (ids_of(&expected["text"]), expected["next"].as_u64().expect("an id") as u32);
+    let middle = expected["middle"].as_u64().expect("a position") as usize;
+    let last = text.len() - 1;
+    let mut session = FewRows::new(session);
+    session.read_sequence(0, 0, &text[..middle]).await.expect("a working device");
+    let (_, found) = session.drafts_after(Some(row(text[middle], middle)), 1).await.expect("a working device");
+    compare("within the text", &found, &expected["middle_logits"]);
+    session.read_sequence(0, middle, &text[middle..last]).await.expect("a working device");
+    let logits = session.logits_of_rows(&[row(text[last], last)]).await.expect("a working device");
+    assert_eq!(argmax(&logits), next as usize, "{name}");
+    let drafts = ids_of(&expected["drafts"]);
+    for steps in 1..=3 {
+        let (ids, found) = session.drafts_after(Some(row(next, last + 1)), steps).await.expect("a working device");
+        compare(&format!("draft {steps}"), &found, &expected["draft_logits"][steps - 1]);
+        assert_eq!(ids, drafts[..steps], "{name}");
+    }
+    let accepted = expected["accepted"].as_u64().expect("a count") as usize;
+    let checked = ids_of(&expected["checked"]);
+    assert_eq!(session.accepted().await.expect("a working device"), checked[..=accepted], "{name}");
+    let (ids, found) = session.drafts_after(None, 1).await.expect("a working device");
+    compare("after a draft that was right", &found, &expected["draft_again"]);
+    assert_eq!(ids, ids_of(&expected["drafts_again"])[..1], "{name}");
+}
+
+/// A text is what it is without drafts, greedy and sampled. Some drafts must be wrong, or the test says nothing.
+pub(super) async fn assert_texts_are_the_same(of: &str, engine: &mut Engine, prompt: &[u32], drafting: Drafting) {
+    let warm = SamplingOptions { temperature: 0.7, seed: 3, ..SamplingOptions::default() };
+    for (name, sampling) in [("greedy", SamplingOptions::default()), ("sampled", warm)] {
+        let mut found = Vec::new();
+        for drafting in [Drafting::Off, drafting] {
+            engine.reset();
+            let options = GenerateOptions { drafting, ..options(60, sampling) };
+            found.push(outcome(engine, prompt, &options, None).await);
+        }
+        console_log!(
+            "{of}, {name}: {} drafts were right, {} wrong",
+            found[1].accepted_drafts,
+            found[1].rejected_drafts
+        );
+        assert_eq!(found[0].ids, found[1].ids, "{of}, {name}");
+        assert!(found[1].rejected_drafts > 0, "{of}, {name}: the test says nothing");
+    }
+}
+
 /// Logits and drafts of the block, after a text that was read in two passes of many rows and one of a single row, and
 /// again after a pass that accepts one of its drafts.
 #[wasm_bindgen_test(unsupported = pollster::test)]
@@ -140,18 +192,7 @@ async fn texts_that_the_block_drafts_for_are_the_same() {
     let error = engine.check_drafting(Drafting::Model).expect_err("no model");
     assert_eq!(error.code(), ErrorCode::InvalidArgument);
     let prompt = ids_of(&expected["text"]);
-    let warm = SamplingOptions { temperature: 0.7, seed: 3, ..SamplingOptions::default() };
-    for (name, sampling) in [("greedy", SamplingOptions::default()), ("sampled", warm)] {
-        let mut found = Vec::new();
-        for drafting in [Drafting::Off, Drafting::Mtp] {
-            engine.reset();
-            let options = GenerateOptions { drafting, ..options(60, sampling) };
-            found.push(outcome(&mut engine, &prompt, &options, None).await);
-        }
-        console_log!("{name}: {} drafts were right, {} wrong", found[1].accepted_drafts, found[1].rejected_drafts);
-        assert_eq!(found[0].ids, found[1].ids, "{name}");
-        assert!(found[1].rejected_drafts > 0, "{name}: the test says nothing");
-    }
+    assert_texts_are_the_same("block", &mut engine, &prompt, Drafting::Mtp).await;
 }
 
 #[wasm_bindgen_test(unsupported = pollster::test)]
