@@ -95,7 +95,12 @@ impl Model {
         let forward = self.forward();
         match self.program.output {
             Output::Logits => {
-                let few = [forward.lists_of_rows(8), forward.lists_of_draft()];
+                let few = [
+                    forward.lists_of_rows(8),
+                    forward.lists_of_draft(8),
+                    forward.lists_of_draft(4),
+                    forward.lists_of_steps(1),
+                ];
                 let all = [forward.lists()].into_iter().chain(few);
                 let head = forward.head_of_all(self.buffers.logits);
                 all.flat_map(|lists| lists.all().cloned().collect::<Vec<_>>()).chain(head).collect()

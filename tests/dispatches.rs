@@ -178,7 +178,7 @@ fn drafts_take_one_dispatch_and_leave_other_passes_as_they_are() {
         let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
         let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
         let forward = Forward::new(&program, &caps, &weights, &buffers);
-        [forward.lists(), forward.lists_of_rows(8), forward.lists_of_draft()]
+        [forward.lists(), forward.lists_of_rows(8), forward.lists_of_draft(8)]
     };
     let key = |dispatch: &Dispatch| (dispatch.kernel.key(), dispatch.grid, dispatch.buffers.clone());
     let [plain, ..] = lists(Room::one(4096));
@@ -211,7 +211,7 @@ fn recurrent_states_are_replayed_after_a_draft() {
         let weights = place(&program, &caps, &tensors, matched, &mut plan).expect("room").weights;
         let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096).with_drafts(true), &mut plan);
         let forward = Forward::new(&program, &caps, &weights, &buffers);
-        let (rows, draft) = (forward.lists_of_rows(8), forward.lists_of_draft());
+        let (rows, draft) = (forward.lists_of_rows(8), forward.lists_of_draft(8));
         assert_eq!(rows.decode.len(), draft.decode.len(), "{architecture}");
         assert_eq!(draft.replay.len(), program.states().len(), "{architecture}");
         let replay = buffers.replay.as_ref().unwrap_or_else(|| panic!("{architecture}: no recurrent states"));
@@ -254,17 +254,17 @@ fn a_block_that_drafts_goes_along_every_pass() {
     let buffers = Buffers::alloc(&program, config.vocab, Room::one(4096).with_drafts(true), &mut plan);
     let lists = |program: &Program| {
         let forward = Forward::new(program, &caps, &weights, &buffers);
-        [forward.lists(), forward.lists_of_draft()]
+        [forward.lists(), forward.lists_of_draft(8), forward.lists_of_steps(1)]
     };
-    let [one, draft] = lists(&program);
-    let [alone, draft_alone] = lists(&Program { next: None, ..program.clone() });
+    let [one, draft, step] = lists(&program);
+    let [alone, draft_alone, _] = lists(&Program { next: None, ..program.clone() });
     let id = |dispatch: &Dispatch| dispatch.kernel.id.clone();
     let more: Vec<String> = one.decode[alone.decode.len()..].iter().map(id).collect();
     assert_eq!(more.len(), 8, "a token takes {more:?} more");
     assert_eq!((one.kept, draft.greedy.len()), (one.prefill.len(), draft_alone.greedy.len() + 1));
     assert_eq!(draft.greedy.last().map(id).as_deref(), Some("carry_row"));
     assert_eq!(one.follow.last().map(id).as_deref(), Some("carry_row"));
-    assert_eq!(draft.step.len(), 16, "a draft of a token");
+    assert_eq!(step.step.len(), 16, "a draft of a token");
     let cache = buffers.cache.last().expect("the cache of the block").cache.k.buffer;
     for (name, list) in [("many rows", &one.follow), ("one row", &one.decode), ("a draft", &draft.decode)] {
         assert!(list.iter().any(|of| of.buffers.iter().any(|of| of.buffer == cache)), "{name}: its cache is filled");
@@ -273,7 +273,7 @@ fn a_block_that_drafts_goes_along_every_pass() {
     let sequences = Room::one(4096).for_requests(2).with_drafts(true);
     let buffers = Buffers::alloc(&program, config.vocab, sequences, &mut plan);
     let forward = Forward::new(&program, &caps, &weights, &buffers);
-    let (two, draft) = (forward.lists_of_rows(2), forward.lists_of_draft());
+    let (two, draft) = (forward.lists_of_rows(2), forward.lists_of_draft(8));
     let carries = |list: &[Dispatch]| list.iter().map(id).filter(|id| id == "carry_rows").count();
     assert_eq!([&two.decode, &two.greedy, &draft.decode, &draft.greedy].map(|list| carries(list)), [1, 0, 1, 1]);
     // Rows of several sequences have their keys and values from a dispatch of its own.
@@ -297,7 +297,7 @@ fn blocks_with_experts_have_a_cache_of_their_own() {
         let room = Room::one(4096).for_requests(2).with_drafts(true);
         let buffers = Buffers::alloc(&program, config.vocab, room, &mut plan);
         let forward = Forward::new(&program, &caps, &weights, &buffers);
-        let (one, draft, steps) = (forward.lists(), forward.lists_of_draft(), forward.lists_of_steps(2));
+        let (one, draft, steps) = (forward.lists(), forward.lists_of_draft(8), forward.lists_of_steps(2));
         let cache = buffers.cache.last().expect("the cache of the block").cache.k.buffer;
         let fills = |list: &[Dispatch]| list.iter().any(|of| of.buffers.iter().any(|of| of.buffer == cache));
         let lists = [&one.follow, &one.decode, &draft.decode, &steps.step, &one.prefill];

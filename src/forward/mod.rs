@@ -54,7 +54,7 @@ pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weight
 use fusion::Step;
 use next::Following;
 
-use crate::kernels::accept_drafts::{DRAFT_ROWS, accept_drafts};
+use crate::kernels::accept_drafts::accept_drafts;
 use crate::kernels::argmax::{Choices, Commit, argmax, argmax_merge};
 use crate::kernels::caps::Caps;
 use crate::kernels::elementwise::{self, Arg, Element, Input, Output, elementwise};
@@ -122,13 +122,14 @@ impl<'a> Forward<'a> {
         lists
     }
 
-    /// The lists of a pass of a sequence's last token and a draft of those after it.
-    pub fn lists_of_draft(&self) -> Lists {
-        let (rows, commit) = (DRAFT_ROWS as u32, Commit { is_draft: true, ..self.buffers.commit() });
+    /// The lists of a pass of this many rows: a sequence's last token and a draft of those after it.
+    pub fn lists_of_draft(&self, rows: u32) -> Lists {
+        let commit = Commit { is_draft: true, ..self.buffers.commit() };
         let (room, SampleBuffers { counts, drafts, .. }) = (self.buffers.room, self.buffers.sample);
-        let accept = accept_drafts([self.vocab(), room.context as u32], [commit.stops, counts, commit.pass], drafts);
+        let sizes = [rows, self.vocab(), room.context as u32];
+        let accept = accept_drafts(sizes, [commit.stops, counts, commit.pass], drafts);
         let mut lists = match &self.buffers.replay {
-            Some(replay) => self.lists_with_replay(replay),
+            Some(replay) => self.lists_with_replay(replay, rows),
             None => self.lists_of_rows(rows),
         };
         lists.greedy = self.greedy_by(rows, commit);
@@ -138,7 +139,6 @@ impl<'a> Forward<'a> {
             list.push(accept.clone());
             list.extend(next.as_ref().map(Following::carry_accepted));
         }
-        lists.step = self.lists_of_steps(1).step;
         lists
     }
 

@@ -3,7 +3,6 @@
 use super::buffers::Replay;
 use super::fusion::Step;
 use super::{Forward, Lists, Lowering};
-use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::channel_scan::{ChannelScan, channel_scan};
 use crate::kernels::conv_causal::{ConvCausal, conv_causal, conv_causal_few};
 use crate::kernels::delta_net::{DeltaHeads, DeltaNet, delta_net};
@@ -51,13 +50,13 @@ impl WkvSpec {
 
 impl Forward<'_> {
     /// The lists of a pass with a draft, and the list that takes the states of before along the accepted rows.
-    pub(super) fn lists_with_replay(&self, replay: &Replay) -> Lists {
+    pub(super) fn lists_with_replay(&self, replay: &Replay, rows: u32) -> Lists {
         let mut buffers = self.buffers.clone();
         buffers.places = replay.places.clone();
-        let mut lists = Forward { buffers: &buffers, ..*self }.lists_of_rows(DRAFT_ROWS as u32);
+        let mut lists = Forward { buffers: &buffers, ..*self }.lists_of_rows(rows);
         buffers.pass = buffers.sample.drafts.kept;
         buffers.states = replay.states.clone();
-        Forward { buffers: &buffers, ..*self }.decode_steps(DRAFT_ROWS as u32, &mut |fused, _, dispatches| {
+        Forward { buffers: &buffers, ..*self }.decode_steps(rows, &mut |fused, _, dispatches| {
             if matches!(&fused.step, Step::Alone(op) if self.program.state(op).is_some()) {
                 lists.replay.extend(dispatches);
             }

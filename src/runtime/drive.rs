@@ -130,7 +130,7 @@ impl Drive {
             match self.next(session) {
                 Next::Execute(plan) => self.execute(session, &plan)?,
                 Next::Needs(Needs::Answer) => return self.receive(session).await,
-                Next::Needs(Needs::Drafts) => session.compile_drafts_ahead(),
+                Next::Needs(Needs::Drafts) => session.compile_drafts_ahead(self.drafter().is_some()),
                 Next::Needs(Needs::Lists(form)) => self.record(session, form).await?,
                 Next::Needs(Needs::Start) => self.start(session).await?,
                 Next::Needs(Needs::Room(positions)) => {
@@ -154,7 +154,7 @@ impl Drive {
         while self.schedule.borrow().go_on() {
             match self.next(session) {
                 Next::Execute(plan) => self.execute(session, &plan)?,
-                Next::Needs(Needs::Drafts) => session.compile_drafts_ahead(),
+                Next::Needs(Needs::Drafts) => session.compile_drafts_ahead(self.drafter().is_some()),
                 Next::Needs(Needs::Answer) => {
                     let answer = session.gpu.answer_if_ready()?;
                     answer.into_iter().for_each(|answer| self.hand_out(session, &answer));
@@ -207,7 +207,7 @@ impl Drive {
 
     /// Records the lists for passes of a form, and what drafts before these.
     async fn record(&self, session: &mut GpuSession, form: Form) -> Result<()> {
-        if let (Form::DraftOfModel(texts), Some(drafter)) = (form, self.drafter()) {
+        if let (Form::DraftOfModel { texts, .. }, Some(drafter)) = (form, self.drafter()) {
             drafter.record(texts).await?;
         }
         session.record_form(form).await

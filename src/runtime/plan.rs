@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use crate::gpu::Buffer;
-use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::spec::{BufferId, Slice};
 
 /// The whole of a list.
@@ -18,19 +17,18 @@ pub enum Form {
     /// The last tokens of this many sequences.
     Rows(usize),
     /// The last tokens of some sequences, and behind some of them drafts of the tokens after them, which their texts
-    /// predict: [`DRAFT_ROWS`] rows.
-    Draft,
-    /// The same, where a [drafter](super::draft::Drafter) writes the drafts of this many sequences on the GPU before
-    /// the pass.
-    DraftOfModel(usize),
+    /// predict: this many rows.
+    Draft(usize),
+    /// The same, where a [drafter](super::draft::Drafter) writes the drafts of some sequences on the GPU before the
+    /// pass.
+    DraftOfModel { texts: usize, rows: usize },
 }
 
 impl Form {
     /// Number of rows of a pass.
     pub fn rows(self) -> usize {
         match self {
-            Self::Rows(rows) => rows,
-            _ => DRAFT_ROWS,
+            Self::Rows(rows) | Self::Draft(rows) | Self::DraftOfModel { rows, .. } => rows,
         }
     }
 
@@ -39,10 +37,10 @@ impl Form {
         !matches!(self, Self::Rows(_))
     }
 
-    /// The set of lists that the steps of a drafter run before the pass, if that is another one.
+    /// The set of lists that the steps of a drafter run before the pass, if one drafts.
     pub fn steps(self) -> Option<Set> {
         match self {
-            Self::DraftOfModel(count) if count > 1 => Some(Set::Steps(count)),
+            Self::DraftOfModel { texts, .. } => Some(Set::Steps(texts)),
             _ => None,
         }
     }
@@ -51,7 +49,7 @@ impl Form {
     pub fn set(self) -> Set {
         match self {
             Self::Rows(rows) => Set::Rows(rows),
-            _ => Set::Draft,
+            Self::Draft(rows) | Self::DraftOfModel { rows, .. } => Set::Draft(rows),
         }
     }
 }
@@ -61,8 +59,8 @@ impl Form {
 pub enum Set {
     /// For decode passes of this many rows. The lists for one row also read prompts.
     Rows(usize),
-    /// For passes with drafts, and a step that drafts a token for one sequence.
-    Draft,
+    /// For passes of this many rows with drafts.
+    Draft(usize),
     /// A step that drafts a token for each of this many sequences, by the model's own block.
     Steps(usize),
     /// The draft model's lists for this many rows.

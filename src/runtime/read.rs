@@ -79,7 +79,7 @@ impl Reader<'_> {
         let is_short = self.begin(reading, &wants).await?;
         let by_few = is_short && self.session.gpu.lists.has_drafts_compiled();
         if by_few {
-            self.session.record_form(Form::Draft).await?;
+            self.session.record_form(Form::Draft(DRAFT_ROWS)).await?;
         }
         let sizes = match by_few {
             true => Sizes { most: DRAFT_ROWS, single: usize::from(wants.runs_last()) },
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
         model.device.check()?;
         if is_short {
-            self.session.compile_drafts_ahead();
+            self.session.compile_drafts_ahead(false);
         }
         if !reading.is_done() && !until.stop.get() {
             queue.finish().await;
@@ -209,7 +209,7 @@ impl Reader<'_> {
     ) -> Result<bool> {
         let layout = self.session.layout();
         if !chunk.is_single {
-            few(&mut plan, self.session.gpu.lists.kept(Set::Draft));
+            few(&mut plan, self.session.gpu.lists.kept(Set::Draft(DRAFT_ROWS)));
         } else {
             let chooses = matches!(wants, Wants::Token);
             let mut started = false;

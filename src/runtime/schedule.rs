@@ -156,7 +156,7 @@ impl Schedule {
         let started = std::mem::take(&mut self.started);
         decode(&mut plan, layout, Decode { form: self.form, choosing: self.choosing(), started });
         if self.form.is_draft() {
-            states::replay(&mut plan, layout, &self.rows);
+            states::replay(&mut plan, layout, (self.form, &self.rows));
         }
         for number in self.submitted() {
             states::keep(&mut plan, layout, number, &mut self.texts[number].positions);

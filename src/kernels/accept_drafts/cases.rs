@@ -1,7 +1,7 @@
 //! Drafts that are right, wrong from some row on, and none; texts that end; what the next draft is found in.
 
 use super::reference::draft_after;
-use super::{DRAFT_ROWS, Drafts, Report, accept_drafts, bytes_of_reports, words_of, words_of_text};
+use super::{DRAFT_ROWS, Drafts, FEW_DRAFT_ROWS, Report, accept_drafts, bytes_of_reports, words_of, words_of_text};
 use crate::harness::{Bench, Case, Expected, Suite};
 use crate::kernels::pass::{Header, Pass, ROW_DONE, Row, Sequence};
 
@@ -89,6 +89,10 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let ended = Part { done: true, ..first.clone() };
     let alone = Part { draft: Vec::new(), chosen: vec![11], ..first.clone() };
     let many = Part { draft: vec![60, 61, 62, 63, 64, 65], chosen: (60..67).collect(), ..second.clone() };
+    for (name, chosen) in [("four rows", chosen), ("the third of four is wrong", with(2, 77))] {
+        let few = part(SEQUENCE, &[&plain[..], &[10]].concat(), &right[..3], &chosen[..FEW_DRAFT_ROWS]);
+        problems.push(Problem { name, parts: vec![few] });
+    }
     problems.push(Problem { name: "two sequences", parts: vec![first, second.clone()] });
     problems.push(Problem { name: "one of two has ended", parts: vec![ended, second] });
     problems.push(Problem { name: "one of two has no draft", parts: vec![alone, many] });
@@ -160,6 +164,11 @@ impl Part {
 }
 
 impl Problem {
+    /// Number of rows of the pass.
+    fn rows(&self) -> u32 {
+        self.parts.iter().map(|part| part.chosen.len() as u32).sum()
+    }
+
     fn of_parts<T>(&self, of: impl FnMut(&Part) -> Vec<T>) -> Vec<T> {
         self.parts.iter().flat_map(of).collect()
     }
@@ -168,7 +177,7 @@ impl Problem {
     fn with(&self, mut rows: Vec<Row>, sequence: impl Fn(&Part) -> Sequence) -> Pass {
         let chosen = |part: &Part| part.chosen.iter().map(|&token| part.row(token, 99, 0)).collect();
         rows.extend(self.of_parts(chosen));
-        let mut header = Header { rows: DRAFT_ROWS as u32, outputs: DRAFT_ROWS as u32, ..Header::default() };
+        let mut header = Header { rows: self.rows(), outputs: self.rows(), ..Header::default() };
         self.parts.iter().for_each(|part| header.sequences[part.sequence as usize] = sequence(part));
         Pass { header, rows }
     }
@@ -184,7 +193,7 @@ impl Problem {
     /// The rows of the pass, as far as they were right.
     fn accepted_rows(&self) -> Pass {
         let rows = self.of_parts(Part::accepted_rows);
-        Pass { header: Header { rows: DRAFT_ROWS as u32, ..Header::default() }, rows }
+        Pass { header: Header { rows: self.rows(), ..Header::default() }, rows }
     }
 
     /// The texts of both sequences, with whatever was there behind them.
@@ -213,7 +222,8 @@ fn case(problem: &Problem, look: Look) -> Case {
     let kept_at = bench.bytes(&vec![0; Pass::bytes_of(DRAFT_ROWS) as usize]);
     let drafts = Drafts { text: text_at.into(), report: report_at.into(), kept: kept_at.into() };
     let (pass, _) = bench.fixed();
-    let dispatch = accept_drafts([LENGTH, CONTEXT].map(|n| n as u32), [stops.into(), counts_at.into(), pass], drafts);
+    let sizes = [problem.rows(), LENGTH as u32, CONTEXT as u32];
+    let dispatch = accept_drafts(sizes, [stops.into(), counts_at.into(), pass], drafts);
     let (output, expected) = match look {
         Look::Pass => (Bench::PASS, words_of_pass(&problem.after())),
         Look::Accepted => (kept_at, words_of_pass(&problem.accepted_rows())),

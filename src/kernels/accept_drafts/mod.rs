@@ -10,6 +10,8 @@ use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, Slice,
 
 /// Rows of a pass with drafts: the last token of a sequence and up to 7 after it, or fewer of each of several.
 pub const DRAFT_ROWS: usize = 8;
+/// Rows of a pass for a sequence of whose drafts few are right: it takes two thirds of the time.
+pub const FEW_DRAFT_ROWS: usize = 4;
 
 /// The contract with `shaders/model/accept_drafts.wgsl`.
 pub static SPEC: KernelSpec = KernelSpec {
@@ -77,15 +79,15 @@ pub fn words_of_texts(has_drafts: bool, [sequences, context]: [usize; 2]) -> usi
     if has_drafts { sequences * words_of(context) } else { 0 }
 }
 
-/// Accepts what was chosen of a pass of [`DRAFT_ROWS`] rows, and makes the rows of the next. `length`: ids. `context`:
-/// positions of a sequence. `counts`: `[sequences, length]` u32.
+/// Accepts what was chosen of a pass of `rows` rows, at most [`DRAFT_ROWS`], and makes the rows of the next. `length`:
+/// ids. `context`: positions of a sequence. `counts`: `[sequences, length]` u32.
 pub fn accept_drafts(
-    [length, context]: [u32; 2],
+    [rows, length, context]: [u32; 3],
     [stops, counts, pass]: [Slice; 3],
     Drafts { text, report, kept }: Drafts,
 ) -> Dispatch {
-    let [rows, words] = [DRAFT_ROWS, words_of(context as usize)].map(|count| count as f64);
-    let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("ROWS", rows), ("TEXT", words)];
+    let words = words_of(context as usize) as f64;
+    let constants = [("WG_SIZE", 256.0), ("LENGTH", length.into()), ("ROWS", rows.into()), ("TEXT", words)];
     let buffers = [stops, text, counts, pass, report, kept];
     Dispatch::new(Kernel::new(&SPEC, &constants), &NoParams::default(), &buffers, [Extent::Fixed(1); 3])
 }

@@ -13,7 +13,8 @@ use crate::runtime::text::Text;
 
 impl Schedule {
     /// The form that the next pass of these texts should have, and how many rows each of them has there. The rows that
-    /// are left are for drafts, as many for each: the first guess at a text is more often right than the fourth.
+    /// are left are for drafts, as many for each: the first guess at a text is more often right than the fourth. One
+    /// text alone says [how many rows](Drafts::rows) are worth their time.
     pub(in crate::runtime) fn shape_of(&self, members: &[usize]) -> (Form, Vec<usize>) {
         let mut widths = vec![1; members.len()];
         let drafting: Vec<usize> = self.drafting(members).filter(|_| self.has_drafts).collect();
@@ -21,11 +22,15 @@ impl Schedule {
             return (Form::Rows(members.len()), widths);
         }
         let places = (0..members.len()).filter(|&at| drafting.contains(&members[at]));
-        places.cycle().take(DRAFT_ROWS - members.len()).for_each(|at| widths[at] += 1);
+        let rows = match members {
+            [number] => self.texts[*number].drafts.as_ref().map_or(DRAFT_ROWS, Drafts::rows),
+            _ => DRAFT_ROWS,
+        };
+        places.cycle().take(rows - members.len()).for_each(|at| widths[at] += 1);
         let has_draft_of_model = |&(number, width): &(&usize, &usize)| *width > 1 && self.is_of_model(*number);
         let form = match members.iter().zip(&widths).filter(has_draft_of_model).count() {
-            0 => Form::Draft,
-            count => Form::DraftOfModel(count),
+            0 => Form::Draft(rows),
+            texts => Form::DraftOfModel { texts, rows },
         };
         (form, widths)
     }
@@ -226,7 +231,7 @@ mod tests {
         assert!(!schedule.go_on() && !schedule.lack_drafts());
         (1..12).for_each(|_| schedule.text(0).ask());
         let pass = schedule.begin_pass();
-        assert_eq!((schedule.form(), pass.header.rows, schedule.positions()), (Form::Draft, 8, 28));
+        assert_eq!((schedule.form(), pass.header.rows, schedule.positions()), (Form::Draft(8), 8, 28));
         assert!(pass.rows.iter().zip(20..).all(|(row, at)| (row.token, row.position, row.flags) == (5, at, 0)));
         assert_eq!(schedule.texts_of_drafts().iter().map(|of| of.1.len()).collect::<Vec<_>>(), [2 + 4 + 2]);
         let mut passes = 0;
@@ -244,7 +249,7 @@ mod tests {
         schedule.forget_in_flight();
         assert_eq!(
             (schedule.begin_pass().rows.len(), schedule.form(), &schedule.widths[..]),
-            (8, Form::Draft, &[7, 1][..])
+            (8, Form::Draft(8), &[7, 1][..])
         );
     }
 
@@ -259,7 +264,7 @@ mod tests {
         (0..40).for_each(|_| schedule.text(0).ask());
         // One of four has drafts.
         let pass = schedule.begin_pass();
-        assert_eq!((schedule.form(), &schedule.widths[..], pass.header.rows), (Form::Draft, &[5, 1, 1, 1][..], 8));
+        assert_eq!((schedule.form(), &schedule.widths[..], pass.header.rows), (Form::Draft(8), &[5, 1, 1, 1][..], 8));
         let of = |row: &Row| (row.sequence, row.position);
         let rows: Vec<_> = pass.rows.iter().map(of).collect();
         assert_eq!(rows, [(0, 20), (0, 21), (0, 22), (0, 23), (0, 24), (1, 3), (2, 3), (3, 3)]);
@@ -278,7 +283,7 @@ mod tests {
         assert_eq!(schedule.texts_of_drafts().iter().map(|of| of.0).collect::<Vec<_>>(), [0, 2]);
         // Logits are read back of passes without drafts.
         schedule.text(3).choosing = Some(Choosing { logits: true, ..Choosing::default() });
-        assert_eq!((schedule.shape_of(&[0, 2, 3]).0, schedule.shape_of(&[0, 2]).0), (Form::Rows(3), Form::Draft));
+        assert_eq!((schedule.shape_of(&[0, 2, 3]).0, schedule.shape_of(&[0, 2]).0), (Form::Rows(3), Form::Draft(8)));
     }
 
     #[test]
@@ -294,7 +299,7 @@ mod tests {
         schedule.text(7).stop();
         schedule.forget_in_flight();
         schedule.begin_pass();
-        assert_eq!((schedule.form(), &schedule.widths), (Form::Draft, &vec![2, 1, 1, 1, 1, 1, 1]));
+        assert_eq!((schedule.form(), &schedule.widths), (Form::Draft(8), &vec![2, 1, 1, 1, 1, 1, 1]));
     }
 
     #[test]
@@ -308,16 +313,16 @@ mod tests {
         assert_eq!(schedule.text_before(0), Some(&[&[5; 19][..], &[0]].concat()[..]));
         (1..20).for_each(|_| schedule.text(0).ask());
         let pass = schedule.begin_pass();
-        let round = |steps, end| [Drafted { number: 0, rows: 0..8, steps, end }];
-        assert_eq!((schedule.form(), pass.header.rows), (Form::DraftOfModel(1), 8));
-        assert_eq!(schedule.drafted(), round(3, 28));
+        let round = |end| [Drafted { number: 0, rows: 0..4, steps: 3, end }];
+        assert_eq!((schedule.form(), pass.header.rows), (Form::DraftOfModel { texts: 1, rows: 4 }, 4));
+        assert_eq!(schedule.drafted(), round(24));
         let drafted: Vec<u32> = pass.rows.iter().map(|row| row.flags).collect();
-        assert_eq!(drafted, [0, 1, 1, 1, 1, 1, 1, 1], "none of the host's");
+        assert_eq!(drafted, [0, 1, 1, 1], "none of the host's");
         schedule.submitted();
-        assert_eq!(schedule.drafted(), round(3, 36));
+        assert_eq!(schedule.drafted(), round(28));
         schedule.received_drafts(&[report(&[5, 5, 6], 23)], 0.0);
         assert_eq!(schedule.text_before(0).map(|text| text.len()), Some(23));
-        assert_eq!((schedule.drafted(), schedule.go_on()), (round(3, 31).into(), true));
+        assert_eq!((schedule.drafted(), schedule.go_on()), (round(27).into(), true));
         schedule.text(1).begin(9, 3);
         schedule.text(1).ask();
         assert_eq!((schedule.drafts_for(), schedule.go_on()), (vec![(0, 1)], false), "another joins");
@@ -343,7 +348,10 @@ mod tests {
         [1, 3].into_iter().for_each(|number| schedule.text(number).drafts = Some(of_model()));
         assert_eq!(schedule.drafts_for(), [(1, 1), (3, 1)]);
         schedule.begin_pass();
-        assert_eq!((schedule.form(), &schedule.widths[..]), (Form::DraftOfModel(2), &[3, 2, 1, 2][..]));
+        assert_eq!(
+            (schedule.form(), &schedule.widths[..]),
+            (Form::DraftOfModel { texts: 2, rows: 8 }, &[3, 2, 1, 2][..])
+        );
         let of = |number, rows, end| Drafted { number, rows, steps: 1, end };
         assert_eq!(schedule.drafted(), [of(1, 3..5, 12), of(3, 6..8, 32)]);
         schedule.text(3).begin(9, 53);
@@ -356,7 +364,7 @@ mod tests {
         let mut schedule = predicted(1, 100);
         schedule.texts[0].drafts = schedule.texts[0].drafts.take().map(|drafts| drafts.by_model(true));
         schedule.allow_drafts();
-        for (context, form) in [(28, Form::DraftOfModel(1)), (27, Form::Rows(1))] {
+        for (context, form) in [(28, Form::DraftOfModel { texts: 1, rows: 4 }), (27, Form::Rows(1))] {
             schedule.draft_context = context;
             assert_eq!(schedule.shape_of(&[0]).0, form);
         }

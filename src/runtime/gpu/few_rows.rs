@@ -103,7 +103,7 @@ impl FewRows {
         steps: usize,
     ) -> Result<(Vec<Vec<u32>>, Vec<f32>)> {
         let Self { session, .. } = self;
-        session.record_form(Form::DraftOfModel(count)).await?;
+        session.record_form(form_of(count)).await?;
         let (layout, mut plan, width) = (session.layout(), Plan::default(), DRAFT_ROWS / count);
         if let Some(first) = first {
             let row = |first: Row, at: u32| Row { position: first.position + at, flags: ROW_DONE * at.min(1), ..first };
@@ -140,9 +140,9 @@ impl FewRows {
     /// Errors of the device.
     pub async fn accepted_of(&mut self, count: usize) -> Result<Vec<Vec<u32>>> {
         let choosing = Choosing { greedy: true, biased: false, logits: false };
-        let (layout, mut plan) = (self.session.layout(), Plan::default());
-        decode(&mut plan, layout, Decode { form: Form::DraftOfModel(count), choosing, started: false });
-        states::replay(&mut plan, layout, &(0..count).collect::<Vec<usize>>());
+        let (form, layout, mut plan) = (form_of(count), self.session.layout(), Plan::default());
+        decode(&mut plan, layout, Decode { form, choosing, started: false });
+        states::replay(&mut plan, layout, (form, &(0..count).collect::<Vec<usize>>()));
         self.session.gpu.execute(&plan)?;
         let Some(Answer { outcome, .. }) = self.session.gpu.answer().await? else { return Ok(vec![Vec::new(); count]) };
         let report = |bytes: &[u8]| bytemuck::pod_read_unaligned::<Report>(bytes);
@@ -196,6 +196,11 @@ impl FewRows {
         let lists = lists.filter_map(|list| gpu.lists.get(Form::Rows(count as usize).set(), list)).map(Part::from);
         self.session.model.device.submit(lists, count, None);
     }
+}
+
+/// A pass with drafts of this many sequences.
+fn form_of(texts: usize) -> Form {
+    Form::DraftOfModel { texts, rows: DRAFT_ROWS }
 }
 
 /// Number of positions up to and with those of the rows.

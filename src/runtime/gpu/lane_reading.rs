@@ -59,8 +59,8 @@ impl GpuLane {
         Ok(())
     }
 
-    async fn make_drafts_ready(&self) -> Result<()> {
-        self.turn().await?.record_form(Form::Draft).await?;
+    async fn make_drafts_ready(&self, rows: usize) -> Result<()> {
+        self.turn().await?.record_form(Form::Draft(rows)).await?;
         self.drive.schedule.borrow_mut().allow_drafts();
         Ok(())
     }
@@ -98,15 +98,15 @@ impl GpuLane {
         position: usize,
         (wants, stop): (Wants<'_>, &Cell<bool>),
     ) -> Result<usize> {
-        let (is_certain, not_run) = self.state(|text| {
+        let (certain, not_run) = self.state(|text| {
             // A grammar may force tokens right after others were read.
             let not_run = text.not_run(position).filter(|_| !self.is_alone());
             text.stop();
             text.drafts.iter_mut().for_each(|drafts| drafts.read(ids, position));
-            (text.drafts.as_ref().is_some_and(Drafts::is_certain), not_run)
+            (text.drafts.as_ref().filter(|drafts| drafts.is_certain()).map(Drafts::rows), not_run)
         });
-        if is_certain {
-            self.make_drafts_ready().await?;
+        if let Some(rows) = certain {
+            self.make_drafts_ready(rows).await?;
             self.let_draft_model_read(position + ids.len().saturating_sub(1), stop).await?;
         }
         let known = usize::from(not_run.is_some());

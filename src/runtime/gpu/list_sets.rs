@@ -13,6 +13,7 @@ use super::model::GpuModel;
 use crate::Result;
 use crate::forward::{self, Adapters, Buffers, Forward};
 use crate::gpu::{BufferTable, CommandList, in_background};
+use crate::kernels::accept_drafts::{DRAFT_ROWS, FEW_DRAFT_ROWS};
 use crate::kernels::caps::{Caps, Precision};
 use crate::kernels::spec::BufferId;
 use crate::runtime::plan::{Form, List, Set};
@@ -34,8 +35,8 @@ struct ListSet {
     lists: Lists,
     /// Lists for passes of several rows, indexed by the number of rows.
     rows: Vec<Option<Lists>>,
-    /// Lists for passes with drafts.
-    drafts: Option<Lists>,
+    /// Lists for passes with drafts, indexed by the number of rows.
+    drafts: Vec<Option<Lists>>,
     /// Lists for the steps of the model's own block, indexed by the number of sequences.
     steps: Vec<Option<Lists>>,
     /// Whether the pipelines of passes with drafts are compiled; `None` before that has begun.
@@ -45,14 +46,14 @@ struct ListSet {
 
 impl ListSet {
     fn new(adapted: Option<Adapted>, lists: Lists) -> Self {
-        let (rows, steps) = (Vec::new(), Vec::new());
-        Self { adapted, lists, rows, drafts: None, steps, drafts_ahead: None, evaluation: None }
+        let [rows, drafts, steps] = [(); 3].map(|()| Vec::new());
+        Self { adapted, lists, rows, drafts, steps, drafts_ahead: None, evaluation: None }
     }
 
     fn all(&self) -> impl Iterator<Item = &CommandList> {
         let evaluation = self.evaluation.iter().flat_map(|it| it.exact.iter().chain([&it.head]));
-        let several = self.rows.iter().chain(&self.steps).flatten();
-        let all = [&self.lists].into_iter().chain(several).chain(&self.drafts);
+        let several = self.rows.iter().chain(&self.drafts).chain(&self.steps).flatten();
+        let all = [&self.lists].into_iter().chain(several);
         all.flat_map(Lists::all).chain(evaluation)
     }
 
@@ -111,7 +112,7 @@ impl ListSets {
     fn set(&self, set: Set) -> Option<&Lists> {
         let of = &self.current;
         match set {
-            Set::Draft => of.drafts.as_ref(),
+            Set::Draft(rows) => of.drafts.get(rows)?.as_ref(),
             Set::Rows(rows) => {
                 let recorded = of.rows.get(rows).and_then(Option::as_ref);
                 recorded.or_else(|| (rows <= 1).then_some(&of.lists))
@@ -168,14 +169,16 @@ impl ListSets {
         let lists = match set {
             Set::Rows(rows) => forward.lists_of_rows(rows as u32),
             Set::Steps(rows) => forward.lists_of_steps(rows as u32),
-            _ => forward.lists_of_draft(),
+            Set::Draft(rows) => forward.lists_of_draft(rows as u32),
+            _ => unreachable!("no set of a session's own"),
         };
         let lists = Some(Lists::compile(&of.model.device, &lists, table).await?);
         let current = &mut self.current;
         match set {
             Set::Rows(rows) => put(&mut current.rows, rows, lists),
             Set::Steps(rows) => put(&mut current.steps, rows, lists),
-            _ => current.drafts = lists,
+            Set::Draft(rows) => put(&mut current.drafts, rows, lists),
+            _ => {}
         }
         Ok(())
     }
@@ -200,7 +203,7 @@ impl ListSets {
     /// Whether the pipelines of passes with drafts are compiled.
     pub fn has_drafts_compiled(&self) -> bool {
         let of = &self.current;
-        of.drafts.is_some() || of.drafts_ahead.as_ref().is_some_and(|is_done| is_done.get())
+        self.set(Set::Draft(DRAFT_ROWS)).is_some() || of.drafts_ahead.as_ref().is_some_and(|is_done| is_done.get())
     }
 
     /// Whether that has begun.
@@ -208,14 +211,20 @@ impl ListSets {
         self.current.drafts_ahead.is_some()
     }
 
-    /// Begins to compile the pipelines of passes with drafts, where that has not begun.
-    pub fn compile_drafts_ahead(&mut self, of: Recorded<'_>) {
-        if self.current.drafts.is_some() || self.current.drafts_ahead.is_some() {
+    /// Begins to compile the pipelines of passes with drafts, where that has not begun; with a drafter also for four
+    /// rows.
+    pub fn compile_drafts_ahead(&mut self, of: Recorded<'_>, has_drafter: bool) {
+        if self.has_drafts_compiled() || self.compiles_drafts() {
             return;
         }
-        let (lists, device) = (self.forward(of).lists_of_draft(), &of.model.device);
+        let (forward, device) = (self.forward(of), &of.model.device);
+        let mut lists = vec![forward.lists_of_draft(DRAFT_ROWS as u32)];
+        if has_drafter {
+            lists.extend([forward.lists_of_draft(FEW_DRAFT_ROWS as u32), forward.lists_of_steps(1)]);
+        }
+        let dispatches = lists.iter().flat_map(|lists| lists.all());
+        let pipelines = device.compile_ahead(dispatches.map(|dispatch| &dispatch.kernel));
         let is_done = self.current.drafts_ahead.insert(Rc::default()).clone();
-        let pipelines = device.compile_ahead(lists.all().map(|dispatch| &dispatch.kernel));
         // A model that is freed meanwhile takes its device along.
         let device = Rc::downgrade(device);
         in_background(async move {

@@ -205,9 +205,9 @@ impl GpuSession {
     }
 
     /// Begins to compile the pipelines of passes with drafts, where that has not begun.
-    pub(in crate::runtime) fn compile_drafts_ahead(&mut self) {
+    pub(in crate::runtime) fn compile_drafts_ahead(&mut self, has_drafter: bool) {
         let Self { model, buffers, gpu, .. } = self;
-        gpu.lists.compile_drafts_ahead(Recorded { model, buffers });
+        gpu.lists.compile_drafts_ahead(Recorded { model, buffers }, has_drafter);
     }
 
     /// Prepares the lists for passes with these adapters, in any of their sequences.

@@ -7,7 +7,7 @@ use super::layout::Layout;
 use super::round::{Drafted, Round};
 use crate::forward::Next;
 use crate::kernels::accept_drafts::Report;
-use crate::runtime::plan::{Form, List, Place, Plan, Set};
+use crate::runtime::plan::{List, Place, Plan, Set};
 
 /// The hidden state that a sequence goes on from.
 fn carried(next: &Next, number: usize) -> Place<'static> {
@@ -52,9 +52,8 @@ pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, layout: Layout<'_>, te
     for (row, text) in (0..).zip(texts) {
         plan.copy(carried(next, text.number), Place::from(next.state).after(row * bytes), bytes);
     }
-    let set = Form::DraftOfModel(texts.len()).steps().unwrap_or(Set::Draft);
     for step in 1..=round.steps() {
-        plan.run(set, List::Step, texts.len());
+        plan.run(Set::Steps(texts.len()), List::Step, texts.len());
         round.take(plan, step);
     }
     round.end(plan);

@@ -99,7 +99,7 @@ pub(in crate::runtime) fn keep_hidden<'a>(plan: &mut Plan<'a>, layout: Layout<'_
 
 /// The layers of a pass of a few rows, as far as the caches need them: the first `kept` dispatches.
 pub(in crate::runtime) fn few(plan: &mut Plan<'_>, kept: usize) {
-    plan.run_part(Run { set: Set::Draft, list: List::Decode, range: 0..kept, rows: DRAFT_ROWS });
+    plan.run_part(Run { set: Set::Draft(DRAFT_ROWS), list: List::Decode, range: 0..kept, rows: DRAFT_ROWS });
 }
 
 /// Writes the embeddings of tokens where prompt rows go over them. Returns how many dispatches ran.

@@ -1,10 +1,9 @@
 //! Copies of recurrent states: checkpoints, and the states before a pass with a draft.
 
 use super::layout::Layout;
-use crate::kernels::accept_drafts::DRAFT_ROWS;
 use crate::kernels::spec::Slice;
 use crate::model::program::Program;
-use crate::runtime::plan::{List, Place, Plan, Set};
+use crate::runtime::plan::{Form, List, Place, Plan};
 use crate::runtime::positions::Positions;
 
 /// Offset and size in bytes of a sequence's part in each buffer of states.
@@ -34,10 +33,11 @@ pub(in crate::runtime) fn keep_before_draft(plan: &mut Plan<'_>, layout: Layout<
     }
 }
 
-/// Takes the states of the sequences from where they were before the last pass along the rows that it accepted.
-pub(in crate::runtime) fn replay(plan: &mut Plan<'_>, layout: Layout<'_>, numbers: &[usize]) {
+/// Takes the states of the sequences from where they were before the last pass, of this form, along the rows that it
+/// accepted.
+pub(in crate::runtime) fn replay(plan: &mut Plan<'_>, layout: Layout<'_>, (form, numbers): (Form, &[usize])) {
     if let Some(replay) = &layout.buffers.replay {
-        plan.run(Set::Draft, List::Replay, DRAFT_ROWS);
+        plan.run(form.set(), List::Replay, form.rows());
         numbers.iter().for_each(|&number| copy(plan, layout, number, (&replay.states, &layout.buffers.states)));
     }
 }
