@@ -1,7 +1,7 @@
 /**
  * How an encoder or a vocoder is loaded, and what it reads. No code here.
  */
-import type { EncoderPart } from '../wasm/webgguf.js';
+import type { DeviceHandle, EncoderPart, WasmLoadOptions } from '../wasm/webgguf.js';
 
 /** How an encoder is loaded. @internal */
 export interface EncoderOptions {
@@ -27,4 +27,29 @@ export interface Input {
   readonly turns?: Float32Array;
   readonly breaks?: Float32Array;
   readonly folds?: Uint32Array;
+}
+
+/** The rows of a tile, or of a piece of a sound. @internal */
+export interface TileRows {
+  /** Side by side; 0 where they follow each other as tokens do. */
+  readonly columns: number;
+  /** All. */
+  readonly rows: number;
+  readonly canvas?: number; // where it lies among the other tiles
+  /** `[parts, rows, width of a part]`: those that enter as embeddings do, and those for deeper layers. */
+  readonly values: Float32Array;
+  readonly parts: number;
+  /** What names them among all rows: 16 hexadecimal digits. */
+  readonly digest: string;
+}
+
+/** What loading takes besides options. @internal */
+export interface EncoderScope {
+  readonly scope: AbortSignal;
+  readonly report: (stage: string, loaded: number, total: number) => void;
+  /** Values of a row of the model's prompts; `undefined` for a vocoder, which makes none. */
+  readonly width?: number | undefined;
+  readonly device?: (() => DeviceHandle) | undefined;
+  /** What starts threads for an encoder that runs on the CPU, until the signal is aborted. */
+  readonly threads?: ((signal: AbortSignal) => WasmLoadOptions['threads']) | undefined;
 }

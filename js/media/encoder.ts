@@ -11,17 +11,10 @@ import { Verdicts } from '../tuning/verdicts.js';
 import type { ModelInfo } from '../types/info.js';
 import type { Source, SourceOptions } from '../types/source.js';
 import { giveNeeded, type NeededFiles } from '../wasm/give-needed.js';
-import type {
-  ByteSource,
-  DeviceHandle,
-  EncoderInfo,
-  WasmEncoder,
-  WasmLoadOptions,
-  WasmModel,
-} from '../wasm/webgguf.js';
+import type { ByteSource, EncoderInfo, WasmEncoder, WasmModel } from '../wasm/webgguf.js';
 import { wasmClasses } from '../wasm/instance.js';
 import { commonOf, digestOf, digestOfPart } from './digest.js';
-import type { EncoderOptions, Input } from './encoder-options.js';
+import type { EncoderOptions, EncoderScope, Input, TileRows } from './encoder-options.js';
 import { assembled } from './assembled.js';
 import { FAMILIES, type LayoutItem, layoutOf, layoutOfFrame, layoutOfSound, numbersOfFrames } from './layout.js';
 import { mediaModule, named } from './module.js';
@@ -30,9 +23,9 @@ import type { Pixels } from './header.js';
 import { checkRows } from './room.js';
 import { RATE, type Samples } from './samples.js';
 import { inParts, inSteps, oneByOne } from './steps.js';
-import type { Picture, Sound } from './webgguf_media.js';
+import type { ArrivingSound, Picture, Sound } from './webgguf_media.js';
 
-export type { EncoderOptions, Input } from './encoder-options.js';
+export type { EncoderOptions, EncoderScope, Input, TileRows } from './encoder-options.js';
 
 /** Rows of an image, at most, where its size is not fixed. */
 const MOST_TOKENS = 1024;
@@ -40,20 +33,6 @@ const MOST_TOKENS = 1024;
 const PIECE = 1 << 20;
 /** Bytes of rows of images and sounds that are kept, at most, unless one has more. */
 const KEPT_BYTES = 128 << 20;
-
-/** The rows of a tile, or of a piece of a sound. @internal */
-export interface TileRows {
-  /** Side by side; 0 where they follow each other as tokens do. */
-  readonly columns: number;
-  /** All. */
-  readonly rows: number;
-  readonly canvas?: number; // where it lies among the other tiles
-  /** `[parts, rows, width of a part]`: those that enter as embeddings do, and those for deeper layers. */
-  readonly values: Float32Array;
-  readonly parts: number;
-  /** What names them among all rows: 16 hexadecimal digits. */
-  readonly digest: string;
-}
 
 /** The rows of the images and sounds of a prompt, by their digests. @internal */
 export type RowsOfPrompt = ReadonlyMap<string, TileRows>;
@@ -348,13 +327,37 @@ export class Encoder {
     }
   }
 
-  async #piece(sound: Sound, piece: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
-    const counts = sound.select(piece);
-    const [, rows = 0] = counts;
+  #piece(sound: Sound, piece: number, digest: string, signal?: AbortSignal): Promise<TileRows> {
+    return this.#heard(sound, sound.select(piece), digestOfPart(digest, piece), signal);
+  }
+
+  /**
+   * The rows that were taken of a sound that arrives; `goesOn`: others of it were encoded before. Rejects with
+   * `device_lost` where these were lost meanwhile.
+   */
+  arrived(sound: ArrivingSound, counts: Uint32Array, goesOn: boolean, signal?: AbortSignal): Promise<Float32Array> {
+    return this.#inTurn(async () => {
+      await this.#wake(signal);
+      return (await this.#heard(sound, counts, '', signal, goesOn)).values;
+    });
+  }
+
+  #heard(
+    sound: Pick<Sound, 'tables' | 'patches'>,
+    counts: Uint32Array,
+    digest: string,
+    signal: AbortSignal | undefined,
+    goesOn = false,
+  ): Promise<TileRows> {
     const [placeRows, placeWeights, groupRows, groupWeights, turns, breaks, fold] = sound.tables();
-    const tables = [placeRows, placeWeights, groupRows, groupWeights] as const;
-    return this.#filled({ columns: 0, rows }, digestOfPart(digest, piece), signal, (handle, values) => {
-      return handle.encode(counts, sound.patches(), ...tables, turns, new Uint32Array(), breaks, fold, values);
+    const tables = [placeRows, placeWeights, groupRows, groupWeights, turns, new Uint32Array(), breaks, fold] as const;
+    const before = this.#handle;
+    return this.#filled({ columns: 0, rows: counts[1] as number }, digest, signal, async (handle, values) => {
+      if (goesOn && handle !== before) {
+        throw new WebggufError('device_lost', 'audio: what was heard is lost with the device: begin again');
+      }
+      if (goesOn) handle.goOn();
+      return handle.encode(counts, sound.patches(), ...tables, values);
     });
   }
 
@@ -382,15 +385,4 @@ interface Reloading {
 /** A model's recovery, for a handle that another one takes the place of. */
 function recoveryOf(reload: string | ((signal?: AbortSignal) => Promise<WasmEncoder>), from: SourceOptions): Recovery {
   return new Recovery(reload as ConstructorParameters<typeof Recovery>[0], warner(from.onWarning));
-}
-
-/** What loading takes besides options. @internal */
-export interface EncoderScope {
-  readonly scope: AbortSignal;
-  readonly report: (stage: string, loaded: number, total: number) => void;
-  /** Values of a row of the model's prompts; `undefined` for a vocoder, which makes none. */
-  readonly width?: number | undefined;
-  readonly device?: (() => DeviceHandle) | undefined;
-  /** What starts threads for an encoder that runs on the CPU, until the signal is aborted. */
-  readonly threads?: ((signal: AbortSignal) => WasmLoadOptions['threads']) | undefined;
 }

@@ -69,9 +69,9 @@ export class Encoders {
     return encoder.encode(content, asked);
   }
 
-  /** Rows of the layers of what hears that are one row of prompts. */
-  get merge(): number {
-    return this.#all.find(({ hears }) => hears)?.info.numbers[1] ?? 1;
+  /** The one that hears. */
+  get ears(): Encoder | undefined {
+    return this.#all.find(({ hears }) => hears);
   }
 
   /** The ids of an image or a sound in prompts of a model, in which `number` others come before it. */

@@ -3,9 +3,9 @@
  */
 import { WebggufError, invalidArgument } from '../errors.js';
 import { mediaFile } from '../wasm-file.js';
-import glue, { Picture, Samples, Sound } from './webgguf_media.js';
+import glue, { ArrivingSound, Picture, Samples, Sound } from './webgguf_media.js';
 
-const exported = { Picture, Samples, Sound };
+const exported = { ArrivingSound, Picture, Samples, Sound };
 
 let started: Promise<unknown> | undefined;
 

@@ -64,6 +64,21 @@ export class Samples {
   free(): void;
 }
 
+/** A sound that arrives, for an encoder that keeps keys and values. */
+export class ArrivingSound {
+  /** A sound at 16 kHz. `numbers`: `EncoderInfo.numbers`. */
+  constructor(numbers: Float64Array);
+  /** Takes the next samples. Returns how many prompt rows have arrived and were not taken. */
+  push(samples: Float32Array): number;
+  /** Takes prompt rows that have arrived, `most` at most. Returns what `select` of a sound does. */
+  take(most: number): Uint32Array;
+  /** As of a sound. */
+  patches(): Float32Array;
+  /** As of a sound. */
+  tables(): Tables;
+  free(): void;
+}
+
 /** A sound that is prepared for an encoder. */
 export class Sound {
   /** A sound of `count` samples at 16 kHz. `numbers`: `EncoderInfo.numbers`. */

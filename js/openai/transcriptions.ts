@@ -4,7 +4,8 @@
 import { invalidArgument } from '../errors.js';
 import { MEDIA_MARK } from '../model/conversation.js';
 import type { Generation } from '../model/generation.js';
-import type { HeardWords, HearingModel } from '../voice/heard.js';
+import type { EarModel } from '../voice/ear.js';
+import type { HeardWords } from '../voice/heard.js';
 import type { ChatModel } from './chat-model.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { show, signalOption } from '../check.js';
@@ -139,7 +140,7 @@ export class LocalTranscriptions implements Transcriptions {
   async #ask(body: TranscriptionRequest, sampling: GenerateOptions): Promise<Asked> {
     if (this.#model.info.encoders?.some(({ projector }) => projector === 'voxtral_rt')) {
       const { HeardWords } = await openaiFiles.heard();
-      return { run: new HeardWords(this.#model as HearingModel, body.file, sampling.signal) };
+      return { run: new HeardWords(this.#model as EarModel, body.file, sampling.signal) };
     }
     const [token, ...others] = await this.#model.tokenize(WORDS, { parseSpecial: true });
     if (others.length > 0 || token === undefined) return { run: this.#request(body, sampling) };

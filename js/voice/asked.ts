@@ -68,8 +68,10 @@ export interface Begun {
 export interface ToHear {
   /** By this its next tokens are asked for. */
   readonly name: string;
-  /** Samples at 16 kHz, at first. */
+  /** Samples at 16 kHz, at first and as they arrive. */
   readonly heard: Float32Array | undefined;
+  /** Others follow these samples, or nothing is wanted any more; else the sound ends with them. */
+  readonly state?: 'open' | 'dropped';
 }
 
 /** What a vocoder is asked to say. @internal */

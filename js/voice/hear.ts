@@ -1,13 +1,18 @@
 /**
  * A model that writes while it hears, as Voxtral Realtime: each of its tokens goes with 80 milliseconds of the sound,
- * whose row is added to the embedding of the token before. Silence goes before the sound and behind it.
+ * whose row is added to the embedding of the token before. Silence goes before the sound and behind it. The encoder
+ * keeps what further rows depend on, of one sound at a time: the others wait.
  */
 import { WebggufError, invalidArgument } from '../errors.js';
+import type { Encoder } from '../media/encoder.js';
 import type { Encoders } from '../media/encoders.js';
+import { mediaModule } from '../media/module.js';
 import { RATE } from '../media/samples.js';
+import { inSteps } from '../media/steps.js';
+import type { ArrivingSound } from '../media/webgguf_media.js';
 import type { ToHear } from './asked.js';
 import { type Said, type Text, randomDigest } from './reader.js';
-import { Speeches } from './reading.js';
+import { joined } from './resample.js';
 
 /** The token of silence. */
 const PAD = '[STREAMING_PAD]';
@@ -15,6 +20,12 @@ const PAD = '[STREAMING_PAD]';
 const [BEFORE, BEHIND] = [32, 11];
 /** Samples of two frames, of which one row of the encoder's layers is made. */
 const FRAMES = 2 * (RATE / 100);
+/** Samples that are made frames of without a pause. */
+const PIECE = 20_480;
+/** Ids of rows that are asked for at once. */
+const IDS = 512;
+/** Sounds that are begun and not over, at most; then the oldest is dropped. */
+const MOST = 16;
 
 const known = new WeakMap<Encoders, Hearing>();
 
@@ -29,71 +40,178 @@ export function hearingOf(encoders: Encoders | undefined): Hearing {
 
 /** What is being heard. */
 interface Heard {
-  /** The ids of its rows. */
-  readonly ids: Uint32Array;
-  readonly rows: Float32Array;
+  /** Samples that the encoder has not taken, and how many of the sound there were. */
+  readonly queue: Float32Array[];
+  count: number;
+  /** All samples are there. */
+  isWhole: boolean;
+  /** What makes frames of samples, until all are taken, and rows that it has ready. */
+  sound: ArrivingSound | undefined;
+  ready: number;
+  isEncoded: boolean;
+  /** Ids of rows, as far as they are known, and the rows. */
+  readonly ids: number[];
+  readonly rows: Float32Array[];
   /** The tokens that go with the rows, as far as they are known, and how many were given. */
   readonly tokens: number[];
   readonly given: number;
+  readonly delay: number;
   shown: number;
 }
 
 class Hearing {
   readonly #encoders: Encoders;
-  readonly #all = new Speeches<Heard>();
+  readonly #encoder: Encoder;
+  readonly #merge: number;
+  readonly #all = new Map<string, Heard>();
+  /** Whose state the encoder keeps. */
+  #owner: Heard | undefined;
 
   constructor(encoders: Encoders) {
     this.#encoders = encoders;
+    this.#encoder = encoders.ears as Encoder;
+    this.#merge = this.#encoder.info.numbers[1] as number;
   }
 
-  /** The next token of what is heard by this name, and the text that it ends. */
-  async say({ name, heard }: ToHear, text: Text, signal?: AbortSignal): Promise<Said> {
-    if (heard) this.#all.begin(name, await this.#begun(heard, text, signal));
-    return this.#all.next(name, (of) => nextOf(of, text, signal));
+  /** The next token of what is heard by this name, if there is one, and the text that it ends. */
+  async say({ name, heard, state }: ToHear, text: Text, signal?: AbortSignal): Promise<Said> {
+    try {
+      if (state === 'dropped') return said({ isLast: true });
+      const of = this.#all.get(name) ?? (heard && this.#begun(name, text));
+      if (!of) throw invalidArgument(`speak: more than ${MOST} speeches were begun after this one`);
+      if (heard) this.#take(of, heard, state !== 'open', text);
+      const found = await this.#next(of, text, signal);
+      if (found.isLast) this.#drop(name);
+      return found;
+    } catch (error) {
+      this.#drop(name);
+      throw error;
+    } finally {
+      if (state === 'dropped') this.#drop(name);
+    }
   }
 
-  async #begun(sound: Float32Array, { handle, contextLength }: Text, signal?: AbortSignal): Promise<Heard> {
+  #begun(name: string, { handle }: Text): Heard {
     const delay = handle.delay();
     const [pad, ...others] = handle.tokenize(PAD, false, true);
     const [begin] = handle.encodePrompt('');
     if (delay === undefined || pad === undefined || others.length > 0 || begin === undefined) {
       throw invalidArgument(`the encoder's model is told of a delay and has a token ${PAD}, this one does not`);
     }
-    const samples = FRAMES * this.#encoders.merge;
-    const count = BEFORE + Math.ceil(sound.length / samples) + delay + BEHIND;
+    const tokens = [begin, ...new Array<number>(BEFORE + delay).fill(pad)];
+    const queue = [this.#silence(BEFORE)];
+    const text = { ids: [], rows: [], tokens, given: tokens.length, delay, shown: 0 };
+    const of: Heard = { queue, count: 0, isWhole: false, sound: undefined, ready: 0, isEncoded: false, ...text };
+    this.#all.set(name, of);
+    const [oldest] = this.#all.keys();
+    if (this.#all.size > MOST) this.#drop(oldest as string);
+    return of;
+  }
+
+  #silence(rows: number, more = 0): Float32Array {
+    return new Float32Array(rows * this.#samples + more);
+  }
+
+  /** Samples of a row. */
+  get #samples(): number {
+    return FRAMES * this.#merge;
+  }
+
+  #take(of: Heard, heard: Float32Array, isWhole: boolean, { contextLength }: Text): void {
+    of.queue.push(heard);
+    of.count += heard.length;
+    const own = Math.ceil(of.count / this.#samples);
+    const behind = of.delay + BEHIND;
+    const count = BEFORE + own + behind;
     if (count > contextLength) {
-      const found = `${Math.ceil(sound.length / RATE)} seconds take ${count} tokens`;
+      const found = `${Math.ceil(of.count / RATE)} seconds take ${count} tokens`;
       throw new WebggufError('context_full', `audio: ${found}, the context holds ${contextLength}`);
     }
-    const padded = new Float32Array(count * samples);
-    padded.set(sound, BEFORE * samples);
-    try {
-      const audio = { samples: padded, sampleRate: RATE };
-      const [tile] = (await this.#encoders.encode({ audio }, { most: count, signal })).tiles;
-      const first = handle.knowRows(randomDigest(), 0, count);
-      const tokens = [begin, ...new Array<number>(BEFORE + delay).fill(pad)];
-      const ids = Uint32Array.from({ length: count }, (_, at) => first + at);
-      return { ids, rows: tile?.values ?? new Float32Array(), tokens, given: tokens.length, shown: 0 };
-    } finally {
-      this.#encoders.rest();
-    }
+    if (!isWhole) return;
+    of.isWhole = true;
+    // The last window reads half of itself behind the last row.
+    of.queue.push(this.#silence(own + behind, FRAMES).subarray(of.count));
   }
+
+  async #next(of: Heard, text: Text, signal: AbortSignal | undefined): Promise<Said> {
+    const needed = of.tokens.length;
+    if (of.rows.length < needed) await this.#encode(of, needed, signal);
+    const rows = text.contextLength - BEFORE - of.delay - BEHIND;
+    const left = Math.max(0, rows * this.#samples - of.count);
+    if (of.rows.length < needed) return said({ waits: true, left });
+    return { ...(await nextOf(of, text, signal)), left };
+  }
+
+  /** Encodes what has arrived, until `needed` rows are there. */
+  async #encode(of: Heard, needed: number, signal: AbortSignal | undefined): Promise<void> {
+    if (of.isEncoded || (this.#owner && this.#owner !== of)) return;
+    this.#owner = of;
+    const most = Math.floor(this.#encoder.info.mostRows / this.#merge);
+    const { ArrivingSound: Kind } = await mediaModule();
+    of.sound ??= new Kind(Float64Array.from(this.#encoder.info.numbers));
+    const { sound } = of;
+    while (of.rows.length < needed) {
+      await inSteps(() => of.ready >= most || !pushed(of, sound), signal);
+      if (of.ready === 0) break;
+      const counts = sound.take(Math.min(of.ready, most));
+      const count = counts[1] as number;
+      const rows = await this.#encoder.arrived(sound, counts, of.rows.length > 0, signal);
+      of.ready -= count;
+      const width = rows.length / count;
+      for (let at = 0; at < count; at += 1) of.rows.push(rows.subarray(at * width, (at + 1) * width));
+    }
+    if (!of.isWhole || of.queue.length > 0 || of.ready > 0) return;
+    of.isEncoded = true;
+    this.#release(of);
+  }
+
+  /** The encoder need not keep its state any more. */
+  #release(of: Heard): void {
+    of.sound?.free();
+    of.sound = undefined;
+    if (this.#owner !== of) return;
+    this.#owner = undefined;
+    this.#encoders.rest();
+  }
+
+  #drop(name: string): void {
+    const of = this.#all.get(name);
+    this.#all.delete(name);
+    if (of) this.#release(of);
+  }
+}
+
+/** Makes frames of some samples; false where there are none. */
+function pushed(of: Heard, sound: ArrivingSound): boolean {
+  const [first] = of.queue;
+  if (!first) return false;
+  of.ready = sound.push(first.subarray(0, PIECE));
+  if (first.length > PIECE) of.queue[0] = first.subarray(PIECE);
+  else of.queue.shift();
+  return true;
+}
+
+function said(about: Partial<Said>): Said {
+  return { samples: new Float32Array(), latents: [], isLast: false, text: '', ...about };
 }
 
 async function nextOf(of: Heard, { handle, run }: Text, signal: AbortSignal | undefined): Promise<Said> {
   const { ids, rows, tokens, given } = of;
-  const width = rows.length / ids.length;
+  while (ids.length < tokens.length) {
+    const first = handle.knowRows(randomDigest(), 0, IDS);
+    for (let at = 0; at < IDS; at += 1) ids.push(first + at);
+  }
   const token = await run(async () => {
-    const all = ids.subarray(0, tokens.length);
+    const all = Uint32Array.from(ids.slice(0, tokens.length));
     // Where something else was read meanwhile, all of it has to be read again.
     const from = Math.min(handle.commonPrefix(all), tokens.length - 1);
-    return handle.hear(all, Uint32Array.from(tokens.slice(from)), rows.subarray(from * width, tokens.length * width));
+    return handle.hear(all, Uint32Array.from(tokens.slice(from)), joined(rows.slice(from, tokens.length)));
   }, signal);
   if (token !== null) tokens.push(token);
-  const isLast = token === null || tokens.length > ids.length;
+  const isLast = token === null || (of.isEncoded && tokens.length > rows.length);
   const all = handle.detokenize(Uint32Array.from(tokens.slice(given)), false);
   const whole = isLast ? all : all.replace(/\ufffd+$/u, '');
   const text = whole.slice(of.shown);
   of.shown = Math.max(of.shown, whole.length);
-  return { samples: new Float32Array(), latents: [], isLast, text, ...(token !== null && { id: token }) };
+  return said({ isLast, text, ...(token !== null && { id: token }) });
 }

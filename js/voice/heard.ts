@@ -1,21 +1,11 @@
 /**
  * The words of a sound by a model that writes while it hears, in the shape of a generation.
  */
-import type { Engine } from '../engine/engine.js';
 import { samplesOf } from '../media/samples.js';
 import type { AudioSource } from '../types/media.js';
 import type { Usage } from '../types/generate.js';
-import { quietest } from './cut.js';
-import { type Said, randomDigest } from './reader.js';
+import { Ear, type EarModel } from './ear.js';
 import { RATE } from './resample.js';
-
-/** Samples that are heard at once: 30 seconds. */
-const LONGEST = 30 * RATE;
-
-/** What it needs of a `WasmModel`. @internal */
-export interface HearingModel {
-  withEngine<T>(call: string, work: (engine: Engine) => Promise<T>): Promise<T>;
-}
 
 /** What is written of a sound. @internal */
 export interface Words {
@@ -33,7 +23,7 @@ export class HeardWords {
   #isOver = false;
   #wake = (): void => {};
 
-  constructor(model: HearingModel, file: AudioSource, signal: AbortSignal | undefined) {
+  constructor(model: EarModel, file: AudioSource, signal: AbortSignal | undefined) {
     const own = this.#controller.signal;
     this.result = this.#all(model, file, signal ? AbortSignal.any([signal, own]) : own);
     this.result.catch(() => {}); // whoever reads the pieces gets the error, too
@@ -57,29 +47,23 @@ export class HeardWords {
     await this.result;
   }
 
-  async #all(model: HearingModel, file: AudioSource, signal: AbortSignal): Promise<Words> {
-    const [ids, counts]: [number[], number[]] = [[], []];
-    let text = '';
+  async #all(model: EarModel, file: AudioSource, signal: AbortSignal): Promise<Words> {
+    const ids: number[] = [];
+    const ear = new Ear(model, 'transcriptions');
+    let [text, audioTokens] = ['', 0];
     try {
       const { samples } = await samplesOf(file, signal);
-      for (const part of partsOf(samples)) {
-        let isFirst = true;
-        for await (const said of heard(model, part, signal)) {
-          const { text: more = '', id } = said;
-          // Parts are heard by themselves.
-          const piece = isFirst && text !== '' && more !== '' ? ` ${more.trimStart()}` : more;
-          if (more !== '') isFirst = false;
-          if (id !== undefined) ids.push(id);
-          text += piece;
-          this.#give(piece);
-        }
-        counts.push(Math.ceil((part.length / RATE) * 12.5));
+      audioTokens = Math.ceil((samples.length / RATE) * 12.5);
+      for await (const { text: more = '', id } of ear.hear(samples, true, signal)) {
+        if (id !== undefined) ids.push(id);
+        text += more;
+        this.#give(more);
       }
     } finally {
       this.#isOver = true;
       this.#wake();
+      await ear.drop();
     }
-    const audioTokens = counts.reduce((sum, count) => sum + count, 0);
     const usage = { promptTokens: audioTokens, completionTokens: ids.length, totalTokens: audioTokens + ids.length };
     const drafts = { acceptedDraftTokens: 0, rejectedDraftTokens: 0 };
     const details = {
@@ -94,22 +78,4 @@ export class HeardWords {
     if (text !== '') this.#pieces.push({ text });
     this.#wake();
   }
-}
-
-async function* heard(model: HearingModel, sound: Float32Array, signal: AbortSignal): AsyncGenerator<Said, void> {
-  const name = randomDigest();
-  for (let [isFirst, isLast] = [true, false]; !isLast; isFirst = false) {
-    signal.throwIfAborted();
-    const asked = { name, heard: isFirst ? sound : undefined };
-    const said: Said = await model.withEngine('transcriptions', (engine) => engine.say(asked, signal));
-    isLast = said.isLast;
-    yield said;
-  }
-}
-
-/** A sound in parts that are short enough, cut where it is quietest. */
-function partsOf(samples: Float32Array): Float32Array[] {
-  if (samples.length <= LONGEST) return [samples];
-  const at = quietest(samples.subarray(0, LONGEST));
-  return [samples.slice(0, at), ...partsOf(samples.subarray(at))];
 }

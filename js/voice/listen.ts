@@ -6,6 +6,7 @@ import { invalidArgument } from '../errors.js';
 import { ACTIVITY_OPTIONS, type Change, VoiceActivity } from './activity.js';
 import { EventQueue } from './events.js';
 import { LiveWords } from './live.js';
+import { WrittenWords, writesWhile } from './written.js';
 import { openMicrophone, soundOf } from './microphone.js';
 import { RATE, Resampler } from './resample.js';
 import { Ring } from './ring.js';
@@ -72,7 +73,7 @@ export class Listening implements AsyncIterable<ListenEvent> {
   readonly #queues = new Set<EventQueue<ListenEvent>>();
   readonly #ring = new Ring(KEPT);
   readonly #activity: VoiceActivity;
-  readonly #words: LiveWords | undefined;
+  readonly #words: LiveWords | WrittenWords | undefined;
   /** Ends the sound, and the work on it. */
   readonly #hearing = new AbortController();
   readonly #working = new AbortController();
@@ -86,7 +87,9 @@ export class Listening implements AsyncIterable<ListenEvent> {
     const emit = (event: ListenEvent): void => this.#emit(event);
     const asked = { ...(language !== undefined && { language }), ...(prompt !== undefined && { prompt }) };
     const { signal: working } = this.#working;
-    this.#words = ears && new LiveWords(this.#ring, { ears, every, asked, signal: working, emit, fail });
+    const live = ears && { ears, every, asked, signal: working, emit, fail };
+    const writer = ears && writesWhile(ears);
+    this.#words = live && (writer ? new WrittenWords(this.#ring, live, writer) : new LiveWords(this.#ring, live));
     working.addEventListener('abort', () => this.#hearing.abort());
     const abort = (): void => this.#working.abort(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });

@@ -16,6 +16,10 @@ export interface Said {
   /** What an answer of text and sound has written: text, and the token. */
   readonly text?: string;
   readonly id?: number;
+  /** What hears waits for more of the sound, or until another sound is over. */
+  readonly waits?: boolean;
+  /** Samples of the sound for which the context has room. */
+  readonly left?: number;
 }
 
 /** Rows among the ids of a text. @internal */

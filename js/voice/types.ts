@@ -84,7 +84,7 @@ export interface PartialEvent {
   readonly type: 'partial';
   /** All words so far. */
   readonly text: string;
-  /** The words at its beginning on which two transcriptions agreed; later ones seldom change them. */
+  /** The words at its beginning on which two transcriptions agreed; a model that writes while it hears changes none. */
   readonly stable: string;
   /** When the speech began, in seconds of the sound. */
   readonly start: number;
@@ -113,7 +113,10 @@ export interface ListenOptions extends ActivityOptions {
   readonly language?: string | undefined;
   /** What the model is asked beside the sound, or, for Qwen3-ASR, names and terms that may be heard. */
   readonly prompt?: string | undefined;
-  /** Seconds of new sound between two transcriptions of a speech that goes on, 0.2 to 10; default 1. */
+  /**
+   * Seconds of new sound between two transcriptions of a speech that goes on, 0.2 to 10; default 1. A model that writes
+   * while it hears gets each piece as it arrives.
+   */
   readonly every?: number | undefined;
   /** Somebody began to speak. */
   readonly onSpeech?: ((event: SpeechEvent) => void) | undefined;

@@ -96,8 +96,7 @@ export interface WasmGenerateOptions extends SamplingOptions {
   /** Default `automatic`. */
   draft?: 'automatic' | 'prompt' | 'model' | 'mtp' | 'off';
   prediction?: string;
-  /** [number, scale] */
-  adapters?: readonly (readonly [number, number])[];
+  adapters?: readonly (readonly [number, number])[]; // [number, scale]
   /** The token ids of the source, for a model whose encoder reads one. */
   source?: readonly number[];
   /** Nothing of the text is kept for later ones; the prompt may end with a row. */
@@ -289,8 +288,8 @@ export class WasmEncoder {
   ): Promise<WasmEncoder>;
   info(): EncoderInfo;
   /**
-   * Fills `values` with the rows `[parts, outputs, width / parts]` of an image or a sound; `false` if the call was
-   * cancelled. `counts`: patches, outputs, then for each convolution before the layers its rows and taps in `folds`.
+   * Fills `values` with rows `[parts, outputs, width / parts]`; `false` if the call was cancelled. `counts`: patches,
+   * outputs, then for each convolution before the layers its rows and taps in `folds`.
    */
   encode(
     counts: Uint32Array,
@@ -305,6 +304,7 @@ export class WasmEncoder {
     folds: Uint32Array,
     values: Float32Array,
   ): Promise<boolean>;
+  goOn(): void; // the next rows follow the ones before, for an encoder that keeps keys and values
   cancel(): void;
   free(): void;
 }

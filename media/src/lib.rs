@@ -3,6 +3,7 @@
 //!
 //! Sizes, tiles, filters and spectrograms equal those of llama.cpp's `mtmd`, which resizes as Pillow does.
 
+pub mod arriving;
 pub mod assembled;
 mod chunks;
 pub mod conformer;

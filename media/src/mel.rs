@@ -151,6 +151,22 @@ impl Spectrogram {
         start < count
     }
 
+    /// Goes on with further samples of a sound with [`Ends::Steady`]. Returns the frames that no later sample changes
+    /// and that were not returned before, two by two, as they are computed.
+    pub fn go_on(&mut self, samples: &[f32]) -> Vec<f32> {
+        self.samples.extend_from_slice(samples);
+        self.piece = 0..self.samples.len();
+        while (self.frame + 1) * HOP + WINDOW / 2 <= self.samples.len() {
+            self.pair(2);
+        }
+        // What frames to come read begins half a window before their middle.
+        let over = self.frame.saturating_sub(WINDOW.div_ceil(2 * HOP));
+        self.samples.drain(..over * HOP);
+        self.frame -= over;
+        let values = std::mem::take(&mut self.mel.values);
+        values.into_iter().map(|value| (value.max(LEAST_OF_VOXTRAL) + 4.0) / 4.0).collect()
+    }
+
     /// Computes two frames, or the last one.
     fn pair(&mut self, left: usize) {
         let windows = [0, 1].map(|next| self.window(self.frame + next));

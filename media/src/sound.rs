@@ -12,7 +12,7 @@ const FRAMES: usize = 3000;
 /// Rows of the layers for `FRAMES` frames.
 const ROWS: usize = FRAMES / 2;
 /// Kernel size of a convolution in frames.
-const KERNEL: usize = 3;
+pub const KERNEL: usize = 3;
 /// Index that stands for a row of zeros in [`Fold::taps`].
 pub const NOTHING: u32 = u32::MAX;
 
@@ -72,7 +72,6 @@ impl Listener {
             "qwen3a" => Some(Ends::Mirrored),
             "lfm2a" | "parakeet" => Some(Ends::Centred),
             "lfm3a" => Some(Ends::Filled),
-            "voxtral_rt" => Some(Ends::Steady),
             "granite_speech" => Some(Ends::Paired),
             "gemma4a" => None,
             "gemma4ua" => return Ok(None),
@@ -90,7 +89,6 @@ impl Listener {
             "lfm3a" => eighths::pieces(Ends::Filled.frames(samples)),
             "gemma4a" | "gemma4ua" => samples.div_ceil(conformer::SAMPLES),
             "granite_speech" => pairs::pieces(Ends::Paired.frames(samples)),
-            "voxtral_rt" => 1,
             _ => samples.div_ceil(FRAMES * HOP).max(1),
         }
     }
@@ -104,7 +102,6 @@ impl Listener {
             "gemma4a" => conformer::outputs(samples),
             "gemma4ua" => samples.div_ceil(self.bins),
             "granite_speech" => pairs::outputs(Ends::Paired.frames(samples), [self.merge, self.queries]),
-            "voxtral_rt" => Ends::Steady.frames(samples) / 2 / self.merge,
             _ => self.pieces(samples) * (ROWS / self.merge + if self.is_framed() { 2 } else { 0 }),
         }
     }
@@ -130,20 +127,16 @@ impl Listener {
         }
     }
 
-    /// A piece of 30 seconds, padded with silence; of Voxtral Realtime all of a sound, whose frames have those before
-    /// them beside them.
+    /// A piece of 30 seconds, padded with silence.
     fn of_whisper(&self, mel: &Mel, number: usize) -> Piece {
-        let is_causal = self.projector == "voxtral_rt";
-        let (frames, before) = if is_causal { (mel.frames(), 2) } else { (FRAMES, 1) };
-        let outputs = frames / 2 / self.merge;
-        let (first, rows) = (number * FRAMES, if is_causal { outputs * self.merge } else { ROWS });
+        let (first, outputs) = (number * FRAMES, ROWS / self.merge);
         // Newer encoders are compared with a llama.cpp that was built without this rounding.
         let rounds = matches!(self.projector.as_str(), "qwen2a" | "ultravox" | "voxtral");
-        let mut patches = Vec::with_capacity(2 * rows * self.bins * KERNEL);
-        for frame in 0..2 * rows {
+        let mut patches = Vec::with_capacity(FRAMES * self.bins * KERNEL);
+        for frame in 0..FRAMES {
             for bin in 0..self.bins {
                 // Pieces are padded with zeros at both ends.
-                let value = |at: usize| match (frame + at).checked_sub(before).filter(|&near| near < frames) {
+                let value = |at: usize| match (frame + at).checked_sub(1).filter(|&near| near < FRAMES) {
                     Some(near) if rounds => round_f16(mel.at(first + near, bin)),
                     Some(near) => mel.at(first + near, bin),
                     None => 0.0,
@@ -151,18 +144,18 @@ impl Listener {
                 patches.extend((0..KERNEL).map(value));
             }
         }
-        let taps = (0..rows as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
+        let taps = (0..ROWS as u32).flat_map(|row| [(2 * row).checked_sub(1).unwrap_or(NOTHING), 2 * row, 2 * row + 1]);
         let takes_means = matches!(self.projector.as_str(), "qwen2a" | "musicflamingo");
         let weight = if takes_means { 1.0 / self.merge as f32 } else { 1.0 };
         let groups =
             Taps { indices: (0..(outputs * self.merge) as u32).collect(), weights: vec![weight; outputs * self.merge] };
         let (groups, breaks) = if self.is_framed() { groups.enclosed(self.merge) } else { (groups, Vec::new()) };
         Piece {
-            rows,
+            rows: ROWS,
             outputs: groups.indices.len() / self.merge,
             patches,
-            folds: vec![Fold { rows: 2 * rows, taps: taps.collect() }],
-            places: if is_causal { Taps::default() } else { ones(rows) },
+            folds: vec![Fold { rows: FRAMES, taps: taps.collect() }],
+            places: ones(ROWS),
             groups,
             turns: Vec::new(),
             breaks,

@@ -3,6 +3,7 @@
 use js_sys::{Array, Float32Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
+use crate::arriving::Arriving;
 use crate::mel::{Mel, Spectrogram};
 use crate::plan::{Encoder, Tile, Tiles};
 use crate::rate::Resampler;
@@ -222,8 +223,7 @@ impl Sound {
     /// each fold.
     pub fn select(&mut self, number: usize) -> Vec<u32> {
         self.piece = self.listener.piece(&self.mel, number);
-        let folds = self.piece.folds.iter().flat_map(|fold| [fold.rows, fold.taps.len()]);
-        [self.piece.rows, self.piece.outputs].into_iter().chain(folds).map(|n| n as u32).collect()
+        self.piece.counts()
     }
 
     /// See [`Piece::patches`]: a view of this module's memory.
@@ -233,7 +233,57 @@ impl Sound {
 
     /// See [`tables`], with [`Piece::turns`], [`Piece::breaks`] and the taps of all [`Piece::folds`].
     pub fn tables(&self) -> Array {
-        let Piece { places, groups, turns, breaks, folds, .. } = &self.piece;
+        self.piece.tables()
+    }
+}
+
+/// A sound that arrives.
+#[wasm_bindgen]
+pub struct ArrivingSound {
+    sound: Arriving,
+    piece: Piece,
+}
+
+#[wasm_bindgen]
+impl ArrivingSound {
+    /// Begins a sound at 16 kHz for an encoder with the numbers of [`Sound::new`].
+    #[wasm_bindgen(constructor)]
+    pub fn new(numbers: &[f64]) -> Self {
+        let [bins, merge] = [0, 1].map(|at| numbers.get(at).map_or(1, |&n| n as usize).max(1));
+        Self { sound: Arriving::new(bins, merge), piece: Piece::default() }
+    }
+
+    /// Takes the next samples. Returns how many prompt rows have arrived and were not taken.
+    pub fn push(&mut self, samples: &[f32]) -> usize {
+        self.sound.push(samples);
+        self.sound.outputs()
+    }
+
+    /// Takes rows that have arrived, `most` at most, for the methods below; as [`Sound::select`].
+    pub fn take(&mut self, most: usize) -> Vec<u32> {
+        self.piece = self.sound.take(most);
+        self.piece.counts()
+    }
+
+    /// See [`Sound::patches`].
+    pub fn patches(&self) -> Float32Array {
+        view(&self.piece.patches)
+    }
+
+    /// See [`Sound::tables`].
+    pub fn tables(&self) -> Array {
+        self.piece.tables()
+    }
+}
+
+impl Piece {
+    fn counts(&self) -> Vec<u32> {
+        let folds = self.folds.iter().flat_map(|fold| [fold.rows, fold.taps.len()]);
+        [self.rows, self.outputs].into_iter().chain(folds).map(|n| n as u32).collect()
+    }
+
+    fn tables(&self) -> Array {
+        let Self { places, groups, turns, breaks, folds, .. } = self;
         let taps: Vec<u32> = folds.iter().flat_map(|fold| &fold.taps).copied().collect();
         tables([places, groups], [turns, breaks], &taps)
     }

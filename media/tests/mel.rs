@@ -1,7 +1,8 @@
 //! Spectrograms as the formulas in float64 give them; `tools/make_sound_fixtures.py` writes what is expected.
 
+use webgguf_media::arriving::Arriving;
 use webgguf_media::mel::{Ends, Mel, Spectrogram};
-use webgguf_media::sound::{Listener, NOTHING};
+use webgguf_media::sound::{Listener, NOTHING, Piece};
 
 /// A wave with noise, which is a hundred thousandth as loud after two thirds.
 fn samples(count: u64) -> Vec<f32> {
@@ -227,35 +228,69 @@ fn bins_of_nemo_have_mean_0_and_deviation_1() {
     }
 }
 
-fn voxtral_realtime() -> Listener {
-    Listener { projector: "voxtral_rt".into(), bins: 24, merge: 3, hidden: 8, queries: 1 }
+/// The frames of a sound that arrives in pieces, as they are given.
+fn frames_of(samples: &[f32], piece: usize) -> Vec<f32> {
+    let mut work = Spectrogram::new(Vec::new(), 24, Some(Ends::Steady));
+    samples.chunks(piece).flat_map(|piece| work.go_on(piece)).collect()
 }
 
 #[test]
-fn what_voxtral_realtime_hears_later_changes_no_frame_before() {
-    let (whole, part) = (samples(20_000), samples(20_000)[..9_600].to_vec());
-    let loud: Vec<f32> = whole.iter().enumerate().map(|(at, x)| if at < 9_600 { *x } else { 30.0 * x }).collect();
-    let [whole, part] = [loud, part].map(|samples| listened(&voxtral_realtime(), samples).expect("a sound"));
-    assert_eq!([whole.frames(), part.frames()], [125, 60]);
-    // The last two frames have samples of what follows.
-    let same = 58 * 24;
-    assert_eq!(whole.values[..same], part.values[..same]);
-    assert!(whole.values.iter().all(|&value| value >= (1.5 - 8.0 + 4.0) / 4.0));
-    assert!(whole.values.contains(&((1.5 - 8.0 + 4.0) / 4.0)));
-}
-
-#[test]
-fn frames_of_voxtral_realtime_come_with_two_before_them() {
-    let listener = voxtral_realtime();
-    let mel = listened(&listener, samples(9_999)).expect("a sound");
-    let (count, bins) = (mel.frames(), mel.bins);
-    let piece = listener.piece(&mel, 0);
-    assert_eq!([count, listener.pieces(9_999), listener.outputs(9_999)], [62, 1, 10]);
-    assert_eq!([piece.rows, piece.outputs, piece.groups.indices.len(), piece.places.indices.len()], [30, 10, 30, 0]);
-    assert_eq!(piece.patches.len(), 60 * bins * 3);
-    for (frame, bin) in [(0, 0), (1, 5), (2, 23), (59, 7)] {
-        let taps = [2, 1, 0].map(|back| if back > frame { 0.0 } else { mel.at(frame - back, bin) });
-        assert_eq!(piece.patches[(frame * bins + bin) * 3..][..3], taps, "frame {frame}, bin {bin}");
+fn frames_of_a_sound_that_arrives_are_those_of_all_of_it() {
+    let all = samples(20_000);
+    let whole = made(all.clone(), 24, Some(Ends::Steady)).0.values;
+    for piece in [1, 37, 160, 977, 5_003, 20_000] {
+        let frames = frames_of(&all, piece);
+        // Frames in pairs, and those whose windows are complete.
+        assert_eq!(frames.len(), 124 * 24, "pieces of {piece}");
+        assert!(frames[..] == whole[..frames.len()], "pieces of {piece}");
     }
-    assert_eq!(piece.folds[0].taps[..6], [NOTHING, 0, 1, 1, 2, 3]);
+    let part = frames_of(&all[..9_600], 100);
+    assert!(part.len() == 58 * 24 && part[..] == whole[..part.len()], "what follows changes no frame before");
+    assert!(whole.iter().all(|&value| value >= (1.5 - 8.0 + 4.0) / 4.0));
+    assert!(whole.contains(&((1.5 - 8.0 + 4.0) / 4.0)));
+}
+
+/// A row of the first convolution, and the rows of it that each row of the second reads, of all pieces.
+fn rows_of(samples: &[f32], piece: usize, most: usize) -> (Vec<Vec<f32>>, usize) {
+    let (bins, merge) = (24, 3);
+    let mut sound = Arriving::new(bins, merge);
+    let (mut rows, mut convolved) = (Vec::new(), 0);
+    for piece in samples.chunks(piece) {
+        sound.push(piece);
+        while sound.outputs() > 0 {
+            let Piece { rows: count, outputs, patches, folds, groups, .. } = sound.take(most);
+            assert_eq!((count, groups.indices.len()), (outputs * merge, count));
+            let of: Vec<&[f32]> = patches.chunks(bins * 3).collect();
+            assert_eq!((folds[0].rows, folds[0].taps.len()), (of.len(), 3 * count));
+            let taps = |taps: &[u32]| {
+                let zeros = vec![0.0; bins * 3];
+                taps.iter()
+                    .flat_map(|&tap| if tap == NOTHING { zeros.clone() } else { of[tap as usize].to_vec() })
+                    .collect()
+            };
+            rows.extend(folds[0].taps.chunks(3).map(taps));
+            convolved += of.len();
+        }
+    }
+    (rows, convolved)
+}
+
+#[test]
+fn rows_of_a_sound_that_arrives_read_the_same_frames() {
+    let all = samples(20_000);
+    let (whole, convolved) = rows_of(&all, 20_000, 1_000);
+    assert_eq!((whole.len(), convolved), (60, 120));
+    let mel = Mel { bins: 24, values: frames_of(&all, 20_000), silence: 0.0 };
+    for (row, bin) in [(0_usize, 0), (0, 7), (1, 5), (2, 23), (59, 7)] {
+        let values = |frame: usize| [2, 1, 0].map(|back| if back > frame { 0.0 } else { mel.at(frame - back, bin) });
+        for tap in 0..3 {
+            let expected = (2 * row + tap).checked_sub(1).map_or([0.0; 3], values);
+            assert_eq!(whole[row][tap * 72 + bin * 3..][..3], expected, "row {row}, bin {bin}, tap {tap}");
+        }
+    }
+    for (piece, most) in [(1, 1), (161, 2), (1_280, 7), (7_001, 3)] {
+        let (rows, convolved) = rows_of(&all, piece, most);
+        assert!(rows == whole, "pieces of {piece}");
+        assert!(convolved <= 120 + 20, "pieces of {piece}: one row of the first convolution comes again");
+    }
 }

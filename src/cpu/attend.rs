@@ -42,15 +42,16 @@ impl Interpreter<'_> {
         let sinks = sinks.and_then(|key| self.weights.vector(key));
         let distances = self.weights.distances(spec);
         let cache = &mut self.cache[cache];
+        let first = self.position - self.forgotten;
         let mut out = self.run.take(y);
         let q = &self.run.values[q.0];
         if let Some([k, v]) = kv.map(|kv| kv.map(|of| &self.run.values[of.0])) {
-            cache.write(self.position, [kv_heads, head_dim], [k, v])?;
+            cache.write(first, [kv_heads, head_dim], [k, v])?;
         }
         let width = spec.query_width();
         let rows = q.chunks_exact(width).zip(out.chunks_exact_mut(spec.attended_width()));
         for (token, (q, out)) in rows.enumerate() {
-            let position = self.position + token;
+            let position = first + token;
             let scale = spec.scale * spec.temperature.map_or(1.0, |temperature| temperature.at(position));
             // A row of an image sees its last one, and as far back as by itself.
             let sees = self.seen.contains(&position) && (window.is_some() || !self.seen_in_windows);

@@ -11,6 +11,9 @@ use crate::kernels::reference::{mix, mix_channels, pool};
 use crate::model::program::{BlockSpec, Grouping, Op, Output, Program};
 use crate::model::{EncoderInput, Item, Taps};
 
+/// Rows of a sound that goes on that are forgotten at once.
+const FORGOTTEN: usize = 256;
+
 /// Tokens, or patches.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
@@ -66,7 +69,7 @@ impl CpuModel {
         let (tokens, runs) = (Item::tokens(ids), self.input_rows().runs(ids)?);
         let before = input.rows_of_stages();
         let mut run = Activations::of(self.program(), [], 0);
-        self.go_to(0);
+        self.go_on_at(image.map_or(0, |image| image.position))?;
         let parts = before.len() + self.program().layers.len() + 2;
         for part in 0..parts {
             if is_over() {
@@ -95,10 +98,33 @@ impl CpuModel {
                 }
             }
         }
+        self.cached += rows;
         let output = self.program().output_activation();
         let mut found = std::mem::take(&mut run.values[output.0]);
         self.program().sides.iter().for_each(|side| found.append(&mut run.values[side.0]));
         Ok((!is_over()).then_some(found))
+    }
+
+    /// Goes to a position, and forgets from time to time what no row from there on sees.
+    ///
+    /// # Errors
+    /// `invalid_argument` where the rows before are not those that were read last.
+    fn go_on_at(&mut self, position: usize) -> Result<()> {
+        if position > 0 && position != self.cached {
+            let message = format!("row {position} of a sound behind {} others", self.cached);
+            return Err(Error::invalid_argument(message));
+        }
+        self.go_to(position);
+        self.forgotten *= usize::from(position > 0);
+        let window = self.program.cached_attentions().filter_map(|attention| attention.window).max().unwrap_or(0);
+        let unseen = (position - self.forgotten).saturating_sub(window);
+        if unseen >= FORGOTTEN {
+            for (cache, bytes) in self.row_bytes().into_iter().enumerate() {
+                self.cache[cache].forget(unseen * bytes);
+            }
+            self.forgotten += unseen;
+        }
+        Ok(())
     }
 
     fn check_input(&self, input: Input<'_>) -> Result<()> {

@@ -96,7 +96,7 @@ impl Interpreter<'_> {
                     None => {
                         let beside = std::mem::take(&mut self.source.beside);
                         values.fill(0.0);
-                        values[..beside.len()].copy_from_slice(&beside);
+                        values.iter_mut().zip(&beside).for_each(|(value, row)| *value = *row);
                     }
                 }
             }

@@ -78,6 +78,8 @@ pub(super) struct Interpreter<'a> {
     pub states: &'a mut [Vec<f32>],
     /// Position of the chunk's first token.
     pub position: usize,
+    /// Positions at the start that the caches have forgotten: of a sound that goes on.
+    pub forgotten: usize,
     /// Positions with several axes.
     pub places: &'a Places,
     /// Positions of rows that see each other.

@@ -45,6 +45,7 @@ pub struct CpuModel {
     pub(super) frequencies: Vec<Vec<f64>>,
     pub(super) cache: Vec<LayerCache>,
     pub(super) cached: usize,
+    pub(super) forgotten: usize,
     /// Positions with several axes, where the model has sections for them.
     pub(super) places: Places,
     pub(super) context_length: usize,
@@ -81,6 +82,7 @@ impl CpuModel {
             frequencies,
             cache,
             cached: 0,
+            forgotten: 0,
             places: Places::default(),
             context_length,
             format,
@@ -96,7 +98,8 @@ impl CpuModel {
         run: &'a mut Activations,
         ids: &'a [u32],
     ) -> (&'a Program, Interpreter<'a>) {
-        let Self { program, weights, adapters, frequencies, cache, cached, places, states, source, .. } = self;
+        let Self { program, weights, adapters, frequencies, cache, cached, forgotten, places, states, source, .. } =
+            self;
         let tables = &program.rope_tables;
         (
             program,
@@ -110,6 +113,7 @@ impl CpuModel {
                 cache,
                 states,
                 position: *cached,
+                forgotten: *forgotten,
                 places,
                 seen: 0..0,
                 seen_in_windows: false,
@@ -337,8 +341,7 @@ impl Pass<'_> {
         self.found
     }
 
-    /// The residual stream `[tokens, hidden]` after the last step: a tap for tests. The tokens are those of the chunk,
-    /// at most 32, and after the head they are still those before the norm.
+    /// The residual stream `[tokens, hidden]` of the chunk after the last step, before the norm: a tap for tests.
     pub fn residual(&self) -> &[f32] {
         &self.run.values[self.model.program.residual().0]
     }

@@ -53,6 +53,7 @@ impl CpuModel {
             frequencies: Vec::new(),
             cache: Vec::new(),
             cached: 0,
+            forgotten: 0,
             places: Places::default(),
             context_length: self.context_length,
             format: CacheFormat::F32,
@@ -67,9 +68,9 @@ impl CpuModel {
 }
 
 impl CpuModel {
-    /// The row that is added to the embedding of the token of the next pass.
-    pub fn put_beside(&mut self, row: &[f32]) {
-        self.source.beside = row.to_vec();
+    /// The rows that are added to the embeddings of the tokens of the next pass, the first ones of several.
+    pub fn put_beside(&mut self, rows: &[f32]) {
+        self.source.beside = rows.to_vec();
     }
 }
 

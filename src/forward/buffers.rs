@@ -210,9 +210,11 @@ impl Buffers {
         Self::with_chunk(program, vocab, room, (room.context.min(CHUNK).max(room.rows), 0), plan)
     }
 
-    /// Allocates the buffers of an embedder, for batches of up to `rows` rows: nothing is cached, nothing sampled.
+    /// Allocates the buffers of an embedder, for batches of up to `rows` rows: nothing is sampled. An encoder of sounds
+    /// that arrive has caches: rings, since it hears without end.
     pub fn for_batches(program: &Program, rows: usize, plan: &mut Plan) -> Self {
-        Self::with_chunk(program, 1, Room::one(rows), (rows, rows), plan)
+        let room = if program.hears_on() { Room::one(i32::MAX as usize) } else { Room::one(rows) };
+        Self::with_chunk(program, 1, room, (rows, rows), plan)
     }
 
     fn with_chunk(

@@ -1,6 +1,6 @@
 //! The input of an encoder for an image, a tile or a piece of a sound, as plain numbers.
 
-use super::program::{Op, Program};
+use super::program::{Op, Output, Program};
 use crate::{Error, Result};
 
 /// The terms of weighted sums of rows: indices, and the bits of f32 weights. A tap with weight 0 reads nothing.
@@ -9,6 +9,8 @@ pub type Taps = [Vec<u32>; 2];
 /// The patches of an image or a tile, and the tables of their positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EncoderInput {
+    /// Rows of the same sound that passes before had, for an encoder that [hears on](Program::hears_on).
+    pub position: usize,
     /// The number of patches.
     pub rows: usize,
     /// The number of output rows.
@@ -39,6 +41,13 @@ pub struct Fold {
     pub rows: usize,
     /// `[rows behind it, parts, taps]`
     pub taps: Taps,
+}
+
+impl Program {
+    /// Whether this is an encoder whose rows see rows of passes before.
+    pub fn hears_on(&self) -> bool {
+        self.output == Output::Rows && self.cached_attentions().next().is_some()
+    }
 }
 
 /// Widths of the tables of a program: values for each row.

@@ -10,6 +10,7 @@ impl EncoderInput {
         let folds: Vec<Fold> = program.folds().map(|of| Fold { rows, taps: taps([rows, of.width()], rows) }).collect();
         let halves = [rows / 2, rows - rows / 2].into_iter().filter(|&part| part > 0 && program.has_parts());
         Self {
+            position: 0,
             rows,
             outputs: rows,
             patches: values(rows * patch),

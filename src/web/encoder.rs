@@ -28,6 +28,10 @@ const HEARING: [&str; 2] = ["a.blk.0.ffn_up.weight", "mm.a.input_projection.weig
 pub struct WasmEncoder {
     encoder: OneAtATime<AnyEmbedder>,
     stop: Rc<Cell<bool>>,
+    /// Rows of a sound that goes on, as far as the caches hold what follows needs; `None` where a call ended early.
+    heard: Rc<Cell<Option<usize>>>,
+    /// Whether the next call goes on with it.
+    goes_on: Cell<bool>,
 }
 
 /// Mirrors `EncoderInfo` in `js/wasm/webgguf.d.ts`.
@@ -120,7 +124,12 @@ impl WasmEncoder {
         promise(async move {
             let options = from_value(options, "options")?;
             let encoder = load_encoder(sources, options, on_progress, device).await?;
-            Ok(Self { encoder: OneAtATime::new(encoder), stop: Rc::default() })
+            Ok(Self {
+                encoder: OneAtATime::new(encoder),
+                stop: Rc::default(),
+                heard: Rc::default(),
+                goes_on: Cell::default(),
+            })
         })
     }
 
@@ -161,7 +170,8 @@ impl WasmEncoder {
             folds: folds_of(counts, folds),
             ..EncoderInput::default()
         };
-        let (encoder, stop) = (self.encoder.clone(), self.stop.clone());
+        let (encoder, stop, heard) = (self.encoder.clone(), self.stop.clone(), self.heard.clone());
+        let position = begins_at(heard.take(), self.goes_on.take());
         stop.set(false);
         promise(async move {
             let mut encoder = encoder.take().ok_or_else(busy)?;
@@ -172,15 +182,21 @@ impl WasmEncoder {
             );
             let mut filled = 0;
             let mut fill = |piece: &[u8]| {
-                let end = filled + piece.len() as u32;
-                bytes.subarray(filled, end).copy_from(piece);
-                filled = end;
+                bytes.subarray(filled, filled + piece.len() as u32).copy_from(piece);
+                filled += piece.len() as u32;
             };
             let program = crate::model::program(encoder.config());
-            let input = input.with_later(&program).with_cells(&program);
+            let input = EncoderInput { position: position?, ..input }.with_later(&program).with_cells(&program);
             let is_done = encoder.encode(&input, &stop, &mut fill).await.map_err(to_js)?;
+            heard.set(is_done.then_some(input.position + input.rows));
             Ok(is_done)
         })
+    }
+
+    /// Lets the next `encode` go on with the sound of the last one, for an encoder of sounds that arrive.
+    #[wasm_bindgen(js_name = goOn)]
+    pub fn go_on(&self) {
+        self.goes_on.set(true);
     }
 
     /// Makes a running `encode` end soon.
@@ -199,6 +215,15 @@ fn folds_of(counts: &[u32], mut rows: &[u32]) -> Vec<Fold> {
         Fold { rows: pair[0] as usize, taps: [own.to_vec(), weights] }
     };
     counts.get(2..).unwrap_or_default().chunks_exact(2).map(fold).collect()
+}
+
+/// The position of the rows of a call, where the caches have `heard` rows of a sound.
+fn begins_at(heard: Option<usize>, goes_on: bool) -> Result<usize, JsValue> {
+    match (goes_on, heard) {
+        (false, _) => Ok(0),
+        (true, Some(position)) => Ok(position),
+        (true, None) => Err(to_js(Error::invalid_argument("the sound does not go on here"))),
+    }
 }
 
 fn busy() -> JsValue {

@@ -10,7 +10,9 @@ use webgguf::tokenizer::Tokenizer;
 
 pub fn header(file: &[u8]) -> Gguf {
     let mut reader = HeaderReader::new(Some(file.len() as u64));
-    reader.push(file).expect("a good header").expect("a whole header")
+    let mut gguf = reader.push(file).expect("a good header").expect("a whole header");
+    webgguf::model::flatten(&mut gguf);
+    gguf
 }
 
 /// Gives a builder all weights of a file.

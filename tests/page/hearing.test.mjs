@@ -1,9 +1,11 @@
-// A model that writes while it hears, in a page: it hears what llama.cpp hears, on the GPU, and in a worker.
+// A model that writes while it hears, in a page: it hears what llama.cpp hears, on the GPU, and in a worker, all of a
+// sound at once, and while it arrives.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { expectationsOf } from '../js/encoders.mjs';
 import { soundOf } from '../js/sounds.mjs';
+import { spoken } from '../js/voice.mjs';
 import { openEvaluation } from './site.mjs';
 
 const { site } = await openEvaluation();
@@ -34,5 +36,61 @@ for (const options of [{ backend: 'webgpu' }, { backend: 'cpu', worker: true }])
     assert.equal(found.backend, options.backend);
     for (const [words, heard] of found.answers) assert.equal(words, heard);
     assert.ok(found.answers.every(([words]) => words !== ''));
+  });
+}
+
+for (const options of [{ backend: 'webgpu' }, { backend: 'webgpu', worker: true }]) {
+  test(`a sound that arrives with ${JSON.stringify(options)}`, async () => {
+    const page = await site.open('/blank');
+    const expected = expectationsOf('voxtral_rt');
+    const cases = expected.cases.map(({ samples, ids }) => ({ samples: [...soundOf(samples).samples], ids }));
+    // Longer than the rings that hold keys and values.
+    const long = [...soundOf(150_000).samples];
+    const { samples, sampleRate } = spoken();
+    const found = await page.evaluate(
+      async ({ options, cases, long, voice, sampleRate, text, encoder }) => {
+        const { WasmModel } = await import('/dist/index.js');
+        const { listen } = await import('/dist/voice/index.js');
+        const { Ear } = await import('/dist/voice/ear.js');
+        const mmproj = `/fixtures/encoders/${encoder}`;
+        const model = await WasmModel.load(`/fixtures/models/${text}`, { ...options, mmproj });
+        const hear = async (samples, size) => {
+          const [ear, ids, { signal }] = [new Ear(model, 'test'), [], new AbortController()];
+          for (let at = 0; at < samples.length; at += size) {
+            const piece = Float32Array.from(samples.slice(at, at + size));
+            for await (const { id } of ear.hear(piece, at + size >= samples.length, signal)) if (id) ids.push(id);
+          }
+          return ids;
+        };
+        const answers = [];
+        for (const { samples, ids } of cases) {
+          for (const size of [samples.length, 977, 1280, 5003]) answers.push([await hear(samples, size), ids]);
+        }
+        const whole = await hear(long, long.length);
+        for (const size of [1931, 20011]) answers.push([await hear(long, size), whole]);
+        const before = model.info.gpuBytes;
+        const sounds = async function* () {
+          for (let at = 0; at < voice.length; at += 2000) {
+            yield { samples: Float32Array.from(voice.slice(at, at + 2000)), sampleRate };
+          }
+        };
+        const events = [];
+        for await (const event of await listen(sounds(), { model })) events.push([event.type, event.start, event.text]);
+        const after = model.info.gpuBytes;
+        await model.free();
+        return { answers, events, bytes: [before, after], count: whole.length };
+      },
+      { ...expected, options, cases, long, voice: [...samples], sampleRate },
+    );
+    await page.close();
+    for (const [number, [ids, wanted]] of found.answers.entries()) assert.deepEqual(ids, wanted, `sound ${number}`);
+    assert.ok(found.count > 120, `${found.count} tokens`);
+    assert.equal(found.bytes[0], found.bytes[1]);
+    const finals = found.events.filter(([type]) => type === 'final');
+    assert.equal(finals.length, 2, 'two sentences');
+    for (const [, start, words] of finals) {
+      const written = found.events.filter((event) => event[0] === 'partial' && event[1] === start);
+      assert.ok(written.length > 1 && written.at(-1)[2] === words, `${written.length} times, then ${words}`);
+    }
   });
 }

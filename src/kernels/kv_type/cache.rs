@@ -156,6 +156,15 @@ impl Stored {
         }
     }
 
+    /// Drops this many bytes at the start.
+    fn forget(&mut self, bytes: usize) {
+        match self {
+            Self::Halves(rows) => drop(rows.drain(..bytes / size_of::<u16>())),
+            Self::Floats(rows) => drop(rows.drain(..bytes / size_of::<f32>())),
+            Self::Blocks(rows) => drop(rows.bytes.drain(..bytes)),
+        }
+    }
+
     /// Replaces everything from row `start` on.
     fn write(&mut self, start: usize, head_dim: usize, new: &[f32]) -> Result<()> {
         match self {
@@ -228,6 +237,12 @@ impl LayerCache {
     pub fn resize(&mut self, bytes: usize) {
         self.keys.resize(bytes);
         self.values.resize(bytes);
+    }
+
+    /// Drops this many bytes of keys, and as many of values, at the start.
+    pub fn forget(&mut self, bytes: usize) {
+        self.keys.forget(bytes);
+        self.values.forget(bytes);
     }
 
     /// Stores keys and values `[tokens, heads, head_dim]` from `position` on and forgets what was there.

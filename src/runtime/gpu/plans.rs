@@ -2,6 +2,7 @@
 
 use super::model::GpuModel;
 use crate::forward::{BatchLists, BufferSpec, Buffers, Forward, Lists, Plan, Room, takes_drafts, widest_row};
+use crate::kernels::mat_vec::MAX_COLUMNS;
 use crate::kernels::spec::{Dispatch, MAX_WORKGROUPS, Slice};
 use crate::model::program::{Output, Program};
 use crate::runtime::passes::rows::embeddings;
@@ -12,6 +13,9 @@ const BATCH_ROWS: usize = 4096;
 
 /// Maximum number of rows of a small batch, such as a few short texts.
 pub(in crate::runtime) const SMALL_BATCH: usize = 256;
+
+/// The same for an encoder of sounds that arrive: a tenth of a second.
+const SMALL_PIECE: usize = MAX_COLUMNS as usize;
 
 /// Number of rows of the batches of a model whose inputs have up to `context` tokens. `widest`: values of its widest
 /// row.
@@ -92,7 +96,8 @@ impl BatchPlan {
         let buffers = Buffers::for_batches(&model.program, rows, &mut plan);
         check_stages(&plan.buffers[weights.len()..], &model.program, most)?;
         let forward = Forward::new(&model.program, &model.caps, &model.weights, &buffers);
-        let lists = [SMALL_BATCH.min(rows), rows].map(|most| forward.batch_lists(most)).into();
+        let small = if model.program.hears_on() { SMALL_PIECE } else { SMALL_BATCH };
+        let lists = [small.min(rows), rows].map(|most| forward.batch_lists(most)).into();
         let (pooled, embeddings) = (forward.pooled(), embeddings(&forward));
         let specs = plan.buffers.split_off(weights.len());
         Ok(Self { context, buffers, specs, lists, pooled, embeddings })

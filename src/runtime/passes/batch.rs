@@ -103,6 +103,9 @@ pub(in crate::runtime) fn image<'a>(of: Batches<'_>, input: &EncoderInput, resul
 pub(in crate::runtime) fn begin_image(plan: &mut Plan<'_>, layout: Layout<'_>, input: &EncoderInput) {
     let buffers = layout.buffers;
     begin(plan, layout, &[&vec![0; input.rows]], input.outputs);
+    if input.position > 0 {
+        plan.write(buffers.pass, Pass::chunk(0, input.position as u32, &vec![0; input.rows]).bytes());
+    }
     if let Some(Op::Input { y }) = layout.program.embed.first() {
         plan.write(buffers.places.embed.of(*y).slice, bytemuck::cast_slice(&input.patches));
     }

@@ -1,5 +1,5 @@
 //! The encoder of Voxtral Realtime (<https://huggingface.co/mistralai/Voxtral-Mini-4B-Realtime-2602>), whose rows
-//! depend on nothing that is heard later.
+//! depend on nothing that is heard later. Keys and values stay in caches, so that a sound can arrive in pieces.
 
 use super::super::super::config::{EncoderConfig, ModelConfig, RopeScaling};
 use super::super::super::program::{Activation, AttentionSpec, Keys, NormKind, Op, Program, RopeTable};
@@ -7,16 +7,16 @@ use super::super::super::{ActivationKind, RopeStyle};
 use super::vit::{Form, Vit, names};
 use super::whisper::{MLP, convolutions};
 
-/// Rows of the layers of one pass, 50 for a second: 30 seconds, and the silence around them.
-pub const ROWS: usize = 1856;
+/// Rows of the layers of one pass, 50 for a second.
+pub const ROWS: usize = 512;
 /// Base of the rotation.
 const THETA: f32 = 1e6;
 
-/// Convolutions over frames that came before, layers like Mistral's text models', whose rows see a window of rows,
-/// several rows side by side, two products.
+/// Convolutions over frames that came before, of which a pass repeats the last one of the pass before, layers like
+/// Mistral's text models', whose rows see a window of rows, several rows side by side, two products.
 pub fn voxtral_rt(config: &ModelConfig, encoder: &EncoderConfig) -> Program {
     let form = Form { norm: NormKind::Rms, window: encoder.window, ..Form::new(config) };
-    let mut vit = convolutions(config, (encoder, form), 2 * ROWS);
+    let mut vit = convolutions(config, (encoder, form), 2 * ROWS + 1);
     vit.each_layer(&mut layer);
     vit.stream_norm(["a.post_ln.weight", ""]);
     let x = vit.side_by_side(vit.x, encoder.merge);
@@ -35,7 +35,7 @@ fn layer(vit: &mut Vit, layer: usize) {
     vit.push(Op::Add { x: update, scale: 1.0, to: vit.x });
 }
 
-/// Attention of rotated heads to a window of rows that ends with the row itself.
+/// Attention of rotated heads to a window of rows that ends with the row itself, over the cache.
 fn attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activation {
     let (heads, kv_heads, head_dim) = (vit.config.heads.of(layer), vit.config.kv_heads.of(layer), vit.config.head_dim);
     let plain = AttentionSpec::plain([heads, kv_heads, head_dim], vit.form.scale);
@@ -63,7 +63,7 @@ fn attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activation {
         vit.push(Op::Rope { x, head_dim, table });
     }
     let y = vit.activation("attended", attention.query_width());
-    vit.push(Op::Attend { q, kv: Some([k, v]), attention, keys: Keys::OfInput(vit.form.sight(layer)), y });
+    vit.push(Op::Attend { q, kv: Some([k, v]), attention, keys: Keys::Cached(layer), y });
     let update = vit.activation("update", vit.config.hidden);
     vit.product(y, (Some(layer), names!("attn_out")), update);
     update
