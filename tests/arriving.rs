@@ -124,10 +124,13 @@ fn rows_of_pieces_are_those_of_the_whole_on_a_gpu() {
         let caps = device.caps.clone();
         let builder = GpuModelBuilder::new(device, caps, config, Room::one(512), &gguf.tensors, matched);
         let mut builder = builder.expect("room");
+        builder.check_kernels(None);
         put_weights(&mut builder, FILE, &gguf);
         let GpuRun::Embedder(mut encoder) = builder.finish_any().await.expect("an encoder") else {
             panic!("it writes")
         };
+        let checked = format!("{:?}", encoder.model().self_check());
+        assert!(checked.contains("Passed"), "the lists of few rows and of many: {checked}");
         let (stop, bytes) = (Cell::new(false), encoder.bytes());
         for of in SIZES {
             let mut found = Vec::new();

@@ -45,7 +45,9 @@ impl GpuEmbedder {
 /// Begins a pass over made up rows. Returns how many.
 pub(super) fn begin_encoder(encoder: &GpuEmbedder, model: &mut SampledModel) -> usize {
     let (program, plan) = (&encoder.model.program, &encoder.plan);
-    let rows = rows(program, plan.context);
+    // All lists have room for them.
+    let most = plan.lists.iter().map(|lists| lists.most).min().unwrap_or(1);
+    let rows = rows(program, most.min(plan.context));
     // Layers that are not checked write none of what others read of them.
     let mut writes = Plan::default();
     for x in program.lasting() {
