@@ -958,10 +958,11 @@ fn other_kinds_of_files_are_named() {
     kind(&[("general.type", "adapter"), ("adapter.type", "lora")], "an adapter (LoRA)");
     kind(&[("general.architecture", "controlvector")], "a control vector");
     kind(&[("general.type", "imatrix")], "an importance matrix");
-    kind(&[("general.architecture", "eagle3")], "a drafter, of architecture eagle3: give it to the option 'draft'");
-    for drafter in ["dflash", "gemma4-assistant"] {
-        kind(&[("general.architecture", drafter)], &format!("of architecture {drafter}, a drafter"));
+    for drafter in ["eagle3", "gemma4-assistant"] {
+        let message = format!("a drafter, of architecture {drafter}: give it to the option 'draft'");
+        kind(&[("general.architecture", drafter)], &message);
     }
+    kind(&[("general.architecture", "dflash")], "of architecture dflash, a drafter");
     let mut vocabulary = header(metadata("llama"));
     vocabulary.metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(["a"].iter().collect())));
     vocabulary.tensors.clear();
@@ -1015,6 +1016,77 @@ fn drafters_of_other_models_are_refused() {
         let keys: Vec<(&str, Value)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
         refused(join(&keys, tokens), ErrorCode::InvalidArgument, &[&parts[..], &["option 'draft'"]].concat());
     }
+}
+
+/// An assistant says so of a Gemma 4 whose caches it cannot read, or of another model.
+#[test]
+fn assistants_of_other_models_are_refused() {
+    const NAMES: [&str; 2] = ["gemma4", "gemma4-assistant"];
+    let pattern = |flags: &[bool]| Value::Array(Array::Bool(flags.to_vec()));
+    let join = |changed: [&[(&str, Value)]; 2], [model, drafter]: [&'static str; 2]| {
+        let of = |name: &str, keys: &[(&str, Value)]| {
+            let mut metadata = metadata(name);
+            metadata.insert(format!("{name}.attention.sliding_window"), Value::U32(16));
+            metadata.insert(format!("{name}.attention.sliding_window_pattern"), pattern(&[true, false]));
+            metadata.insert(format!("{name}.embedding_length_out"), Value::U32(32));
+            for (key, value) in keys {
+                metadata.insert(format!("{name}.{key}"), value.clone());
+            }
+            header(metadata)
+        };
+        let (mut gguf, mut drafter) = (of(model, changed[0]), of(drafter, changed[1]));
+        drafter.tensors =
+            vec![tensor("nextn.pre_projection.weight", &[64, 40]), tensor("blk.1.attn_q.weight", &[40, 32])];
+        let config = webgguf::model::config(&gguf).expect("good settings");
+        Drafter::join(&mut gguf, 1, config, drafter)
+    };
+    let heads = Value::Array(Array::I32(vec![2, 4]));
+    let own = [
+        ("embedding_length", Value::U32(40)),
+        ("attention.key_length", Value::U32(8)),
+        ("attention.head_count", heads),
+        ("nextn_predict_layers", Value::U32(2)),
+        ("attention.shared_kv_layers", Value::U32(2)),
+    ];
+    let config = join([&[], &own], NAMES).expect("an assistant of this model");
+    assert!(config.has_tensor("blk.2.nextn.pre_projection.weight") && config.has_tensor("blk.3.attn_q.weight"));
+    let program = webgguf::model::program(&config);
+    let next = program.next.as_ref().expect("a block");
+    let widths = [next.residual(), next.inputs()[0]].map(|of| next.width(of));
+    assert_eq!((program.attentions().len(), next.layers.len(), widths), (2, 2, [40, 32]));
+    let read = |ops: &Vec<Op>| {
+        ops.iter().find_map(|op| match op {
+            Op::Attend { kv: None, keys: Keys::Cached(cache), attention, .. } => Some((*cache, attention.heads)),
+            _ => None,
+        })
+    };
+    assert_eq!(next.layers.iter().map(read).collect::<Vec<_>>(), [Some((0, 2)), Some((1, 4))]);
+    let changed = |key: &'static str, value| [&own[..], &[(key, value)]].concat();
+    let number = |key: &'static str, number| changed(key, Value::U32(number));
+    let none = |key: &'static str, value: Value| vec![(key, value)];
+    for (model, of, parts) in [
+        (vec![], number("embedding_length_out", 48), ["residual stream is 48", "here it is 32"]),
+        (vec![], number("attention.key_length", 16), ["values of a head in layer 0 is 16", "here it is 8"]),
+        (vec![], number("attention.head_count_kv", 1), ["number of kv heads in layer 0 is 1", "here it is 2"]),
+        (vec![], number("attention.sliding_window", 24), ["window in layer 0 is 24", "here it is 16"]),
+        (
+            none("attention.sliding_window_pattern", pattern(&[false, false])),
+            own.to_vec(),
+            ["layer 0 reads a layer with a window", "the model has none"],
+        ),
+        (
+            none("attention.sliding_window_pattern", pattern(&[true, true])),
+            own.to_vec(),
+            ["layer 1 reads a layer without a window", "the model has none"],
+        ),
+    ] {
+        refused(join([&model, &of], NAMES), ErrorCode::InvalidArgument, &[&parts[..], &["option 'draft'"]].concat());
+    }
+    let window = [("attention.sliding_window", Value::U32(1))];
+    let narrow = join([&window, &[&own[..], &window].concat()], NAMES);
+    refused(narrow, ErrorCode::InvalidArgument, &["layer 0 has a window of 1", "expected 2"]);
+    let other = join([&[], &own], ["gemma3", NAMES[1]]);
+    refused(other, ErrorCode::InvalidArgument, &["of architecture gemma4", "here it is gemma3"]);
 }
 
 #[test]

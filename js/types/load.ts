@@ -123,9 +123,9 @@ export interface LoadOptions extends SourceOptions {
   /**
    * A smaller model with the same vocabulary that drafts tokens, which this one then looks at several at a time: where
    * its file comes from, as for the model itself. It lies on the same device; texts stay what they are without it, see
-   * {@link GenerateOptions.draft}. Or a drafter that was made for this model, of architecture `eagle3`: it becomes a
-   * block of the model. On the CPU neither is loaded. Files of Qwen 3.5 may have a block that drafts: it is
-   * loaded on the GPU unless this is `false` or a model, or `parallel` is more than 1.
+   * {@link GenerateOptions.draft}. Or a drafter that was made for this model, of architecture `eagle3` or
+   * `gemma4-assistant`: it becomes a block of the model. On the CPU neither is loaded. Files of Qwen 3.5 may have a
+   * block that drafts: it is loaded on the GPU unless this is `false` or a model, or `parallel` is more than 1.
    */
   draft?: Source | false | undefined;
   /**
@@ -145,7 +145,8 @@ export interface LoadOptions extends SourceOptions {
    * row. `host`: the GPU holds the rows used last, up to 128 MiB of them, and the others are read from the source when
    * a token needs one, so a file must stay readable and a buffer as it is. A source that can be read once (a stream, a
    * response, a URL that is not cached) has them in JavaScript's memory. `gpu`: all on the GPU. A number of rows: these
-   * on the GPU, at least 16. `auto` (default) is `host` where they take 64 MiB or more. Other models do not have them.
+   * on the GPU, at least 16. `auto` (default) is `host` where they take 64 MiB or more and no drafter is given. Other
+   * models do not have them.
    */
   perLayerEmbeddings?: 'auto' | 'gpu' | 'host' | number | undefined;
   /**

@@ -12,7 +12,7 @@ impl Lowering<'_> {
     /// Norms over heads, rotation, and the new keys and values into the cache.
     pub(super) fn rope_kv(&self, of_heads: &OfHeads, attend: &Attend) -> Dispatch {
         let buffers = self.forward.buffers;
-        rope_kv(buffers.pass, buffers.dummy, &self.rotation(of_heads, attend))
+        rope_kv(buffers.turned.unwrap_or(buffers.pass), buffers.dummy, &self.rotation(of_heads, attend))
     }
 
     /// Whether heads turn by several axes of a position.
@@ -85,7 +85,7 @@ impl Lowering<'_> {
         let AttentionSpec { scale, value_dim, window, soft_cap, alibi, sinks, .. } = attend.attention;
         let sinks = sinks.map(|key| self.forward.vector(key));
         let limits = Limits {
-            window: window.unwrap_or(0) as u32,
+            window: window.map_or(0, |window| window - usize::from(buffers.turned.is_some())) as u32,
             soft_cap: soft_cap.unwrap_or(0.0),
             alibi: alibi.unwrap_or(0.0),
             value_dim: value_dim as u32,

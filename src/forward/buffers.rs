@@ -169,6 +169,9 @@ pub struct Buffers {
     pub chunk: usize,
     /// The [`Pass`] of up to so many rows.
     pub pass: Slice,
+    /// Where heads turn by other positions than the pass's, each one behind: a [`Pass`] with these, of a block that is
+    /// `held`.
+    pub turned: Option<Slice>,
     /// The inputs of a batch; of use to embedders alone.
     pub inputs: Inputs,
     /// What the caller writes; of use to encoders alone.
@@ -226,8 +229,7 @@ impl Buffers {
     ) -> Self {
         let logits = plan.words("logits", room.rows * vocab);
         let places = activations::place(program, chunk, logits, plan);
-        let attentions = program.attentions();
-        let cache = (0..).zip(&attentions).map(|(number, spec)| layer_cache(number, spec, room, plan)).collect();
+        let cache = layer_caches(program, room, plan);
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
         let has_next = program.next.is_some() && room.drafts;
@@ -240,6 +242,7 @@ impl Buffers {
             room,
             chunk,
             pass: plan.alloc("pass", Pass::bytes_of(chunk.max(CHUNK))).into(),
+            turned: None,
             inputs: Inputs {
                 spans: plan.words("inputs", inputs * 2),
                 pass: plan.alloc("pass of inputs", Pass::bytes_of(inputs)).into(),
@@ -253,7 +256,7 @@ impl Buffers {
             dummy: plan.words("unused binding", 64),
             places,
             logits,
-            spare: plan.words("updated x", program.width(program.residual())),
+            spare: plan.words("updated x", widest_residual(program)),
             scratch: scratch(program, (room, chunk), plan),
             cache,
             states: states("state", program, room, plan),
@@ -294,6 +297,12 @@ impl Buffers {
     }
 }
 
+/// Values of a row of the residual stream, of the model or of its block that drafts.
+fn widest_residual(program: &Program) -> usize {
+    let next = program.next.as_deref();
+    [program].into_iter().chain(next).map(|of| of.width(of.residual())).max().unwrap_or(0)
+}
+
 /// Whether passes of a model may have drafts: no row of them waits for the host.
 pub fn takes_drafts(weights: &Weights) -> bool {
     weights.row_cache.is_none()
@@ -309,6 +318,10 @@ fn frequency_words(table: &RopeTable, room: Room) -> usize {
 /// A layer with a window keeps what a chunk's first row still sees, and the chunk.
 fn ring_capacity(spec: &AttentionSpec, context: usize) -> Option<usize> {
     spec.window.map(|window| window.saturating_add(CHUNK)).filter(|&capacity| capacity < context)
+}
+
+fn layer_caches(program: &Program, room: Room, plan: &mut Plan) -> Vec<LayerCache> {
+    (0..).zip(&program.attentions()).map(|(number, spec)| layer_cache(number, spec, room, plan)).collect()
 }
 
 fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan) -> LayerCache {

@@ -113,6 +113,7 @@ impl Lowering<'_> {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, weights, .. } = self.forward;
                 let can_rotate = can_rotate(&attention.heads, attend.kv.is_some())
+                    && buffers.turned.is_none()
                     && !heads.norms_rotated
                     && limits.distances.is_none()
                     && attend.attention.value_dim == attend.attention.head_dim;

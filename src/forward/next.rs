@@ -34,6 +34,9 @@ pub struct Next {
     behind: [Places; 2],
     /// Where a token has the position before its own: a [`Pass`] with these.
     earlier: Option<Slice>,
+    /// Where the block has no keys of its own: a [`Pass`] as [`Next::pass`], in which the tokens of all steps have the
+    /// position of the first one.
+    pub held: Option<Slice>,
     /// Where the block has a vocabulary of its own: a mask that allows all of it.
     mask: Option<Slice>,
 }
@@ -51,7 +54,9 @@ impl Next {
         let before = next.inputs()[0];
         let width = next.width(before);
         let states = plan.words("hidden states before", (chunk + 1) * width);
-        let mut places = activations::place(next, chunk, logits, plan);
+        // Without keys of its own it takes no rows along.
+        let most = if next.drafted.held { room.rows } else { chunk };
+        let mut places = activations::place(next, most, logits, plan);
         places.embed = places.embed.moved(before, states);
         let (count, is_alone) = (room.sequences, room.sequences == 1);
         let vocab = next.width(next.output_activation()) as u32;
@@ -63,6 +68,7 @@ impl Next {
             before: (!is_alone).then(|| plan.words("hidden states before rows", room.rows * width)),
             state: plan.words("hidden state before", count * width),
             pass: plan.alloc("pass of a draft", Pass::bytes_of(count + 1)).into(),
+            held: next.drafted.held.then(|| plan.alloc("pass of the first step", Pass::bytes_of(count + 1)).into()),
             behind: [
                 activations::place_behind(program, &program.hands_on, chunk, plan),
                 activations::place_behind(next, &next.hands_on, room.rows, plan),
@@ -97,9 +103,11 @@ impl Following<'_> {
         let stream = self.forward.buffers.places.head.of(self.forward.program.residual());
         let buffers = self.buffers_in_passes();
         let mut list = self.states(Rows::Many, stream, self.rows_after_first());
-        list.extend(self.moved_rows());
-        let (block, kept) = self.of(&buffers).prefill_and_kept();
-        list.extend(block.into_iter().take(kept));
+        if self.next.held.is_none() {
+            list.extend(self.moved_rows());
+            let (block, kept) = self.of(&buffers).prefill_and_kept();
+            list.extend(block.into_iter().take(kept));
+        }
         list.push(self.carry());
         list
     }
@@ -145,7 +153,7 @@ impl Following<'_> {
 
     /// The rows of the pass at the positions that they have in the block, where these are others.
     fn moved_rows(&self) -> Option<Dispatch> {
-        let to = self.next.earlier?;
+        let to = self.next.earlier.filter(|_| self.next.held.is_none())?;
         Some(move_rows(Moving::Back, [self.forward.buffers.pass, to], None, self.forward.buffers.dummy))
     }
 
@@ -161,6 +169,7 @@ impl Following<'_> {
         let (mut buffers, own, dummy) = (self.buffers_in_passes(), self.next.pass, self.forward.buffers.dummy);
         self.take_states_from(self.next.state, &mut buffers);
         buffers.pass = self.next.earlier.unwrap_or(own);
+        buffers.turned = self.next.held;
         buffers.sample.mask = self.next.mask.unwrap_or(buffers.sample.mask);
         // No draft ends a text.
         buffers.sample.stops = dummy;
@@ -168,10 +177,15 @@ impl Following<'_> {
         let move_rows = |how, from, to, ids| self.next.earlier.map(|_| move_rows(how, [from, to], ids, dummy));
         let forward = self.of(&buffers);
         let (block, _, stream) = forward.decode_and_kept(rows);
-        let mut list: Vec<Dispatch> = move_rows(Moving::Back, own, buffers.pass, None).into_iter().collect();
+        let from = self.next.held.unwrap_or(own);
+        let mut list: Vec<Dispatch> = move_rows(Moving::Back, from, buffers.pass, None).into_iter().collect();
         list.extend(block);
-        list.extend(forward.greedy(rows));
-        list.extend(move_rows(Moving::Forth, buffers.pass, own, ids));
+        match self.next.held {
+            Some(_) => list.extend(self.of(&Buffers { pass: own, ..buffers.clone() }).greedy(rows)),
+            None => {
+                list.extend(forward.greedy(rows).into_iter().chain(move_rows(Moving::Forth, buffers.pass, own, ids)))
+            }
+        }
         list.extend(self.states_of_block(&buffers, rows, stream));
         list
     }

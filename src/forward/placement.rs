@@ -10,6 +10,7 @@ use super::decode::in_a_row;
 use super::experts::ExpertPart;
 use super::fusion::{DECODE, Input, OfHeads, Step, steps};
 use super::plan::Plan;
+use super::row_cache::may_cache_rows;
 use super::weights::{Part, Placement, RowRun, Target, VectorRun, Weights};
 use crate::gguf::{GgmlType, TensorInfo};
 use crate::kernels::attention::{MAX_HEAD_DIM, MAX_KEY_DIM};
@@ -62,7 +63,7 @@ pub fn place(
         }
     }
     let found = matched.into_iter().map(|(index, spec)| (spec.key(), (index, spec))).collect();
-    let (targets, may_cache_rows) = (vec![None; tensors.len()], program.output == Output::Logits);
+    let (targets, may_cache_rows) = (vec![None; tensors.len()], may_cache_rows(program, caps));
     let mut placer = Placer { plan, caps, tensors, found, weights: Weights::default(), targets, may_cache_rows };
     let factors = program.rope_tables.iter().flat_map(|table| &table.factors).flat_map(|of| [of.short, of.long]);
     for key in factors.chain(program.conditions().flat_map(|condition| condition.by)) {

@@ -14,6 +14,7 @@ use crate::kernels::layout::{Matrix, PackedLayout, max_rows};
 use crate::kernels::repack::staging_bytes;
 use crate::kernels::spec::Slice;
 use crate::model::WeightKey;
+use crate::model::program::{Output, Program};
 
 /// What the slots take together, in bytes: one binding on every device.
 const SLOT_BYTES: u64 = 128 << 20;
@@ -67,6 +68,13 @@ fn cache_staging_bytes(row_bytes: u64, slots: u32) -> u64 {
     staging_bytes(upload_rows(row_bytes, slots) * row_bytes)
 }
 
+/// Whether a table may lie on the host: not one of an embedder, and only where somebody says so beside a block that
+/// drafts, whose tokens the host does not know.
+pub(super) fn may_cache_rows(program: &Program, caps: &Caps) -> bool {
+    let is_asked = caps.per_layer_embeddings != PerLayerEmbeddings::Auto;
+    program.output == Output::Logits && (is_asked || program.next.is_none())
+}
+
 /// Slots for the rows of a table `[rows, cols]`; `None` where it is to lie on the GPU whole.
 fn slots(caps: &Caps, tensor: &TensorInfo, [rows, cols]: [usize; 2]) -> Option<u32> {
     let room = max_rows(tensor.ty, cols as u32, SLOT_BYTES.min(caps.max_binding).min(caps.max_buffer));
@@ -117,6 +125,18 @@ mod tests {
     fn slots_for(choice: PerLayerEmbeddings, ty: GgmlType, dims: [u64; 2]) -> Option<u32> {
         let caps = Caps { per_layer_embeddings: choice, ..Caps::baseline() };
         slots(&caps, &table(ty, dims), [dims[1] as usize, dims[0] as usize])
+    }
+
+    #[test]
+    fn beside_a_block_that_drafts_a_table_is_on_the_host_only_where_that_is_asked_for() {
+        let alone = Program::default();
+        let drafts = Program { next: Some(Box::default()), ..Program::default() };
+        for (choice, expected) in
+            [(PerLayerEmbeddings::Auto, [true, false]), (PerLayerEmbeddings::Slots(16), [true; 2])]
+        {
+            let caps = Caps { per_layer_embeddings: choice, ..Caps::baseline() };
+            assert_eq!([&alone, &drafts].map(|program| may_cache_rows(program, &caps)), expected, "{choice:?}");
+        }
     }
 
     #[test]

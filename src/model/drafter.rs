@@ -13,6 +13,9 @@ use crate::{Error, Result};
 pub struct Drafted {
     /// Whether a token has the position of the hidden state that it goes with, the one before its own.
     pub earlier: bool,
+    /// Whether it has no keys of its own: all steps of a draft have the position of the first one's token, and see the
+    /// rows before it.
+    pub held: bool,
     /// Where the block has a vocabulary of its own: for each of its ids the model's, as 64-bit integers.
     pub ids: Option<WeightKey>,
 }

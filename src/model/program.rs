@@ -354,8 +354,8 @@ impl Program {
 
     /// The activation that the embedding writes: the residual stream.
     pub fn residual(&self) -> Activation {
-        let is_staged = self.folds().next().is_some();
-        let embedding = match is_staged {
+        let ends = self.drafted.held || self.folds().next().is_some();
+        let embedding = match ends {
             true => self.embed.last(),
             false => self.embed.iter().find(|op| !matches!(op, Op::Input { .. })),
         };

@@ -27,9 +27,15 @@ macro_rules! case {
     };
 }
 
-/// With a vocabulary of its own; with an embedding of another width; with the model's embedding and head.
-static CASES: [Case; 3] =
-    [case!("qwen3", "qwen3-q4_0"), case!("llama", "llama-f32"), case!("gpt-oss", "gpt-oss-mxfp4")];
+/// EAGLE-3 with a vocabulary of its own; with an embedding of another width; with the model's embedding and head. An
+/// assistant of a model with embeddings per layer, and one that is wider than its model.
+static CASES: [Case; 5] = [
+    case!("qwen3", "qwen3-q4_0"),
+    case!("llama", "llama-f32"),
+    case!("gpt-oss", "gpt-oss-mxfp4"),
+    case!("gemma4-e", "gemma4-e-q8_0"),
+    case!("gemma4", "gemma4-bf16"),
+];
 
 /// A model with a drafter: its configuration, the header of both files, and the bytes that it speaks of.
 struct Joined {
@@ -43,79 +49,44 @@ impl Case {
         serde_json::from_str(self.expected).expect("JSON")
     }
 
+    fn is_assistant(&self) -> bool {
+        self.name.starts_with("gemma4")
+    }
+
     /// The header of the drafter's file, and the bytes that it speaks of, behind the model's.
     fn drafter(&self) -> (Gguf, Vec<u8>) {
         let (expected, model) = (self.expected(), header(self.file));
         let of = &expected["of"];
-        let number = |key: &str| of[key].as_u64().expect("a number") as usize;
         let config = webgguf::model::config(&model).expect("a known model");
         let mut gguf = Gguf { tensors: Vec::new(), ..model.clone() };
-        let mut set = |key: &str, value: Value| gguf.metadata.insert(format!("eagle3.{key}"), value);
-        for (key, value) in [
-            ("context_length", 512),
-            ("embedding_length", number("width")),
-            ("block_count", 1),
-            ("feed_forward_length", number("ffn")),
-            ("attention.head_count", number("heads")),
-            ("attention.head_count_kv", number("kv_heads")),
-            ("attention.key_length", number("head")),
-            ("attention.value_length", number("head")),
-            ("rope.dimension_count", number("head")),
-            ("target_hidden_size", config.hidden),
-        ] {
-            set(key, Value::U32(value as u32));
+        let (name, keys, tensors) = match self.is_assistant() {
+            true => ("gemma4-assistant", assistant_keys(of, &config), assistant_tensors(of, &config)),
+            false => ("eagle3", eagle3_keys(of, &config), eagle3_tensors(of, &config)),
+        };
+        for (key, value) in keys {
+            gguf.metadata.insert(format!("{name}.{key}"), value);
         }
-        set("attention.layer_norm_rms_epsilon", Value::F32(1e-5));
-        set("rope.freq_base", Value::F32(5000.0));
-        set("target_layers", Value::Array(Array::I32(ids_of(&of["taps"]).into_iter().map(|of| of as i32).collect())));
-        set("norm_before_fc", Value::Bool(of["norm_fc"] == true));
-        set("norm_before_residual", Value::Bool(of["normed"] == true));
-        gguf.metadata.insert("general.architecture".to_owned(), Value::String("eagle3".into()));
+        gguf.metadata.insert("general.architecture".to_owned(), Value::String(name.into()));
         let mut bytes = self.file.to_vec();
         let mut add = |name: &str, dims: Vec<u64>, data: Vec<u8>| {
             let (offset, size) = (bytes.len() as u64, data.len() as u64);
             gguf.tensors.push(TensorInfo { name: name.into(), ty: GgmlType::F32, dims, offset, bytes: size, part: 0 });
             bytes.extend(data);
         };
-        for (name, dims) in self.tensors(of, &config) {
+        for (name, dims) in tensors {
             let data = values(&name, dims[0] as usize, dims.get(1).map_or(0, |&rows| rows as usize));
-            let data: Vec<u8> = data.iter().flat_map(|value| value.to_le_bytes()).collect();
+            // Scores of assistants are not scaled.
+            let divisor = if name.contains("attn_q_norm") { 8.0 } else { 1.0 };
+            let data: Vec<u8> = data.iter().flat_map(|value| (value / divisor).to_le_bytes()).collect();
             assert_eq!(Some(u64::from(fnv1a(&data))), expected["fnv1a"][&name].as_u64(), "{name}");
             add(&name, dims, data);
         }
-        let ids: Vec<u8> = (0..number("own_vocab") as u64).flat_map(|id| (2 * id + 1).to_le_bytes()).collect();
+        let ids: Vec<u8> =
+            (0..of["own_vocab"].as_u64().unwrap_or(0)).flat_map(|id| (2 * id + 1).to_le_bytes()).collect();
         if !ids.is_empty() {
             add("d2t", vec![ids.len() as u64 / 4], ids);
         }
         (gguf, bytes)
-    }
-
-    /// Names and shapes of the drafter's tensors.
-    fn tensors(&self, of: &Json, model: &ModelConfig) -> Vec<(String, Vec<u64>)> {
-        let number = |key: &str| of[key].as_u64().expect("a number");
-        let (width, ffn, vocab, hidden) = (number("width"), number("ffn"), model.vocab as u64, model.hidden as u64);
-        let [q, kv] = ["heads", "kv_heads"].map(|heads| number(heads) * number("head"));
-        let head = if number("own_vocab") > 0 { number("own_vocab") } else { vocab };
-        let all = [
-            (true, "blk.0.attn_norm", vec![width]),
-            (true, "blk.0.attn_norm_2", vec![width]),
-            (true, "blk.0.attn_q", vec![2 * width, q]),
-            (true, "blk.0.attn_k", vec![2 * width, kv]),
-            (true, "blk.0.attn_v", vec![2 * width, kv]),
-            (true, "blk.0.attn_output", vec![q, width]),
-            (true, "blk.0.ffn_norm", vec![width]),
-            (true, "blk.0.ffn_gate", vec![width, ffn]),
-            (true, "blk.0.ffn_up", vec![width, ffn]),
-            (true, "blk.0.ffn_down", vec![ffn, width]),
-            (true, "fc", vec![3 * hidden, width]),
-            (true, "output_norm", vec![width]),
-            (of["norm_fc"] == true, "enc.output_norm", vec![3 * hidden]),
-            (of["embedding"] == true, "token_embd", vec![width, vocab]),
-            (of["head_of_own"] == true, "output", vec![width, head]),
-            (of["factors"] == true, "rope_freqs", vec![number("head") / 2]),
-        ];
-        let there = all.into_iter().filter(|(is_there, ..)| *is_there);
-        there.map(|(_, name, dims)| (format!("{name}.weight"), dims)).collect()
     }
 
     fn joined(&self) -> Joined {
@@ -125,6 +96,128 @@ impl Case {
         let config = Drafter::join(&mut gguf, 1, config, draft).expect("a drafter of this model");
         Joined { config, gguf, bytes }
     }
+}
+
+fn number(of: &Json, key: &str) -> u64 {
+    of[key].as_u64().expect("a number")
+}
+
+fn word(value: u64) -> Value {
+    Value::U32(value as u32)
+}
+
+fn list(of: &Json) -> Value {
+    Value::Array(Array::I32(ids_of(of).into_iter().map(|of| of as i32).collect()))
+}
+
+fn eagle3_keys(of: &Json, model: &ModelConfig) -> Vec<(&'static str, Value)> {
+    let number = |key: &str| word(number(of, key));
+    vec![
+        ("context_length", word(512)),
+        ("embedding_length", number("width")),
+        ("block_count", word(1)),
+        ("feed_forward_length", number("ffn")),
+        ("attention.head_count", number("heads")),
+        ("attention.head_count_kv", number("kv_heads")),
+        ("attention.key_length", number("head")),
+        ("attention.value_length", number("head")),
+        ("rope.dimension_count", number("head")),
+        ("target_hidden_size", word(model.hidden as u64)),
+        ("attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
+        ("rope.freq_base", Value::F32(5000.0)),
+        ("target_layers", list(&of["taps"])),
+        ("norm_before_fc", Value::Bool(of["norm_fc"] == true)),
+        ("norm_before_residual", Value::Bool(of["normed"] == true)),
+    ]
+}
+
+fn assistant_keys(of: &Json, model: &ModelConfig) -> Vec<(&'static str, Value)> {
+    let slides = ids_of(&of["slides"]);
+    let (layers, number) = (word(slides.len() as u64), |key: &str| word(number(of, key)));
+    vec![
+        ("context_length", word(512)),
+        ("embedding_length", number("width")),
+        ("embedding_length_out", word(model.hidden as u64)),
+        ("block_count", layers.clone()),
+        ("nextn_predict_layers", layers.clone()),
+        ("attention.shared_kv_layers", layers),
+        ("feed_forward_length", list(&of["ffn"])),
+        ("attention.head_count", list(&of["heads"])),
+        ("attention.head_count_kv", list(&of["kv_heads"])),
+        ("attention.key_length", number("head")),
+        ("attention.value_length", number("head")),
+        ("attention.key_length_swa", number("head_sliding")),
+        ("attention.value_length_swa", number("head_sliding")),
+        ("rope.dimension_count", number("head")),
+        ("rope.dimension_count_swa", number("turned")),
+        ("attention.sliding_window", number("window")),
+        ("attention.sliding_window_pattern", Value::Array(Array::Bool(slides.iter().map(|&of| of == 1).collect()))),
+        ("attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
+        ("rope.freq_base", Value::F32(5000.0)),
+        ("rope.freq_base_swa", Value::F32(700.0)),
+    ]
+}
+
+/// Names and shapes of a drafter's tensors.
+type Shapes = Vec<(String, Vec<u64>)>;
+
+fn eagle3_tensors(of: &Json, model: &ModelConfig) -> Shapes {
+    let number = |key: &str| number(of, key);
+    let (width, ffn, vocab, hidden) = (number("width"), number("ffn"), model.vocab as u64, model.hidden as u64);
+    let [q, kv] = ["heads", "kv_heads"].map(|heads| number(heads) * number("head"));
+    let head = if number("own_vocab") > 0 { number("own_vocab") } else { vocab };
+    let all = [
+        (true, "blk.0.attn_norm", vec![width]),
+        (true, "blk.0.attn_norm_2", vec![width]),
+        (true, "blk.0.attn_q", vec![2 * width, q]),
+        (true, "blk.0.attn_k", vec![2 * width, kv]),
+        (true, "blk.0.attn_v", vec![2 * width, kv]),
+        (true, "blk.0.attn_output", vec![q, width]),
+        (true, "blk.0.ffn_norm", vec![width]),
+        (true, "blk.0.ffn_gate", vec![width, ffn]),
+        (true, "blk.0.ffn_up", vec![width, ffn]),
+        (true, "blk.0.ffn_down", vec![ffn, width]),
+        (true, "fc", vec![3 * hidden, width]),
+        (true, "output_norm", vec![width]),
+        (of["norm_fc"] == true, "enc.output_norm", vec![3 * hidden]),
+        (of["embedding"] == true, "token_embd", vec![width, vocab]),
+        (of["head_of_own"] == true, "output", vec![width, head]),
+        (of["factors"] == true, "rope_freqs", vec![number("head") / 2]),
+    ];
+    let there = all.into_iter().filter(|(is_there, ..)| *is_there);
+    there.map(|(_, name, dims)| (format!("{name}.weight"), dims)).collect()
+}
+
+fn assistant_tensors(of: &Json, model: &ModelConfig) -> Shapes {
+    let number = |key: &str| number(of, key);
+    let (width, vocab, hidden) = (number("width"), model.vocab as u64, model.hidden as u64);
+    let mut all = vec![
+        ("nextn.pre_projection.weight".to_owned(), vec![2 * hidden, width]),
+        ("nextn.post_projection.weight".to_owned(), vec![width, hidden]),
+        ("token_embd.weight".to_owned(), vec![width, vocab]),
+        ("output_norm.weight".to_owned(), vec![width]),
+        ("rope_freqs.weight".to_owned(), vec![number("head") / 2]),
+    ];
+    let lists = ["slides", "heads", "ffn"].map(|key| ids_of(&of[key]).into_iter().map(u64::from).collect::<Vec<_>>());
+    for (layer, &slides) in lists[0].iter().enumerate() {
+        let head = if slides == 1 { number("head_sliding") } else { number("head") };
+        let (q, ffn) = (lists[1][layer] * head, lists[2][layer]);
+        let own = [
+            ("attn_norm", vec![width]),
+            ("attn_q", vec![width, q]),
+            ("attn_q_norm", vec![head]),
+            ("attn_output", vec![q, width]),
+            ("post_attention_norm", vec![width]),
+            ("ffn_norm", vec![width]),
+            ("ffn_gate", vec![width, ffn]),
+            ("ffn_up", vec![width, ffn]),
+            ("ffn_down", vec![ffn, width]),
+            ("post_ffw_norm", vec![width]),
+            ("layer_output_scale", vec![1]),
+        ];
+        all.extend(own.map(|(name, dims)| (format!("blk.{layer}.{name}.weight"), dims)));
+    }
+    all
 }
 
 async fn session_of(Joined { config, gguf, bytes }: Joined, room: Room) -> GpuSession {
@@ -149,7 +242,7 @@ async fn drafters_agree_with_llama_cpp() {
 /// random.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn texts_that_a_drafter_drafts_for_are_the_same() {
-    for case in &CASES[..2] {
+    for case in [&CASES[0], &CASES[1], &CASES[3]] {
         let expected = case.expected();
         let mut engine = engine_of(AnySession::of_gpu(session_of(case.joined(), Room::one(CONTEXT)).await), case.file);
         engine.check_drafting(Drafting::Model).expect("a drafter");
@@ -168,7 +261,7 @@ async fn texts_that_a_drafter_drafts_for_are_the_same() {
 /// token, which is right in some texts.
 #[wasm_bindgen_test(unsupported = pollster::test)]
 async fn lanes_that_a_drafter_drafts_for_write_what_each_writes_alone() {
-    for (case, id) in CASES[..2].iter().zip([0, 0]) {
+    for case in [&CASES[0], &CASES[1], &CASES[3]] {
         let room = Room::one(CONTEXT).for_requests(3);
         let mut joined = case.joined();
         joined.bytes[case.file.len()..].fill(0);
@@ -178,8 +271,8 @@ async fn lanes_that_a_drafter_drafts_for_write_what_each_writes_alone() {
         }
         let mut requests = model_lanes::requests(lanes[0].session.config().vocab, 30);
         requests.truncate(3);
-        requests[0].1.biases = vec![(id, 90.0)];
-        requests[1].1.biases = vec![(id, 60.0), (9, 59.5)];
+        requests[0].1.biases = vec![(0, 90.0)];
+        requests[1].1.biases = vec![(0, 60.0), (9, 59.5)];
         let alone = model_lanes::alone(&mut lanes[0], &requests).await;
         let found = model_lanes::at_once(&mut lanes, &requests, &[Drafting::Model]).await;
         let [right, wrong] = model_lanes::counts(&found);

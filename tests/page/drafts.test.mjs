@@ -2,17 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eagle3 } from '../js/drafter_file.mjs';
+import { assistant, eagle3 } from '../js/drafter_file.mjs';
 import { longTest } from '../long.mjs';
 import { openSite, SMALL } from './site.mjs';
 
 const blank = (request, response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
 const file = (bytes) => (request, response) =>
   response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes.length }).end(bytes);
+/** The numbers of the last layer with a window of the fixture of Gemma 4. */
+const OF_GEMMA = { hidden: 56, vocab: 333, head: 40, heads: 3, window: 33 };
 const routes = {
   '/blank': blank,
   '/eagle3.gguf': file(eagle3({ hidden: 64, vocab: 307 })),
   '/wide.gguf': file(eagle3({ hidden: 80, vocab: 307 })),
+  '/assistant.gguf': file(assistant(OF_GEMMA)),
+  '/far.gguf': file(assistant({ ...OF_GEMMA, window: 64 })),
 };
 const site = await openSite({ routes });
 const page = await site.open('/blank');
@@ -255,50 +259,61 @@ longTest('a lost device: both models are loaded again, and the text is the same'
   );
 });
 
-test('a drafter in a file of its own becomes a block of the model', async (t) => {
-  const ways = { greedy: {}, right: { logitBias: { 1: 90 } } };
-  const argument = { url: LLAMA, draft: '/eagle3.gguf', ways, prompt: PROMPT };
-  const { info, pairs } = await api(BOTH_WAYS, argument);
-  assert.ok(shareOf({ right: pairs.right }, t) > 0.9, 'the ids of its own vocabulary become the ones of the model');
-  assert.equal(shareOf({ greedy: pairs.greedy }, t), 0);
-  assert.equal(info.draft.architecture, 'eagle3');
-  assert.ok(info.draft.gpuBytes > 2 ** 17, `${info.draft.gpuBytes} bytes`);
-  const found = await api(
-    async ({ WasmModel }, { url, draft, wide }) => {
-      const options = { backend: 'webgpu', contextLength: 256 };
-      const said = (error) => `${error.code}: ${error.message}`;
-      const refused = await WasmModel.load(url, { ...options, draft: wide }).then(() => 'nothing', said);
-      const alone = await WasmModel.load(draft, options).then(() => 'nothing', said);
-      const [without, inspected, other] = await Promise.all(
-        [undefined, draft, wide].map((draft) => WasmModel.inspect(url, { ...options, draft })),
-      );
-      // A stream can be read once; and in a worker.
-      const stream = (await fetch(draft)).body;
-      const model = await WasmModel.load(url, { ...options, worker: true, parallel: 2, draft: stream });
-      const text = { maxTokens: 20, ignoreEos: true, draft: 'model', logitBias: { 1: 90 } };
-      const texts = await Promise.all(
-        [
-          [1, 2, 3],
-          [9, 8],
-        ].map((prompt) => model.generate(prompt, text)),
-      );
-      const accepted = texts.map(({ usage }) => usage.acceptedDraftTokens);
-      const { info } = model;
-      await model.free();
-      return { refused, alone, without, inspected, other, accepted, info };
-    },
-    { url: LLAMA, draft: '/eagle3.gguf', wide: '/wide.gguf' },
+/** The model at `url` with drafters in files of their own: of this model, and of another one. */
+const WITH_DRAFTERS = async ({ WasmModel }, { url, draft, other, right }) => {
+  const options = { backend: 'webgpu', contextLength: 256 };
+  const said = (error) => `${error.code}: ${error.message}`;
+  const refused = await WasmModel.load(url, { ...options, draft: other }).then(() => 'nothing', said);
+  const alone = await WasmModel.load(draft, options).then(() => 'nothing', said);
+  const [without, inspected, unfit] = await Promise.all(
+    [undefined, draft, other].map((draft) => WasmModel.inspect(url, { ...options, draft })),
   );
-  assert.match(found.refused, /^invalid_argument: option 'draft': .*is 80, here it is 64/);
-  assert.match(found.alone, /^invalid_argument: the file is a drafter, of architecture eagle3/);
-  const bytes = ({ gpu }) => gpu.weightBytes + gpu.sessionBytes;
-  assert.ok(bytes(found.inspected) >= bytes(found.without) + info.draft.gpuBytes);
-  assert.equal(found.inspected.draft.supported, true);
-  assert.equal(found.other.supported, false);
-  assert.match(found.other.reason.message, /is 80, here it is 64/);
-  assert.ok(
-    found.accepted.every((count) => count > 5),
-    String(found.accepted),
+  // A stream can be read once; and in a worker.
+  const stream = (await fetch(draft)).body;
+  const model = await WasmModel.load(url, { ...options, worker: true, parallel: 2, draft: stream });
+  const text = { maxTokens: 20, ignoreEos: true, draft: 'model', logitBias: { [right]: 90 } };
+  const texts = await Promise.all(
+    [
+      [1, 2, 3],
+      [9, 8],
+    ].map((prompt) => model.generate(prompt, text)),
   );
-  assert.equal(found.info.draft.architecture, 'eagle3');
-});
+  const accepted = texts.map(({ usage }) => usage.acceptedDraftTokens);
+  const { info } = model;
+  await model.free();
+  return { refused, alone, without, inspected, unfit, accepted, info };
+};
+
+for (const [architecture, { url, draft, other, right, unfit }] of Object.entries({
+  eagle3: { url: LLAMA, draft: '/eagle3.gguf', other: '/wide.gguf', right: 1, unfit: /is 80, here it is 64/ },
+  'gemma4-assistant': {
+    url: '/fixtures/models/gemma4-bf16.gguf',
+    draft: '/assistant.gguf',
+    other: '/far.gguf',
+    right: 0,
+    unfit: /window in layer 0 is 64, here it is 33/,
+  },
+})) {
+  test(`a drafter of architecture ${architecture} becomes a block of the model`, async (t) => {
+    const ways = { greedy: {}, right: { logitBias: { [right]: 90 } } };
+    const { info, pairs } = await api(BOTH_WAYS, { url, draft, ways, prompt: PROMPT });
+    assert.ok(shareOf({ right: pairs.right }, t) > 0.9, 'the ids of its vocabulary become the ones of the model');
+    assert.equal(shareOf({ greedy: pairs.greedy }, t), 0);
+    assert.equal(info.draft.architecture, architecture);
+    assert.ok(info.draft.gpuBytes > 2 ** 16, `${info.draft.gpuBytes} bytes`);
+    const found = await api(WITH_DRAFTERS, { url, draft, other, right });
+    assert.match(found.refused, unfit);
+    assert.match(found.refused, /^invalid_argument: option 'draft': /);
+    assert.ok(found.alone.startsWith(`invalid_argument: the file is a drafter, of architecture ${architecture}`));
+    const bytes = ({ gpu }) => gpu.weightBytes + gpu.sessionBytes;
+    assert.ok(bytes(found.inspected) >= bytes(found.without) + info.draft.gpuBytes);
+    assert.equal(found.inspected.draft.supported, true);
+    assert.equal(found.unfit.supported, false);
+    assert.match(found.unfit.reason.message, unfit);
+    assert.ok(
+      found.accepted.every((count) => count > 5),
+      String(found.accepted),
+    );
+    assert.equal(found.info.draft.architecture, architecture);
+  });
+}

@@ -1,11 +1,12 @@
-"""What the newest llama.cpp drafts with EAGLE-3: tests/fixtures/drafters/*.json.
+"""What the newest llama.cpp drafts with EAGLE-3 and Gemma 4's assistants: tests/fixtures/drafters/*.json.
 
     python tools/oracle/make_drafters.py [name ...]
 
 Each drafter is of one of tests/fixtures/models, with tensors whose values follow from their names (`named_values.py`),
 so that tests make it again in memory. `newest/drafter.cpp` runs llama.cpp (`LLAMA_DRAFTER` names another program), and
 is fed as llama.cpp's own `common/speculative.cpp` feeds it: the token at p + 1 goes with the features of the token at
-p, at position p. What the keys of the files mean is in `make_blocks.py`. Logits are of the drafter's own vocabulary.
+p, at position p. An assistant reads the caches of its model, and all tokens of its draft have the position of the first
+one. What the keys of the files mean is in `make_blocks.py`. Logits are of the drafter's own vocabulary.
 """
 
 from __future__ import annotations
@@ -37,6 +38,16 @@ CASES = {
     "gpt-oss": ("gpt-oss-mxfp4", dict(width=64, heads=3, kv_heads=3, head=16, ffn=36, taps=[0, 1, 1], own_vocab=0,
                                       embedding=False, head_of_own=False, factors=False, norm_fc=True, normed=False)),
 }
+# The same of assistants: width, and of each layer whether it has a window, query heads, kv heads and the width of the
+# feed-forward; values of a head without a window and with one, how many of the latter turn, the window. Texts of
+# assistants are longer than windows.
+ASSISTANTS = {
+    "gemma4-e": ("gemma4-e-q8_0", dict(width=48, slides=[1, 1, 1, 0], heads=[4, 2, 6, 3], kv_heads=[2, 2, 2, 1],
+                                       ffn=[40, 40, 40, 76], head=64, head_sliding=32, turned=32, window=40)),
+    "gemma4": ("gemma4-bf16", dict(width=92, slides=[0, 1], heads=[2, 6], kv_heads=[1, 3], ffn=[52, 36], head=80,
+                                   head_sliding=40, turned=28, window=33)),
+}
+LONG = 44
 
 
 def shapes_of(of: dict, hidden: int, vocab: int) -> dict[str, tuple[int, ...]]:
@@ -58,16 +69,41 @@ def shapes_of(of: dict, hidden: int, vocab: int) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def write_drafter(of: dict, model: GGUFReader, target: Path) -> dict[str, np.ndarray]:
-    """A drafter of the model, with the model's tokens; the values of its tensors."""
-    architecture = model.fields["general.architecture"].contents()
-    hidden = model.fields[f"{architecture}.embedding_length"].contents()
-    writer = GGUFWriter(target, "eagle3")
-    writer.add_file_type(LlamaFileType.ALL_F32)
-    for field in model.fields.values():
-        if field.name.startswith("tokenizer.ggml."):
-            is_array = field.types[0] == GGUFValueType.ARRAY
-            writer.add_key_value(field.name, field.contents(), field.types[0], field.types[1] if is_array else None)
+def assistant_shapes(of: dict, hidden: int, vocab: int) -> dict[str, tuple[int, ...]]:
+    """The same of an assistant."""
+    width, shapes = of["width"], {}
+    for layer, slides in enumerate(of["slides"]):
+        head, ffn = of["head_sliding"] if slides else of["head"], of["ffn"][layer]
+        q = of["heads"][layer] * head
+        own = {"attn_norm": (width,), "attn_q": (q, width), "attn_q_norm": (head,), "attn_output": (width, q),
+               "post_attention_norm": (width,), "ffn_norm": (width,), "ffn_gate": (ffn, width), "ffn_up": (ffn, width),
+               "ffn_down": (width, ffn), "post_ffw_norm": (width,), "layer_output_scale": (1,)}
+        shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in own.items()}
+    return shapes | {
+        "nextn.pre_projection.weight": (width, 2 * hidden), "nextn.post_projection.weight": (hidden, width),
+        "token_embd.weight": (vocab, width), "output_norm.weight": (width,), "rope_freqs.weight": (of["head"] // 2,)}
+
+
+def assistant_keys(of: dict, hidden: int, writer: GGUFWriter) -> None:
+    name, layers = "gemma4-assistant", len(of["slides"])
+    numbers = {"context_length": 512, "embedding_length": of["width"], "embedding_length_out": hidden,
+               "block_count": layers, "nextn_predict_layers": layers, "attention.shared_kv_layers": layers,
+               "attention.key_length": of["head"], "attention.value_length": of["head"],
+               "attention.key_length_swa": of["head_sliding"], "attention.value_length_swa": of["head_sliding"],
+               "rope.dimension_count": of["head"], "rope.dimension_count_swa": of["turned"],
+               "attention.sliding_window": of["window"]}
+    for key, number in numbers.items():
+        writer.add_uint32(f"{name}.{key}", number)
+    for key, list_of in {"feed_forward_length": "ffn", "attention.head_count": "heads",
+                         "attention.head_count_kv": "kv_heads"}.items():
+        writer.add_array(f"{name}.{key}", of[list_of])
+    writer.add_array(f"{name}.attention.sliding_window_pattern", [bool(slides) for slides in of["slides"]])
+    writer.add_float32(f"{name}.attention.layer_norm_rms_epsilon", 1e-5)
+    writer.add_float32(f"{name}.rope.freq_base", 5000.0)
+    writer.add_float32(f"{name}.rope.freq_base_swa", 700.0)
+
+
+def eagle3_keys(of: dict, hidden: int, writer: GGUFWriter) -> None:
     numbers = {"context_length": 512, "embedding_length": of["width"], "block_count": 1,
                "feed_forward_length": of["ffn"], "attention.head_count": of["heads"],
                "attention.head_count_kv": of["kv_heads"], "attention.key_length": of["head"],
@@ -79,11 +115,29 @@ def write_drafter(of: dict, model: GGUFReader, target: Path) -> dict[str, np.nda
     writer.add_array("eagle3.target_layers", of["taps"])
     writer.add_bool("eagle3.norm_before_fc", of["norm_fc"])
     writer.add_bool("eagle3.norm_before_residual", of["normed"])
+
+
+def write_drafter(of: dict, model: GGUFReader, target: Path) -> dict[str, np.ndarray]:
+    """A drafter of the model, with the model's tokens; the values of its tensors."""
+    architecture = model.fields["general.architecture"].contents()
+    hidden = model.fields[f"{architecture}.embedding_length"].contents()
+    is_assistant = "slides" in of
+    writer = GGUFWriter(target, "gemma4-assistant" if is_assistant else "eagle3")
+    writer.add_file_type(LlamaFileType.ALL_F32)
+    for field in model.fields.values():
+        if field.name.startswith("tokenizer.ggml."):
+            is_array = field.types[0] == GGUFValueType.ARRAY
+            writer.add_key_value(field.name, field.contents(), field.types[0], field.types[1] if is_array else None)
+    (assistant_keys if is_assistant else eagle3_keys)(of, hidden, writer)
     vocab = len(model.fields["tokenizer.ggml.tokens"].data)
-    made = {name: values_of(name, shape) for name, shape in shapes_of(of, hidden, vocab).items()}
+    shapes = (assistant_shapes if is_assistant else shapes_of)(of, hidden, vocab)
+    made = {name: values_of(name, shape) for name, shape in shapes.items()}
+    if is_assistant:
+        # Scores are not scaled.
+        made = {name: values / np.float32(8 if "attn_q_norm" in name else 1) for name, values in made.items()}
     for name, values in made.items():
         writer.add_tensor(name, values, raw_dtype=Type.F32)
-    if of["own_vocab"]:
+    if of.get("own_vocab"):
         writer.add_tensor("d2t", ids_of(of), raw_dtype=Type.I64)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -100,10 +154,10 @@ def ids_of(of: dict) -> np.ndarray:
 class Asked(Driver):
     """llama.cpp with a model and a drafter. `pending` is the state that the next token of the text goes with."""
 
-    def __init__(self, model: Path, drafter: Path, ids: np.ndarray | None):
+    def __init__(self, model: Path, drafter: Path, of: dict):
         super().__init__(DRIVER, model, drafter)
         self.vocab, self.hidden, self.width, self.taps = self.read(np.int32, 4)
-        self.ids = ids
+        self.ids = ids_of(of) if of.get("own_vocab") else None
 
     def run(self, of: int, ids: list[int], start: int, states=None) -> tuple[np.ndarray, np.ndarray]:
         parts = [np.array(ids, np.int32)] + ([] if states is None else [np.asarray(states, np.float32)])
@@ -148,8 +202,35 @@ class Asked(Driver):
         return drafts, said
 
 
+class AskedAssistant(Asked):
+    """The same with an assistant, which runs in steps of drafts alone: its model has read the tokens before them."""
+
+    def process_text(self, ids: list[int], start: int) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        logits, of_drafter = [], {}
+        for part in [ids[:MIDDLE], ids[MIDDLE:]] if start == 0 else [ids]:
+            if start == MIDDLE:
+                of_drafter[MIDDLE - 1] = self.run(1, [part[0]], MIDDLE, self.pending[None])[0][0]
+            found, self.states = self.run(0, part, start)
+            self.pending, start = self.states[-1], start + len(part)
+            logits.append(found)
+        return np.vstack(logits), of_drafter
+
+    def accept(self, accepted: int, start: int) -> None:
+        self.pending = self.states[accepted]
+        self.remove(0, start + accepted + 1)
+
+    def draft(self, token: int, start: int) -> tuple[list[int], list[np.ndarray]]:
+        drafts, said, state = [], [], self.pending
+        for _ in range(DRAFTS):
+            (logits,), (state,) = self.run(1, [token], start, state[None])
+            token = int(logits.argmax())
+            drafts.append(token)
+            said.append(logits)
+        return drafts, said
+
+
 def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
-    """What follows the text, and the least lead of a token over the second."""
+    """What follows the text, and the least lead of a token over the second; 0 where the model takes no draft or all."""
     asked.begin()
     leads = []
 
@@ -161,35 +242,42 @@ def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
     n = len(text)
     logits, of_drafter = asked.process_text(text, 0)
     c, middle = best(logits[-1]), of_drafter[MIDDLE - 1]
+    if leads[0] < LEAST_LEAD:
+        return 0.0, {}
     drafts, said = asked.draft(c, n)
     for of in said:
         best(of)
+    if min(leads) < LEAST_LEAD:
+        return 0.0, {}
     checked = [best(of) for of in asked.process_text([c, *drafts], n)[0]]
     accepted = next((k for k in range(DRAFTS) if drafts[k] != checked[k]), DRAFTS)
+    if not 0 < accepted < DRAFTS:
+        return 0.0, {}
     asked.accept(accepted, n)
     again, said_again = asked.draft(checked[accepted], n + accepted + 1)
     for of in said_again:
         best(of)
-    return min(leads) + (1.0 if 0 < accepted < DRAFTS else 0.0), {
+    return min(leads), {
         "text": text, "next": c, "middle": MIDDLE, "middle_logits": largest(middle), "drafts": drafts,
         "draft_logits": [largest(of) for of in said], "checked": checked, "accepted": accepted, "drafts_again": again,
         "draft_again": largest(said_again[0])}
 
 
 def main() -> int:
-    for name in sys.argv[1:] or CASES:
-        base, of = CASES[name]
+    cases = CASES | ASSISTANTS
+    for name in sys.argv[1:] or cases:
+        base, of = cases[name]
         with tempfile.TemporaryDirectory() as scratch:
             model, drafter = Path(scratch) / "model.gguf", Path(scratch) / "drafter.gguf"
             write_twin([MODELS / f"{base}.gguf"], model)
             made = write_drafter(of, GGUFReader(model), drafter)
-            asked = Asked(model, drafter, ids_of(of) if of["own_vocab"] else None)
+            asked = (AskedAssistant if name in ASSISTANTS else Asked)(model, drafter, of)
             rng = np.random.default_rng(fnv1a(name.encode()))
-            texts = rng.integers(10, asked.vocab - 10, (TEXTS, LENGTH)).tolist()
+            texts = rng.integers(10, asked.vocab - 10, (TEXTS, LONG if name in ASSISTANTS else LENGTH)).tolist()
             lead, found = max((answers(asked, text) for text in texts), key=lambda answer: answer[0])
-        print(f"{name}: drafts {found['drafts']}, model {found['checked']}, lead {lead:.3f}", flush=True)
-        if lead < 1 + LEAST_LEAD:
+        if lead < LEAST_LEAD:
             raise SystemExit("a token does not lead clearly")
+        print(f"{name}: drafts {found['drafts']}, model {found['checked']}, lead {lead:.3f}", flush=True)
         sums = {tensor: fnv1a(values.astype("<f4").tobytes()) for tensor, values in made.items()}
         entry = {"made_with": "llama-cpp-sys-4 0.11.0", "base": f"{base}.gguf", "of": of, "fnv1a": sums, **found}
         write_entry(TARGET / f"{name}.json", entry)

@@ -31,6 +31,11 @@ impl Keys<'_> {
         self.projects_embedding() || self.architecture == "eagle3"
     }
 
+    /// Whether all layers run behind the layers of another model, and read its caches.
+    pub fn reads_caches(&self) -> bool {
+        self.architecture == "gemma4-assistant"
+    }
+
     /// A count from 1 to `most`, if the key is there.
     pub fn count(&self, key: &str, most: usize) -> Result<Option<usize>> {
         let name = self.name(key);
@@ -84,7 +89,8 @@ impl Keys<'_> {
     /// Layers that reuse keys and values of earlier layers. At least two layers have keys and values of their own.
     pub fn shared_kv_layers(&self, layers: usize) -> Result<usize> {
         const KEY: &str = "attention.shared_kv_layers";
-        Ok(self.count_or_none(KEY, layers.saturating_sub(2).max(1))?.unwrap_or(0))
+        let own = if self.reads_caches() { 0 } else { 2 };
+        Ok(self.count_or_none(KEY, layers.saturating_sub(own).max(1))?.unwrap_or(0))
     }
 
     /// One count for all layers, or an array of one for each of `layers` layers, if the key is there. 0 means that a

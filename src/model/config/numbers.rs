@@ -11,6 +11,7 @@ pub(super) fn trunk_layers(keys: &Keys, blocks: usize) -> Result<usize> {
     let name = keys.name("nextn_predict_layers");
     match keys.metadata.u64(&name)?.unwrap_or(0) {
         0 => Ok(blocks),
+        _ if keys.reads_caches() => Ok(blocks),
         found if found < blocks as u64 => Ok(blocks - found as usize),
         found => Err(Error::bad_file(format!("metadata `{name}`: expected less than {blocks} layers, found {found}"))),
     }

@@ -9,7 +9,7 @@ use crate::model::{Role, WeightKey};
 pub(super) const STATE: &str = "hidden state";
 
 /// What a head multiplies: its norm, to another activation.
-fn norm_of(head: &[Op], to: Activation) -> Vec<Op> {
+pub(super) fn norm_of(head: &[Op], to: Activation) -> Vec<Op> {
     let norm = |op: &Op| match op {
         Op::Norm { x, norm, .. } => Some(Op::Norm { x: *x, norm: *norm, y: to }),
         _ => None,

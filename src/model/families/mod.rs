@@ -155,10 +155,10 @@ fn name_of(metadata: &Metadata) -> Option<&str> {
     metadata.str("general.architecture").ok().flatten()
 }
 
-/// What a drafter is that runs on the inside of another model.
-macro_rules! reads_states {
+/// What a drafter is that becomes a block of its model.
+macro_rules! drafts {
     ($name:literal) => {
-        concat!("of architecture ", $name, ", a drafter that reads the states of its model, which is not supported")
+        concat!("a drafter, of architecture ", $name, ": give it to the option 'draft', beside its model")
     };
 }
 
@@ -171,13 +171,13 @@ const OTHER_KINDS: [(&str, &str, &str); 7] = [
     ),
     ("general.architecture", "controlvector", "a control vector: give it to the option 'adapters', beside its model"),
     ("general.type", "imatrix", "an importance matrix, which serves to quantise a model: take the file of the model"),
+    ("general.architecture", "eagle3", drafts!("eagle3")),
+    ("general.architecture", "gemma4-assistant", drafts!("gemma4-assistant")),
     (
         "general.architecture",
-        "eagle3",
-        "a drafter, of architecture eagle3: give it to the option 'draft', beside its model",
+        "dflash",
+        "of architecture dflash, a drafter that reads the states of its model, which is not supported",
     ),
-    ("general.architecture", "dflash", reads_states!("dflash")),
-    ("general.architecture", "gemma4-assistant", reads_states!("gemma4-assistant")),
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
 ];
 

@@ -48,6 +48,8 @@ pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, layout: Layout<'_>, te
     let Some(next) = &layout.buffers.next else { return };
     let round = Round { texts, own: next.pass.into(), checking: layout.buffers.pass.into() };
     round.begin(plan);
+    let held = next.held.map(|held| Round { own: held.into(), ..round });
+    held.iter().for_each(|held| held.begin(plan));
     let bytes = bytes_of_state(next);
     for (row, text) in (0..).zip(texts) {
         plan.copy(carried(next, text.number), Place::from(next.state).after(row * bytes), bytes);
@@ -55,6 +57,7 @@ pub(in crate::runtime) fn draft(plan: &mut Plan<'static>, layout: Layout<'_>, te
     for step in 1..=round.steps() {
         plan.run(Set::Steps(texts.len()), List::Step, texts.len());
         round.take(plan, step);
+        held.iter().for_each(|held| held.take_tokens(plan, round.own));
     }
     round.end(plan);
 }

@@ -54,6 +54,13 @@ impl Round<'_> {
         }
     }
 
+    /// Copies the tokens of another drafter's pass `from` into the drafter's own.
+    pub fn take_tokens(&self, plan: &mut Plan<'static>, from: Place<'static>) {
+        for row in (0..self.texts.len()).map(Pass::bytes_of) {
+            plan.copy(from.after(row), self.own.after(row), size_of::<u32>() as u64);
+        }
+    }
+
     /// Marks the rows that got no draft.
     pub fn end(&self, plan: &mut Plan<'static>) {
         let flags = offset_of!(Row, flags) as u64;

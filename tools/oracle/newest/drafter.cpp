@@ -1,9 +1,10 @@
-// Runs a model and a drafter of it, EAGLE-3: `drafter MODEL DRAFTER`. It writes the size of the vocabulary, the widths
-// of the model and of the drafter, and how many layers the drafter reads; then it answers questions of four i32: what
-// (0: run, 1: remove, 2: fuse), context (0: the model, 1: the drafter), first position, count. A run is followed by the
-// ids and, for the drafter, the states that go with them; its answer is logits, then of the model the inputs of the
-// layers that the drafter reads, of the drafter its state, for each row. Inputs of layers are fused to states. All
-// numbers are little-endian, i32 or f32. `make_drafters.py` asks it. Built as `block.cpp` is.
+// Runs a model and a drafter of it, EAGLE-3 or an assistant of Gemma 4: `drafter MODEL DRAFTER`. It writes the size of
+// the vocabulary, the widths of the model and of the drafter's state, and how many layers the drafter reads (an
+// assistant: the normalised output of the last); then it answers questions of four i32: what (0: run, 1: remove, 2:
+// fuse), context (0: the model, 1: the drafter), first position, count. A run is followed by the ids and, for the
+// drafter, the states that go with them; its answer is logits, then of the
+// model what the drafter reads of layers, of the drafter its state, for each row. Inputs of layers are fused to states.
+// All numbers are little-endian, i32 or f32. `make_drafters.py` asks it. Built as `block.cpp` is.
 
 #include "llama-ext.h"
 #include "llama.h"
@@ -36,14 +37,19 @@ int main(int, char ** arguments) {
         params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
         params.swa_full = true;
         if (i) params.ctx_other = contexts[0];
+        const bool is_assistant = i && !llama_model_target_layer_ids_n(models[1]);
+        if (is_assistant) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
         contexts[i] = llama_init_from_model(models[i], params);
         if (!contexts[i]) return 2;
     }
-    const int hidden = llama_model_n_embd(models[0]), own = llama_model_n_embd(models[1]);
+    const int hidden = llama_model_n_embd(models[0]);
     const int layers = llama_model_n_layer(models[0]);
     const int vocab = llama_vocab_n_tokens(llama_model_get_vocab(models[0]));
-    const int32_t * ids = llama_model_target_layer_ids(models[1]);
-    const int n = llama_model_target_layer_ids_n(models[1]);
+    const int32_t * found = llama_model_target_layer_ids(models[1]);
+    std::vector<int32_t> ids(found, found + llama_model_target_layer_ids_n(models[1]));
+    const bool fuses = !ids.empty();
+    if (!fuses) ids.push_back(layers);
+    const int n = ids.size(), own = fuses ? llama_model_n_embd(models[1]) : llama_model_n_embd_out(models[1]);
     for (int k = 0; k < n; k++) {
         if (ids[k] < layers) llama_set_embeddings_layer_inp(contexts[0], ids[k], true);
         else llama_set_embeddings_nextn(contexts[0], true, false);
@@ -80,7 +86,8 @@ int main(int, char ** arguments) {
             const int at = llama_batch_ext_add_token(batch, 0, tokens[row]);
             const llama_pos position = start + row;
             const float * state = states.data() + (size_t) row * own;
-            if (of && !llama_batch_ext_set_embd_token(batch, at, llama_embd{state, 1, (size_t) own})) return 4;
+            const auto set_state = fuses ? llama_batch_ext_set_embd_token : llama_batch_ext_set_embd_state;
+            if (of && !set_state(batch, at, llama_embd{state, 1, (size_t) own})) return 4;
             llama_batch_ext_set_pos(batch, at, &position);
             llama_batch_ext_set_output_logits(batch, at, true);
         }

@@ -97,7 +97,8 @@ fn program(program: Program, model: &ModelConfig, drafter: &Drafter) -> Program 
     b.push(Op::Linear { x: normed, weight, bias: None, y: logits });
     let head = b.take();
 
-    let drafted = Drafted { earlier: true, ids: drafter.own_vocab.map(|_| of_layer(model.layers, named(IDS))) };
+    let ids = drafter.own_vocab.map(|_| of_layer(model.layers, named(IDS)));
+    let drafted = Drafted { earlier: true, held: false, ids };
     let mut made = b.program;
     let own = vec![Op::Copy { x, y: state }];
     let (layers, sides) = (vec![layer], Vec::new());

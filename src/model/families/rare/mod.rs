@@ -8,6 +8,7 @@ mod bitnet;
 mod eagle3;
 mod ernie;
 mod gemma3n;
+mod gemma4_assistant;
 mod granite_switch;
 mod hrm;
 mod latent;
@@ -78,7 +79,7 @@ pub(super) static FAMILIES: &[Family] = &[
 ];
 
 /// Drafters that are files of their own.
-pub(in crate::model) static DRAFTERS: &[Kind] = &[eagle3::EAGLE3];
+pub(in crate::model) static DRAFTERS: &[Kind] = &[eagle3::EAGLE3, gemma4_assistant::ASSISTANT];
 
 /// The architectures among these whose models run no rare shaders but for their tensor types: pages fetch none with the
 /// code.
