@@ -15,7 +15,7 @@ override STAGE: u32;      // blocks of x in workgroup memory
 override PITCH: u32 = STAGE | 1u; // from one part of the blocks to the next: odd, so that writes spread over the banks
 override MAX_THREAD_GROUPS: u32 = (WG_SIZE + 3u) / 4u;
 
-const MAX_SUMS = 5u; // four rows of W, and the squares
+const MAX_SUMS = 9u; // eight rows of W, and the squares
 
 #import mat_vec_rows
 #import adapter

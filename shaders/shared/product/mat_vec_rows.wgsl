@@ -2,7 +2,7 @@
 
 override COLS: u32;      // columns of W, values of a column of x
 override ROWS: u32;      // rows of y that this dispatch computes; with SWIGLU W has twice as many
-override ROWS_PER_GROUP: u32;     // rows of W that a thread group works on together: 1, 2 or 4; even with SWIGLU
+override ROWS_PER_GROUP: u32;     // rows of W that a thread group works on together: 1, 2, 4 or 8; even with SWIGLU
 override COLUMNS: u32;   // columns of x: 1, or up to 8 in mat_vec_columns
 override Y_STRIDE: u32;  // elements from one column of y to the next
 override WG_SIZE: u32;
