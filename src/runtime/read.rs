@@ -143,13 +143,14 @@ impl Reader<'_> {
         Ok(self.is_short(reading, wants))
     }
 
-    /// Whether the rest of a text has few tokens and no rows of images, and nothing is wanted but its caches and the
-    /// token that follows. The first such text is read like longer ones, since the kernels for passes of a few rows are
-    /// compiled behind it.
+    /// Whether the rest of a text has few tokens and no rows of images or sounds, and nothing is wanted but its caches
+    /// and the token that follows. The first such text is read like longer ones, since the kernels for passes of a few
+    /// rows are compiled behind it.
     fn is_short(&self, reading: &Reading<'_>, wants: &Wants<'_>) -> bool {
         let rows = (reading.ids.len() - reading.done).saturating_sub(usize::from(wants.runs_last()));
         let is_plain = !matches!(wants, Wants::Hidden(_) | Wants::Logits(_));
-        let has_rows = || reading.ids.iter().any(|&id| self.session.model.input_rows.holds(id));
+        let model = &self.session.model;
+        let has_rows = || model.program.beside().is_some() || reading.ids.iter().any(|&id| model.input_rows.holds(id));
         let buffers = &self.session.buffers;
         buffers.room.drafts && buffers.next.is_none() && is_plain && (1..=SHORT).contains(&rows) && !has_rows()
     }

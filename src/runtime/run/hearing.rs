@@ -49,7 +49,11 @@ impl Engine {
     async fn read_heard(&mut self, ids: &[u32], tokens: &[u32], rows: &[f32]) -> Result<Option<Token>> {
         let width = rows.len() / tokens.len();
         let mut position = ids.len() - tokens.len();
-        for (tokens, rows) in tokens.chunks(ROWS).zip(rows.chunks(ROWS * width)) {
+        // A pass finds its rows at the start of the buffer. The last token may have a pass of its own.
+        let [before, last] = [0..tokens.len() - 1, tokens.len() - 1..tokens.len()];
+        let parts = before.clone().step_by(ROWS).map(|at| at..before.end.min(at + ROWS)).chain([last]);
+        for part in parts {
+            let (tokens, rows) = (&tokens[part.clone()], &rows[part.start * width..part.end * width]);
             self.put_beside(rows).await?;
             let end = position + tokens.len();
             let read = match end == ids.len() {
