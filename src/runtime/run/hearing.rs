@@ -10,9 +10,6 @@ use crate::runtime::session::{RunIds, Session, Token};
 use crate::sampler::SamplingOptions;
 use crate::{Error, ErrorCode, Result};
 
-/// Rows of a pass, at most: as many as one on the CPU takes.
-const ROWS: usize = 32;
-
 /// A token that is being chosen.
 pub type Heard<'a> = Pin<Box<dyn Future<Output = Result<Option<Token>>> + 'a>>;
 
@@ -41,44 +38,38 @@ impl Engine {
         self.session.configure(&options, &RunIds { ends: &ends, ..RunIds::default() }, &[]);
         let found = self.read_heard(ids, tokens, rows).await;
         self.session.rest();
-        let width = rows.len() / tokens.len();
-        self.put_beside(&vec![0.0; width * tokens.len().min(ROWS)]).await?;
+        self.put_beside(&vec![0.0; rows.len() / tokens.len()]).await?;
         found
     }
 
+    /// Row by row: a pass may have several, and a list of its own.
     async fn read_heard(&mut self, ids: &[u32], tokens: &[u32], rows: &[f32]) -> Result<Option<Token>> {
-        let width = rows.len() / tokens.len();
-        let mut position = ids.len() - tokens.len();
-        // A pass finds its rows at the start of the buffer. The last token may have a pass of its own.
-        let [before, last] = [0..tokens.len() - 1, tokens.len() - 1..tokens.len()];
-        let parts = before.clone().step_by(ROWS).map(|at| at..before.end.min(at + ROWS)).chain([last]);
-        for part in parts {
-            let (tokens, rows) = (&tokens[part.clone()], &rows[part.start * width..part.end * width]);
-            self.put_beside(rows).await?;
-            let end = position + tokens.len();
-            let read = match end == ids.len() {
-                true => self.session.feed(tokens, position, &self.stop).await?,
-                false => self.session.read(tokens, position, &self.stop).await?,
+        let first = ids.len() - tokens.len();
+        for (at, row) in rows.chunks_exact(rows.len() / tokens.len()).enumerate() {
+            self.put_beside(row).await?;
+            let (token, position) = (&tokens[at..=at], first + at);
+            let read = match at + 1 == tokens.len() {
+                true => self.session.feed(token, position, &self.stop).await?,
+                false => self.session.read(token, position, &self.stop).await?,
             };
-            self.cached.extend_from_slice(&ids[position..position + read]);
-            if read < tokens.len() {
+            if read == 0 {
                 return Ok(None);
             }
-            position = end;
+            self.cached.push(ids[position]);
         }
         self.session.next().await
     }
 
-    /// The rows that are added to the tokens of the next pass, the first ones of several.
-    async fn put_beside(&mut self, rows: &[f32]) -> Result<()> {
+    /// The row that is added to the token of the next pass.
+    async fn put_beside(&mut self, row: &[f32]) -> Result<()> {
         match &mut self.session {
-            AnySession::Cpu(session) => session.model.put_beside(rows),
+            AnySession::Cpu(session) => session.model.put_beside(row),
             AnySession::Gpu(lane) => {
                 let mut session = lane.turn().await?;
                 let Some(x) = session.model.program.beside() else { return Ok(()) };
                 let slice = session.buffers.places.embed.of(x).slice;
                 let mut plan = Plan::default();
-                plan.write_at(slice, 0, bytemuck::cast_slice(rows));
+                plan.write_at(slice, 0, bytemuck::cast_slice(row));
                 session.gpu.execute(&plan)?;
             }
         }
