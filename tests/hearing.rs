@@ -11,9 +11,9 @@ mod common {
 use common::in_memory::{cpu_model, engine_of};
 use serde_json::Value;
 use webgguf::ErrorCode;
-use webgguf::cpu::CacheFormat;
+use webgguf::cpu::{CacheFormat, Logits};
 use webgguf::model::InputSource;
-use webgguf::runtime::{AnySession, CpuSession, Engine, Session};
+use webgguf::runtime::{AnySession, ChosenToken, CpuSession, Engine, Session};
 
 const TEXT: &[u8] = include_bytes!("fixtures/models/mistral3-realtime-f16.gguf");
 const SOUNDS: [&str; 2] =
@@ -64,6 +64,17 @@ fn sounds() -> Vec<Sound> {
 
 /// What a model hears, and the ids of the rows.
 async fn heard(engine: &mut Engine, sound: &Sound, digest: u64) -> (Vec<u32>, Vec<u32>) {
+    let (found, ids, _) = heard_with(engine, sound, digest, None).await;
+    (found, ids)
+}
+
+/// The same, with how likely its tokens were, where that is wanted.
+async fn heard_with(
+    engine: &mut Engine,
+    sound: &Sound,
+    digest: u64,
+    logprobs: Option<usize>,
+) -> (Vec<u32>, Vec<u32>, Vec<ChosenToken>) {
     let width = engine.session.config().hidden;
     let count = sound.rows.len() / width;
     let source = InputSource { digest, count: count as u32, columns: 0, canvas: 0 };
@@ -71,15 +82,51 @@ async fn heard(engine: &mut Engine, sound: &Sound, digest: u64) -> (Vec<u32>, Ve
     let token = |text: &str| engine.tokenizer.encode(text, false, true);
     let mut next = [token("<|begin_of_text|>"), token("[STREAMING_PAD]").repeat(BEFORE)].concat();
     assert_eq!(next.len(), BEFORE + 1, "each is a token");
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut found, mut likely, mut at) = (Vec::new(), Vec::new(), 0);
     while at < count {
         let end = at + next.len();
-        let token = engine.hear(&ids[..end], &next, &sound.rows[at * width..end * width]).await;
-        next = vec![token.expect("a token").expect("which nobody stopped").id];
-        found.push(next[0]);
+        let token = engine.hear(&ids[..end], &next, &sound.rows[at * width..end * width], logprobs).await;
+        let (token, chosen) = token.expect("a token").expect("which nobody stopped");
+        next = vec![token.id];
+        found.push(token.id);
+        likely.extend(chosen);
         at = end;
     }
-    (found, ids)
+    (found, ids, likely)
+}
+
+/// The log-softmax of the logits of the CPU behind the tokens of a sound, from the last one of the silence on.
+fn log_softmax(sound: &Sound, begin: u32, pad: u32) -> Vec<Vec<f32>> {
+    let mut model = cpu_model(TEXT, 128, CacheFormat::F32);
+    let all = [&[begin][..], &[pad].repeat(BEFORE), &sound.tokens[..sound.tokens.len() - 1]].concat();
+    let rows = sound.rows.chunks_exact(sound.rows.len() / all.len());
+    let of = |(at, row): (usize, &[f32])| {
+        model.put_beside(row);
+        let logits = model.forward(&all[at..=at], at, Logits::Last).expect("logits");
+        let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+        logits.iter().map(|&logit| (f64::from(logit) - sum.ln()) as f32).collect()
+    };
+    rows.enumerate().map(of).skip(BEFORE).collect()
+}
+
+/// The log-probabilities of what is heard are the log-softmax of the logits of the CPU, and asking for them changes
+/// nothing.
+async fn check_log_probabilities(engine: &mut Engine, most: f32) {
+    let token = |text: &str| engine.tokenizer.encode(text, false, true)[0];
+    let (begin, pad) = (token("<|begin_of_text|>"), token("[STREAMING_PAD]"));
+    for (sound, digest) in sounds().iter().zip(100..) {
+        let (found, _, likely) = heard_with(engine, sound, digest, Some(3)).await;
+        assert_eq!(found, sound.tokens);
+        let wanted = log_softmax(sound, begin, pad);
+        assert_eq!((likely.len(), wanted.len()), (found.len(), found.len()));
+        for ((chosen, row), id) in likely.iter().zip(&wanted).zip(found) {
+            assert_eq!((chosen.id, chosen.top.len(), chosen.top[0].0), (id, 3, id), "the likeliest comes first");
+            for &(id, logprob) in [(id, chosen.logprob)].iter().chain(&chosen.top) {
+                let apart = (logprob - row[id as usize]).abs();
+                assert!(apart <= most, "token {id}: {logprob}, {apart} from the log-softmax");
+            }
+        }
+    }
 }
 
 async fn logits(engine: &mut Engine, ids: &[u32]) -> Vec<f32> {
@@ -90,7 +137,8 @@ async fn logits(engine: &mut Engine, ids: &[u32]) -> Vec<f32> {
     all
 }
 
-async fn check(mut engine: Engine) {
+/// `most`: how far log-probabilities may be from the log-softmax of the CPU.
+async fn check(mut engine: Engine, most: f32) {
     let text = [3, 77, 5, 240, 9];
     let before = logits(&mut engine, &text).await;
     let sounds = sounds();
@@ -102,8 +150,9 @@ async fn check(mut engine: Engine) {
         assert_eq!(engine.common_prefix(&ids), ids.len(), "its rows are cached");
         // From some row on again.
         let (width, from) = (engine.session.config().hidden, ids.len() - 2);
-        let again = engine.hear(&ids[..=from], &found[found.len() - 3..][..1], &sound.rows[from * width..][..width]);
-        assert_eq!(again.await.expect("a token").map(|token| token.id), Some(found[found.len() - 2]));
+        let (token, row) = (&found[found.len() - 3..][..1], &sound.rows[from * width..][..width]);
+        let again = engine.hear(&ids[..=from], token, row, None).await.expect("a token");
+        assert_eq!(again.map(|(token, likely)| (token.id, likely)), Some((found[found.len() - 2], None)));
     }
     // Passes of few rows may be compiled meanwhile.
     for round in 0..3 {
@@ -112,23 +161,24 @@ async fn check(mut engine: Engine) {
         }
     }
     assert!(sounds[0].tokens.len() > 15 && sounds[0].tokens != sounds[1].tokens, "sounds that tell little");
+    check_log_probabilities(&mut engine, most).await;
     assert_eq!(logits(&mut engine, &text).await, before, "nothing of it is left");
 }
 
 #[test]
 fn words_are_what_llama_cpp_hears_on_the_cpu() {
-    pollster::block_on(check(on_cpu()));
+    pollster::block_on(check(on_cpu(), 1e-5));
 }
 
 #[cfg(feature = "gpu-tests")]
 #[test]
 fn words_are_what_llama_cpp_hears_on_a_gpu() {
     pollster::block_on(async {
-        check(on_gpu(1).await).await;
+        check(on_gpu(1).await, 2e-3).await;
         let mut lanes = on_gpu(2).await;
         let ids = lanes.session.row_ids().know(InputSource { digest: 1, count: 1, columns: 0, canvas: 0 });
         let row = vec![0.0; lanes.session.config().hidden];
-        let error = lanes.hear(&[ids.expect("an id").start], &[1], &row).await.expect_err("lanes");
+        let error = lanes.hear(&[ids.expect("an id").start], &[1], &row, None).await.expect_err("lanes");
         assert_eq!((error.code(), error.message().contains("'parallel'")), (ErrorCode::InvalidArgument, true));
     });
 }
@@ -150,12 +200,12 @@ fn what_does_not_fit_is_refused() {
             (&[1 << 31 | 5000][..], &[1][..], &rows[..width], refused),
             (&ids[..], &[1; 200][..], &rows[..], ErrorCode::ContextFull),
         ] {
-            let error = engine.hear(ids, tokens, rows).await.expect_err("what does not fit");
+            let error = engine.hear(ids, tokens, rows, None).await.expect_err("what does not fit");
             assert_eq!(error.code(), code, "{}", error.message());
         }
         engine.stop.set(true);
-        assert_eq!(engine.hear(&ids[..2], &[1, 2], &rows[..2 * width]).await.expect("no error"), None);
+        assert_eq!(engine.hear(&ids[..2], &[1, 2], &rows[..2 * width], None).await.expect("no error"), None);
         engine.stop.set(false);
-        assert!(engine.hear(&ids[..2], &[1, 2], &rows[..2 * width]).await.expect("no error").is_some());
+        assert!(engine.hear(&ids[..2], &[1, 2], &rows[..2 * width], None).await.expect("no error").is_some());
     });
 }

@@ -100,13 +100,20 @@ async function modelOf(client: Client, _: Call, id: string): Promise<Response> {
 /** A form as the `openai` package writes it; `text` comes without quotes. */
 async function transcribed(client: Client, form: FormData, signal: AbortSignal | undefined): Promise<Response> {
   const fields = Object.fromEntries([...form].map(([name, value]) => [name, value === '' ? undefined : value]));
-  const { temperature, stream, 'timestamp_granularities[]': _, ...others } = fields as Record<string, unknown>;
-  const times = form.getAll('timestamp_granularities[]');
+  const {
+    temperature,
+    stream,
+    'timestamp_granularities[]': _,
+    'include[]': __,
+    ...others
+  } = fields as Record<string, unknown>;
+  const [times, include] = ['timestamp_granularities[]', 'include[]'].map((name) => form.getAll(name));
   const request = {
     ...others,
     ...(temperature !== undefined && { temperature: Number(temperature) }),
     ...(stream !== undefined && { stream: stream === 'true' || (stream === 'false' ? false : stream) }),
-    ...(times.length > 0 && { timestamp_granularities: times }),
+    ...(times?.length && { timestamp_granularities: times }),
+    ...(include?.length && { include }),
   } as unknown as TranscriptionRequest;
   const found = await client.audio.transcriptions.create(request, { signal });
   if (found instanceof AnswerStream) {

@@ -86,7 +86,7 @@ export class Server {
 
   readonly transcriptions: Transcriptions = {
     create: (async (body: TranscriptionRequest, options: RequestOptions = {}) => {
-      const { file, response_format: format, ...others } = checkTranscription(body);
+      const { file, response_format: format, include, ...others } = checkTranscription(body);
       const form = new FormData();
       const { samplesOf, waveOf } = await pageFiles.samples();
       const name = file instanceof File ? file.name : 'sound.wav';
@@ -94,19 +94,29 @@ export class Server {
       for (const [name, value] of Object.entries(others)) if (value != null) form.set(name, String(value));
       if (body.timestamp_granularities) form.set('timestamp_granularities[]', 'segment');
       form.delete('timestamp_granularities');
+      if (include?.length) form.set('include[]', 'logprobs');
       if (isTimed(format)) form.set('response_format', String(format));
       const caller = options?.signal ?? undefined;
       const controller = new AbortController();
       const signal = caller ? AbortSignal.any([caller, controller.signal]) : controller.signal;
+      const likely = <T extends Pick<Transcription, 'logprobs'>>(answer: T): T => {
+        if (!include?.length || answer.logprobs) return answer;
+        throw new WebggufError('download_failed', "fallback: the server gives no log-probabilities: 'include'");
+      };
       const response = await this.#post('/audio/transcriptions', form, signal);
       if (body.stream) {
-        const isLast = ({ type }: TranscriptionEvent): boolean => type === 'transcript.text.done';
+        const isLast = (event: TranscriptionEvent): boolean =>
+          event.type === 'transcript.text.done' && likely(event) !== undefined;
         return new AnswerStream(this.#chunks(response, controller.signal, caller, isLast), controller);
       }
       if (format === 'srt' || format === 'vtt') return response.text();
-      const answer = await jsonOf<Transcription>(response, signal);
+      const answer = likely(await jsonOf<Transcription>(response, signal));
       if (format === 'text') return answer.text;
-      return this.#marked(format === 'verbose_json' ? answer : { text: answer.text });
+      return this.#marked(
+        format === 'verbose_json'
+          ? answer
+          : { text: answer.text, ...(include?.length && { logprobs: answer.logprobs }) },
+      );
     }) as Transcriptions['create'],
   };
 

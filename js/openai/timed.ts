@@ -2,6 +2,7 @@
  * Transcriptions with the times of segments: the parts of a sound in which somebody speaks, each heard by itself.
  */
 import { samplesOf } from '../media/samples.js';
+import type { ChosenToken } from '../types/generate.js';
 import type { AudioSource } from '../types/media.js';
 import { speechIn, type SpeechSpan } from '../voice/activity.js';
 import { quietest } from '../voice/cut.js';
@@ -13,9 +14,8 @@ const LONGEST = 30;
 /** The words of one sound. @internal */
 export interface Heard {
   readonly text: string;
-  readonly ids: readonly number[];
-  /** Natural log-probabilities of the tokens. */
-  readonly logprobs: readonly number[];
+  /** The tokens of the words, with the option `logprobs`. */
+  readonly tokens: readonly ChosenToken[];
   readonly language: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export async function timed(
   for (const span of speechIn(samples, sampleRate).flatMap((each) => cut(samples, sampleRate, each))) {
     const { start, end, speech } = span;
     const sound = { samples: samples.slice(start * sampleRate, end * sampleRate), sampleRate };
-    const { text, ids, logprobs, language: found } = await hear(sound);
+    const { text, tokens, language: found } = await hear(sound);
     if (found) languages.push(found);
     if (!text) continue;
     segments.push({
@@ -41,10 +41,10 @@ export async function timed(
         start: rounded(start),
         end: rounded(end),
         text,
-        tokens: [...ids],
+        tokens: tokens.map(({ id }) => id),
         temperature,
       },
-      avg_logprob: logprobs.reduce((sum, value) => sum + value, 0) / Math.max(1, logprobs.length),
+      avg_logprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0) / Math.max(1, tokens.length),
       compression_ratio: await compression(text),
       no_speech_prob: 1 - speech,
     });

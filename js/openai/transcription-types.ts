@@ -3,7 +3,7 @@
  */
 import type { AudioSource } from '../types/media.js';
 import type { AnswerStream } from './stream.js';
-import type { RequestOptions } from './types.js';
+import type { RequestOptions, TokenLogprob } from './types.js';
 
 /** A sound whose words are wanted. */
 export interface TranscriptionRequest {
@@ -29,12 +29,16 @@ export interface TranscriptionRequest {
   temperature?: number | null | undefined;
   /** Whether the words come as they are written, as {@link TranscriptionEvent}; with the formats `json` and `text`. */
   stream?: boolean | null | undefined;
+  /** `['logprobs']`: also how likely each token of the words was, with the format `json`, streamed or not. */
+  include?: readonly 'logprobs'[] | null | undefined;
 }
 
 /** What `transcriptions.create` gives. */
 export interface Transcription {
   /** The words. */
   text: string;
+  /** The tokens of the words, with `include: ['logprobs']`. */
+  logprobs?: TokenLogprob[];
 }
 
 /** The words of a part of a sound. */
@@ -83,6 +87,8 @@ export interface TranscriptionDelta {
   type: 'transcript.text.delta';
   /** The text that follows. */
   delta: string;
+  /** The tokens that were written since the last one, with `include: ['logprobs']`. */
+  logprobs?: TokenLogprob[];
 }
 
 /** All of the text. */
@@ -91,6 +97,8 @@ export interface TranscriptionDone {
   type: 'transcript.text.done';
   /** All words. */
   text: string;
+  /** The tokens of the words, with `include: ['logprobs']`. */
+  logprobs?: TokenLogprob[];
   /** Counts of tokens. */
   usage: {
     type: 'tokens';

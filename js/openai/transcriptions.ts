@@ -9,13 +9,15 @@ import type { HeardWords } from '../voice/heard.js';
 import type { ChatModel } from './chat-model.js';
 import type { TextWithMedia } from '../model/prompt.js';
 import { show, signalOption } from '../check.js';
-import type { GenerateOptions, Usage } from '../types/generate.js';
+import type { ChosenToken, GenerateOptions, Usage } from '../types/generate.js';
 import type { AudioSource } from '../types/media.js';
 import { openaiFiles } from './files.js';
 import { AnswerStream } from './stream.js';
 import type { Heard } from './timed.js';
 import type {
+  Transcription,
   TranscriptionAnswer,
+  TranscriptionDelta,
   TranscriptionDone,
   TranscriptionEvent,
   TranscriptionRequest,
@@ -27,6 +29,7 @@ export type { Transcription, TranscriptionRequest, Transcriptions } from './tran
 
 const FIELDS = [
   ...['file', 'model', 'language', 'prompt', 'response_format', 'temperature', 'stream', 'timestamp_granularities'],
+  'include',
 ];
 const FORMATS = ['json', 'text', 'verbose_json', 'srt', 'vtt'];
 /** Whether a format has the times of segments. @internal */
@@ -49,6 +52,7 @@ export function checkTranscription(request: TranscriptionRequest): Transcription
     refuse(`field 'response_format' must be one of ${FORMATS.join(', ')}, found ${show(format)}`);
   }
   checkTimes(request, refuse);
+  checkIncluded(request, refuse);
   const heat = temperature ?? 0;
   if (!(typeof heat === 'number' && heat >= 0 && heat <= 2)) {
     refuse(`field 'temperature' must be a number from 0 to 2, found ${show(temperature)}`);
@@ -68,6 +72,16 @@ function checkTimes(request: TranscriptionRequest, refuse: (message: string) => 
   if (!isFine)
     refuse(`field 'timestamp_granularities' must be ['segment'], found ${found}: models say no times of words`);
   if (format !== 'verbose_json') refuse("field 'timestamp_granularities' needs 'verbose_json' as 'response_format'");
+}
+
+function checkIncluded(request: TranscriptionRequest, refuse: (message: string) => never): void {
+  const { include, response_format: format } = request;
+  if (include === undefined || include === null) return;
+  const isFine = Array.isArray(include) && include.every((name) => name === 'logprobs');
+  if (!isFine) refuse(`field 'include' must be ['logprobs'], found ${JSON.stringify(include)}`);
+  if (include.length > 0 && (format ?? 'json') !== 'json') {
+    refuse(`field 'include' goes with 'json' as 'response_format', found ${show(format)}`);
+  }
 }
 
 /** Between the language and the words in answers of Qwen3-ASR. */
@@ -111,17 +125,20 @@ export class LocalTranscriptions implements Transcriptions {
   create = (async (body: TranscriptionRequest, options: RequestOptions = {}): Promise<TranscriptionAnswer> => {
     const { response_format: format, temperature, stream } = checkTranscription(body);
     const signal = signalOption('audio.transcriptions.create', { signal: options?.signal ?? undefined });
-    const sampling = { temperature: temperature ?? 0, signal, onProgress: options?.onProgress };
+    const likely = body.include?.length ? { logprobs: 0 } : {};
+    const sampling = { temperature: temperature ?? 0, signal, onProgress: options?.onProgress, ...likely };
     if (isTimed(format)) return this.#timed(body, sampling);
     if (stream) return this.#stream(body, sampling);
-    const { text } = await this.#heard(await this.#ask(body, sampling));
-    return format === 'text' ? text : { text };
+    const { text, tokens } = await this.#heard(await this.#ask(body, sampling));
+    return format === 'text' ? text : { text, ...likelihoods(sampling, tokens) };
   }) as Transcriptions['create'];
 
   async #timed(body: TranscriptionRequest, sampling: GenerateOptions): Promise<TranscriptionAnswer> {
     const { timed, srtOf, vttOf } = await openaiFiles.timed();
+    // Subtitles do not say how sure the model was.
+    const likely = body.response_format === 'verbose_json' ? { logprobs: 0 } : {};
     const hear = async (file: AudioSource): Promise<Heard> =>
-      this.#heard(await this.#ask({ ...body, file }, { ...sampling, logprobs: 0 }));
+      this.#heard(await this.#ask({ ...body, file }, { ...sampling, ...likely }));
     const { temperature = 0, signal } = sampling;
     const verbose = await timed(body.file, { temperature, language: body.language ?? '', signal }, hear);
     if (body.response_format === 'srt') return srtOf(verbose);
@@ -133,14 +150,14 @@ export class LocalTranscriptions implements Transcriptions {
     const { signal } = sampling;
     const scope = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
     const asked = await this.#ask(body, { ...sampling, signal: scope, showSpecial: [WORDS] });
-    return new AnswerStream(eventsOf(asked, controller.signal), controller);
+    return new AnswerStream(eventsOf(asked, sampling, controller.signal), controller);
   }
 
   /** Asks for the words of a sound. */
   async #ask(body: TranscriptionRequest, sampling: GenerateOptions): Promise<Asked> {
     if (this.#model.info.encoders?.some(({ projector }) => projector === 'voxtral_rt')) {
       const { HeardWords } = await openaiFiles.heard();
-      return { run: new HeardWords(this.#model as EarModel, body.file, sampling.signal) };
+      return { run: new HeardWords(this.#model as EarModel, body.file, sampling) };
     }
     const [token, ...others] = await this.#model.tokenize(WORDS, { parseSpecial: true });
     if (others.length > 0 || token === undefined) return { run: this.#request(body, sampling) };
@@ -165,29 +182,48 @@ export class LocalTranscriptions implements Transcriptions {
     const words = at < 0 ? text : await this.#model.detokenize(ids.slice(at + 1));
     const language =
       at < 0 ? undefined : (await this.#model.detokenize(ids.slice(0, at))).replace('language ', '').trim();
-    const logprobs = tokens.slice(at + 1).map(({ logprob }) => logprob);
-    return { text: words.trim(), ids: [...ids.slice(at + 1)], logprobs, language };
+    return { text: words.trim(), tokens: tokens.slice(at + 1), language };
   }
 }
 
+/** How likely the tokens of words were, where that is wanted. */
+function likelihoods({ logprobs }: GenerateOptions, tokens: readonly ChosenToken[]): Pick<Transcription, 'logprobs'> {
+  if (logprobs === undefined) return {};
+  return { logprobs: tokens.map(({ text, bytes, logprob }) => ({ token: text, bytes: [...bytes], logprob })) };
+}
+
 /** Parts of the words as they are written, without white space around all of them; then the words. */
-async function* eventsOf({ run, token }: Asked, own: AbortSignal): AsyncGenerator<TranscriptionEvent> {
+async function* eventsOf(
+  { run, token }: Asked,
+  sampling: GenerateOptions,
+  own: AbortSignal,
+): AsyncGenerator<TranscriptionEvent> {
   let [text, given, isHeld] = ['', 0, token !== undefined];
+  /** All tokens of the words, and how many of them were given. */
+  let [tokens, told]: [ChosenToken[], number] = [[], 0];
+  const deltaOf = (delta: string): TranscriptionDelta => {
+    const more = likelihoods(sampling, tokens.slice(told));
+    told = tokens.length;
+    return { type: 'transcript.text.delta', delta, ...more };
+  };
   try {
     for await (const piece of run) {
       text += piece.text;
+      tokens.push(...(piece.tokens ?? []));
       const at = isHeld ? text.indexOf(WORDS) : -1;
       if (at >= 0) [text, isHeld] = [text.slice(at + WORDS.length), false];
+      if (at >= 0) tokens = tokens.slice(tokens.findIndex(({ id }) => id === token) + 1);
       if (isHeld) continue;
       if (given === 0) text = text.trimStart();
       const next = text.trimEnd();
-      if (next.length > given) yield { type: 'transcript.text.delta', delta: next.slice(given) };
+      if (next.length > given) yield deltaOf(next.slice(given));
       given = Math.max(given, next.length);
     }
     const whole = text.trim();
     // The language was known, or the model did not say it.
-    if (isHeld && whole) yield { type: 'transcript.text.delta', delta: whole };
-    yield { type: 'transcript.text.done', text: whole, usage: usageOf((await run.result).usage) };
+    if (isHeld && whole) yield deltaOf(whole);
+    const { usage } = await run.result;
+    yield { type: 'transcript.text.done', text: whole, ...likelihoods(sampling, tokens), usage: usageOf(usage) };
   } catch (error) {
     if (!own.aborted) throw error;
   } finally {

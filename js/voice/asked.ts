@@ -72,6 +72,8 @@ export interface ToHear {
   readonly heard: Float32Array | undefined;
   /** Others follow these samples, or nothing is wanted any more; else the sound ends with them. */
   readonly state?: 'open' | 'dropped';
+  /** As of `generate`. */
+  readonly logprobs?: number | undefined;
 }
 
 /** What a vocoder is asked to say. @internal */

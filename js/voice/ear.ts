@@ -23,6 +23,7 @@ export interface EarModel {
 export class Ear {
   readonly #model: EarModel;
   readonly #call: string;
+  readonly #logprobs: number | undefined;
   #name: string | undefined;
   /** Samples for which the context has room, at first and now, and those that wait for the next part. */
   #room = 0;
@@ -32,8 +33,8 @@ export class Ear {
   #follows = false;
   #hasWords = false;
 
-  constructor(model: EarModel, call: string) {
-    [this.#model, this.#call] = [model, call];
+  constructor(model: EarModel, call: string, logprobs?: number) {
+    [this.#model, this.#call, this.#logprobs] = [model, call, logprobs];
   }
 
   /** What is written once these samples are there, and all of it where they are the last. */
@@ -78,7 +79,8 @@ export class Ear {
     let heard: Float32Array | undefined = samples;
     for (;;) {
       signal.throwIfAborted();
-      const asked = { name: this.#name as string, heard, ...(!isLast && { state: 'open' as const }) };
+      const [name, logprobs] = [this.#name as string, this.#logprobs];
+      const asked = { name, heard, logprobs, ...(!isLast && { state: 'open' as const }) };
       const said: Said = await this.#model.withEngine(this.#call, (engine) => engine.say(asked, signal));
       heard = undefined;
       this.#left = said.left ?? 0;

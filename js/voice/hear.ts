@@ -38,6 +38,11 @@ export function hearingOf(encoders: Encoders | undefined): Hearing {
   return found;
 }
 
+/** The text model, and which log-probabilities are wanted. */
+interface Wanted extends Text {
+  readonly logprobs: number | undefined;
+}
+
 /** What is being heard. */
 interface Heard {
   /** Samples that the encoder has not taken, and how many of the sound there were. */
@@ -74,13 +79,13 @@ class Hearing {
   }
 
   /** The next token of what is heard by this name, if there is one, and the text that it ends. */
-  async say({ name, heard, state }: ToHear, text: Text, signal?: AbortSignal): Promise<Said> {
+  async say({ name, heard, state, logprobs }: ToHear, text: Text, signal?: AbortSignal): Promise<Said> {
     try {
       if (state === 'dropped') return said({ isLast: true });
       const of = this.#all.get(name) ?? (heard && this.#begun(name, text));
       if (!of) throw invalidArgument(`speak: more than ${MOST} speeches were begun after this one`);
       if (heard) this.#take(of, heard, state !== 'open', text);
-      const found = await this.#next(of, text, signal);
+      const found = await this.#next(of, { ...text, logprobs }, signal);
       if (found.isLast) this.#drop(name);
       return found;
     } catch (error) {
@@ -133,7 +138,7 @@ class Hearing {
     of.queue.push(this.#silence(own + behind, FRAMES).subarray(of.count));
   }
 
-  async #next(of: Heard, text: Text, signal: AbortSignal | undefined): Promise<Said> {
+  async #next(of: Heard, text: Wanted, signal: AbortSignal | undefined): Promise<Said> {
     const needed = of.tokens.length;
     if (of.rows.length < needed) await this.#encode(of, needed, signal);
     const rows = text.contextLength - BEFORE - of.delay - BEHIND;
@@ -195,23 +200,26 @@ function said(about: Partial<Said>): Said {
   return { samples: new Float32Array(), latents: [], isLast: false, text: '', ...about };
 }
 
-async function nextOf(of: Heard, { handle, run }: Text, signal: AbortSignal | undefined): Promise<Said> {
+async function nextOf(of: Heard, { handle, run, logprobs }: Wanted, signal: AbortSignal | undefined): Promise<Said> {
   const { ids, rows, tokens, given } = of;
   while (ids.length < tokens.length) {
     const first = handle.knowRows(randomDigest(), 0, IDS);
     for (let at = 0; at < IDS; at += 1) ids.push(first + at);
   }
-  const token = await run(async () => {
+  const found = await run(async () => {
     const all = Uint32Array.from(ids.slice(0, tokens.length));
     // Where something else was read meanwhile, all of it has to be read again.
     const from = Math.min(handle.commonPrefix(all), tokens.length - 1);
-    return handle.hear(all, Uint32Array.from(tokens.slice(from)), joined(rows.slice(from, tokens.length)));
+    return handle.hear(all, Uint32Array.from(tokens.slice(from)), joined(rows.slice(from, tokens.length)), logprobs);
   }, signal);
+  const chosen = typeof found === 'object' ? found?.[0] : undefined;
+  const token = chosen?.id ?? (found as number | null);
   if (token !== null) tokens.push(token);
   const isLast = token === null || (of.isEncoded && tokens.length > rows.length);
   const all = handle.detokenize(Uint32Array.from(tokens.slice(given)), false);
   const whole = isLast ? all : all.replace(/\ufffd+$/u, '');
   const text = whole.slice(of.shown);
   of.shown = Math.max(of.shown, whole.length);
-  return said({ isLast, text, ...(token !== null && { id: token }) });
+  const isText = chosen && handle.detokenize(Uint32Array.of(chosen.id), false) !== '';
+  return said({ isLast, text, ...(token !== null && { id: token }), ...(isText && { token: chosen }) });
 }

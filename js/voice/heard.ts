@@ -3,15 +3,19 @@
  */
 import { samplesOf } from '../media/samples.js';
 import type { AudioSource } from '../types/media.js';
-import type { Usage } from '../types/generate.js';
+import type { ChosenToken, GenerateOptions, Piece, Usage } from '../types/generate.js';
 import { Ear, type EarModel } from './ear.js';
 import { RATE } from './resample.js';
+
+/** A piece of what is written. */
+type Written = Pick<Piece, 'text' | 'tokens'>;
 
 /** What is written of a sound. @internal */
 export interface Words {
   readonly ids: readonly number[];
   readonly text: string;
-  readonly tokens?: undefined;
+  /** The tokens that are text, with the option `logprobs`. */
+  readonly tokens?: readonly ChosenToken[];
   readonly usage: Usage;
 }
 
@@ -19,13 +23,14 @@ export interface Words {
 export class HeardWords {
   readonly result: Promise<Words>;
   readonly #controller = new AbortController();
-  readonly #pieces: { text: string }[] = [];
+  readonly #pieces: Written[] = [];
   #isOver = false;
   #wake = (): void => {};
 
-  constructor(model: EarModel, file: AudioSource, signal: AbortSignal | undefined) {
+  constructor(model: EarModel, file: AudioSource, { signal, logprobs }: GenerateOptions) {
     const own = this.#controller.signal;
-    this.result = this.#all(model, file, signal ? AbortSignal.any([signal, own]) : own);
+    const ear = new Ear(model, 'transcriptions', logprobs);
+    this.result = this.#all(ear, file, signal ? AbortSignal.any([signal, own]) : own);
     this.result.catch(() => {}); // whoever reads the pieces gets the error, too
   }
 
@@ -33,7 +38,7 @@ export class HeardWords {
     this.#controller.abort();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<{ readonly text: string }, void> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Written, void> {
     for (let at = 0; ; at += 1) {
       while (at >= this.#pieces.length && !this.#isOver) {
         await new Promise<void>((wake) => {
@@ -47,17 +52,18 @@ export class HeardWords {
     await this.result;
   }
 
-  async #all(model: EarModel, file: AudioSource, signal: AbortSignal): Promise<Words> {
-    const ids: number[] = [];
-    const ear = new Ear(model, 'transcriptions');
+  async #all(ear: Ear, file: AudioSource, signal: AbortSignal): Promise<Words> {
+    const [ids, tokens]: [number[], ChosenToken[]] = [[], []];
     let [text, audioTokens] = ['', 0];
     try {
       const { samples } = await samplesOf(file, signal);
       audioTokens = Math.ceil((samples.length / RATE) * 12.5);
-      for await (const { text: more = '', id } of ear.hear(samples, true, signal)) {
+      for await (const { text: more = '', id, token } of ear.hear(samples, true, signal)) {
         if (id !== undefined) ids.push(id);
+        const own = token ? [token] : [];
+        tokens.push(...own);
         text += more;
-        this.#give(more);
+        this.#give({ text: more, tokens: own });
       }
     } finally {
       this.#isOver = true;
@@ -71,11 +77,11 @@ export class HeardWords {
       cachedTokens: 0,
       promptTokensDetails: { cachedTokens: 0, imageTokens: 0, audioTokens },
     };
-    return { ids, text, usage: { ...usage, ...details } };
+    return { ids, text, tokens, usage: { ...usage, ...details } };
   }
 
-  #give(text: string): void {
-    if (text !== '') this.#pieces.push({ text });
+  #give(piece: Required<Written>): void {
+    if (piece.text !== '' || piece.tokens.length > 0) this.#pieces.push(piece);
     this.#wake();
   }
 }

@@ -1,7 +1,7 @@
 /**
  * How something that is being said reads with the text model: ids, and rows that a generator of sounds has made.
  */
-import type { GenerationResult } from '../types/generate.js';
+import type { ChosenToken, GenerationResult } from '../types/generate.js';
 import type { WasmModel } from '../wasm/webgguf.js';
 import type { Begun, Choice, ToSay } from './asked.js';
 
@@ -16,6 +16,8 @@ export interface Said {
   /** What an answer of text and sound has written: text, and the token. */
   readonly text?: string;
   readonly id?: number;
+  /** The token, where its log-probability is wanted and it is text. */
+  readonly token?: ChosenToken;
   /** What hears waits for more of the sound, or until another sound is over. */
   readonly waits?: boolean;
   /** Samples of the sound for which the context has room. */

@@ -5,7 +5,7 @@
 import type { ChatTemplate } from '../templates/types.js';
 import type { Matcher } from '../grammar/webgguf_grammar.js';
 import type { SamplingOptions } from '../sampling.js';
-import type { GenerationResult, Piece, Usage } from '../types/generate.js';
+import type { ChosenToken, GenerationResult, Piece, Usage } from '../types/generate.js';
 import type { Inspection, ModelInfo, SelfCheck, SuggestedSampling } from '../types/info.js';
 import type { Evaluation } from '../types/read.js';
 import type { WasmInput } from '../types/source.js';
@@ -204,8 +204,8 @@ export class WasmModel {
   normedStates(ids: Uint32Array): Promise<Float32Array | undefined>;
   /** Reads what is new of `ids`; the last one's state behind the output norm, `[hidden]`; `undefined` if cancelled. */
   nextState(ids: Uint32Array): Promise<Float32Array | undefined>;
-  /** Reads `tokens`, the last of `ids`, with rows of a sound; the likeliest token behind them, `null` for an end. */
-  hear(ids: Uint32Array, tokens: Uint32Array, rows: Float32Array): Promise<number | null | undefined>;
+  /** The likeliest token behind `tokens`, the last of `ids`, with rows of a sound; `null` ends; `top` as `logprobs`. */
+  hear(ids: Uint32Array, tokens: Uint32Array, rows: Float32Array, top?: number): Promise<number | ChosenToken[] | null>;
   /** The tokens by which words lag behind a sound, of a model that writes while it hears. */
   delay(): number | undefined;
   /**

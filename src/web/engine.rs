@@ -224,13 +224,19 @@ impl WasmModel {
     }
 
     /// Reads the last of `ids`, which stand for `tokens` with `rows` of a sound, and gives the likeliest token behind
-    /// them, `null` for one that ends the text; `undefined` where the call was cancelled.
-    pub fn hear(&self, ids: Vec<u32>, tokens: Vec<u32>, rows: Vec<f32>) -> Promise {
-        let engine = self.engine.clone();
+    /// them, with `logprobs` as `ChosenToken[]`; `null` for one that ends the text, `undefined` where the call was
+    /// cancelled.
+    pub fn hear(&self, ids: Vec<u32>, tokens: Vec<u32>, rows: Vec<f32>, logprobs: Option<u32>) -> Promise {
+        let (engine, tokenizer) = (self.engine.clone(), self.tokenizer.clone());
         self.stop.set(false);
         promise(async move {
-            let found = engine.text()?.hear(&ids, &tokens, &rows).await.map_err(to_js)?;
-            Ok(found.map_or(JsValue::UNDEFINED, |of| if of.end { JsValue::NULL } else { of.id.into() }))
+            let count = logprobs.map(|count| count as usize);
+            let found = engine.text()?.hear(&ids, &tokens, &rows, count).await.map_err(to_js)?;
+            let Some((token, likely)) = found else { return Ok(JsValue::UNDEFINED) };
+            if token.end {
+                return Ok(JsValue::NULL);
+            }
+            likely.map_or_else(|| Ok(token.id.into()), |of| super::logprobs::chosen(&[of], &tokenizer))
         })
     }
 

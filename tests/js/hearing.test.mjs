@@ -11,6 +11,7 @@ import { ENCODERS, FIXTURES, blob, expectationsOf, open } from './encoders.mjs';
 import { patched, U32 } from './gguf_patch.mjs';
 import { BEFORE, BEHIND, DELAY, HEARING, heard, watched } from './hearing.mjs';
 import { differenceOfSome, soundOf } from './sounds.mjs';
+import { spoken } from './voice.mjs';
 
 /** How far rows are apart, at most: keys and values are rounded to f16 here, and were not when llama.cpp was asked. */
 const ROWS = 4e-4;
@@ -68,6 +69,57 @@ test('transcriptions are what is heard, whole, as it is written and live', async
   assert.equal(usage.output_tokens, ids.length);
   assert.ok(events.length > 2, 'piece by piece');
   assert.equal(events.map(({ delta }) => delta).join(''), words);
+  await model.free();
+});
+
+test('log-probabilities are of the tokens that are text, whole, as it is written and in segments', async () => {
+  const expected = expectationsOf('voxtral_rt-odd');
+  const { samples, ids } = expected.cases[1];
+  // One of the tokens that are written is no text, as those are that published models write in silence.
+  const bytes = fs.readFileSync(path.join(FIXTURES, 'models', expected.text));
+  const types = bytes.indexOf('tokenizer.ggml.token_type') + 'tokenizer.ggml.token_type'.length + 16;
+  bytes.writeInt32LE(3, types + 4 * ids[3]);
+  const mmproj = blob(path.join(ENCODERS, expected.encoder));
+  const model = await WasmModel.load(new Blob([bytes]), { backend: 'cpu', mmproj });
+  const [file, include] = [soundOf(samples), ['logprobs']];
+  const texts = await Promise.all(ids.map((id) => model.detokenize([id])));
+  const { text, logprobs } = await model.audio.transcriptions.create({ file, include });
+  assert.ok(logprobs.length > 5 && logprobs.length < ids.length, `${logprobs.length} of ${ids.length} tokens are text`);
+  assert.deepEqual(
+    logprobs.map(({ token }) => token),
+    texts.filter((each) => each !== ''),
+  );
+  assert.equal(
+    Buffer.from(logprobs.flatMap(({ bytes }) => bytes))
+      .toString()
+      .trim(),
+    text,
+  );
+  assert.ok(logprobs.every(({ logprob }) => logprob < 0 && logprob > -9));
+  const events = [];
+  for await (const event of await model.audio.transcriptions.create({ file, include, stream: true })) {
+    events.push(event);
+  }
+  const last = events.pop();
+  assert.deepEqual([last.text, last.logprobs], [text, logprobs]);
+  const given = events.flatMap((event) => event.logprobs);
+  assert.deepEqual(given, logprobs.slice(0, given.length));
+  assert.ok(events.length > 2 && events.every((event) => event.logprobs.length > 0));
+  const said = await heard(model, file.samples, 'likely', undefined, undefined, 2);
+  assert.deepEqual(
+    said.tokens.map(({ logprob }) => logprob),
+    logprobs.map(({ logprob }) => logprob),
+  );
+  assert.ok(
+    said.tokens.every(({ id, top, logprob }) => top.length === 2 && top[0].id === id && logprob >= top[1].logprob),
+  );
+  const response_format = 'verbose_json';
+  const { segments } = await model.audio.transcriptions.create({ file: spoken(), response_format });
+  assert.equal(segments.length, 2);
+  for (const segment of segments) {
+    assert.ok(segment.avg_logprob < -0.01, `${segment.avg_logprob}`);
+    assert.equal((await model.detokenize(segment.tokens)).trim(), segment.text);
+  }
   await model.free();
 });
 

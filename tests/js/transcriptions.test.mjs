@@ -119,6 +119,38 @@ test('a stream has the words as they are written, and ends where it is left', as
   assert.deepEqual(await all(stream), [], 'its own end is no error');
 });
 
+test('log-probabilities are of the words alone, whole and as they are written', async () => {
+  for (const [written, isAsr] of [
+    [' One two. ', false],
+    ['language English<asr_text> One two. ', true],
+  ]) {
+    const model = hearingModel(() => written, { isAsr });
+    const include = ['logprobs'];
+    const { text, logprobs, ...others } = await create(model, { include });
+    assert.deepEqual([text, logprobs.map(({ token }) => token).join(''), others], ['One two.', ' One two. ', {}]);
+    assert.deepEqual(logprobs[1], { token: 'O', bytes: [79], logprob: -0.5 });
+    const events = await all(await create(model, { include, stream: true }));
+    const last = events.pop();
+    assert.deepEqual([last.text, last.logprobs], ['One two.', logprobs]);
+    for (const { delta, logprobs: some } of events) {
+      assert.equal(
+        some
+          .map(({ token }) => token)
+          .join('')
+          .trim(),
+        delta.trim(),
+      );
+    }
+    assert.deepEqual(
+      events.flatMap(({ logprobs: some }) => some),
+      logprobs.slice(0, -1),
+      'none for white space',
+    );
+    for (const event of await all(await create(model, { stream: true, include: [] }))) assert.ok(!event.logprobs);
+    assert.deepEqual(await create(model, { include: null }), { text: 'One two.' });
+  }
+});
+
 test('what cannot be is refused by name', async () => {
   const refused = (request, message) =>
     assert.rejects(create(hearingModel(words), request), { code: 'invalid_argument', message });
@@ -134,6 +166,10 @@ test('what cannot be is refused by name', async () => {
     /\['segment'\], found 'word': models say no times of words/,
   );
   await refused({ timestamp_granularities: ['segment'] }, /needs 'verbose_json'/);
+  await refused({ include: ['words'] }, /'include' must be \['logprobs'\], found \["words"\]/);
+  const include = ['logprobs'];
+  await refused({ include, response_format: 'verbose_json' }, /'include' goes with 'json'.*found 'verbose_json'/);
+  await refused({ include, response_format: 'text', stream: true }, /'include' goes with 'json'.*found 'text'/);
 });
 
 test('the same by fetch, and an aborted request ends', async () => {
@@ -152,6 +188,10 @@ test('the same by fetch, and an aborted request ends', async () => {
   const whole = webggufFetch({ model: hearingModel(() => 'One two.') });
   const form = new FormData();
   form.set('file', new Blob([fs.readFileSync(SPEECH)]));
+  form.set('include[]', 'logprobs');
+  const likely = await (await whole('http://webgguf/v1/audio/transcriptions', { method: 'POST', body: form })).json();
+  assert.deepEqual([likely.logprobs[0].token, likely.logprobs[0].logprob], ['O', -0.5]);
+  form.delete('include[]');
   form.set('stream', 'true');
   const stream = await whole('http://webgguf/v1/audio/transcriptions', { method: 'POST', body: form });
   assert.equal(stream.headers.get('content-type'), 'text/event-stream');
@@ -200,4 +240,10 @@ test('a server as fallback gets the format, and its answers are as it says', asy
     [undefined, undefined, 'true', 'ears'],
   ]);
   assert.equal(forms[1].timestamp_granularities, undefined);
+  const none = { code: 'download_failed', message: /the server gives no log-probabilities: 'include'/ };
+  await assert.rejects(ask({ include: ['logprobs'] }), none);
+  await assert.rejects(async () => all(await ask({ include: ['logprobs'], stream: true })), none);
+  answers.json = '{"text":"a","logprobs":[{"token":"a","bytes":[97],"logprob":-1}]}';
+  assert.equal((await ask({ include: ['logprobs'] })).logprobs[0].logprob, -1);
+  assert.deepEqual([forms.at(-1)['include[]'], forms.at(-1).include], ['logprobs', undefined]);
 });

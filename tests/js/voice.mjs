@@ -111,10 +111,12 @@ export function hearingModel(writes, { isAsr = false } = {}) {
     const [language, words] = text.split('<asr_text>');
     const ids = words === undefined ? codes(language) : [...codes(language), SIGN, ...codes(words)];
     const shown = options.showSpecial?.includes('<asr_text>') ? '<asr_text>' : '';
-    const piece = (id) => ({ text: id === SIGN ? shown : String.fromCharCode(id), ids: [id] });
+    const token = (id) => ({ id, text: String.fromCharCode(id), bytes: Uint8Array.of(id), logprob: -0.5, top: [] });
+    const likely = (some) => (options.logprobs === undefined ? undefined : some.map(token));
+    const piece = (id) => ({ text: id === SIGN ? shown : token(id).text, ids: [id], tokens: likely([id]) });
     const usage = { promptTokens: 9, completionTokens: ids.length, totalTokens: 9 + ids.length };
     usage.promptTokensDetails = { cachedTokens: 0, imageTokens: 0, audioTokens: 6 };
-    const tokens = options.logprobs === undefined ? undefined : ids.map((id) => ({ id, logprob: -0.5 }));
+    const tokens = likely(ids);
     const run = { stopped: false, stop: () => (run.stopped = true) };
     run.result = Promise.resolve({ ids: Uint32Array.from(ids), text: text.replace('<asr_text>', ''), tokens, usage });
     run[Symbol.asyncIterator] = async function* () {

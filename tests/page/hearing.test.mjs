@@ -3,18 +3,31 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expectationsOf } from '../js/encoders.mjs';
+import { expectationsOf, open } from '../js/encoders.mjs';
 import { soundOf } from '../js/sounds.mjs';
 import { spoken } from '../js/voice.mjs';
 import { openEvaluation } from './site.mjs';
 
 const { site } = await openEvaluation();
 
-for (const options of [{ backend: 'webgpu' }, { backend: 'cpu', worker: true }]) {
-  test(`words of a sound with ${JSON.stringify(options)}`, async () => {
+/** Log-probabilities of what the CPU path hears, in Node.js. */
+async function likelyOn(expected) {
+  const model = await open(expected);
+  const logprobs = [];
+  for (const { samples } of expected.cases) {
+    const file = soundOf(samples);
+    logprobs.push((await model.audio.transcriptions.create({ file, include: ['logprobs'] })).logprobs);
+  }
+  await model.free();
+  return logprobs;
+}
+
+for (const options of [{ backend: 'webgpu' }, { backend: 'cpu', worker: true }, { backend: 'webgpu', worker: true }]) {
+  test(`words of a sound with ${JSON.stringify(options)}, and how likely they are`, async () => {
     const page = await site.open('/blank');
     const expected = expectationsOf('voxtral_rt-odd');
     const cases = expected.cases.map(({ samples, ids }) => ({ samples: [...soundOf(samples).samples], ids }));
+    const likely = await likelyOn(expected);
     const found = await page.evaluate(
       async ({ options, cases, text, encoder }) => {
         const { WasmModel } = await import('/dist/index.js');
@@ -24,7 +37,8 @@ for (const options of [{ backend: 'webgpu' }, { backend: 'cpu', worker: true }])
         for (const { samples, ids } of cases) {
           const file = { samples: Float32Array.from(samples), sampleRate: 16000 };
           const { text: words } = await model.audio.transcriptions.create({ file });
-          answers.push([words, (await model.detokenize(ids)).trim()]);
+          const { logprobs } = await model.audio.transcriptions.create({ file, include: ['logprobs'] });
+          answers.push([words, (await model.detokenize(ids)).trim(), logprobs]);
         }
         const { backend } = model.info;
         await model.free();
@@ -36,6 +50,15 @@ for (const options of [{ backend: 'webgpu' }, { backend: 'cpu', worker: true }])
     assert.equal(found.backend, options.backend);
     for (const [words, heard] of found.answers) assert.equal(words, heard);
     assert.ok(found.answers.every(([words]) => words !== ''));
+    found.answers.forEach(([, , logprobs], sound) => {
+      assert.ok(logprobs.length > 5 && logprobs.length === likely[sound].length, `${logprobs.length} tokens`);
+      for (const [at, { token, logprob }] of logprobs.entries()) {
+        const wanted = likely[sound][at];
+        assert.equal(token, wanted.token);
+        const apart = Math.abs(logprob - wanted.logprob);
+        assert.ok(apart < 2e-3, `token ${at} of sound ${sound}: ${logprob}, ${apart} from the CPU's`);
+      }
+    });
   });
 }
 

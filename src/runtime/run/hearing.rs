@@ -4,28 +4,44 @@
 use std::pin::Pin;
 
 use super::engine::Engine;
+use super::logprobs::ChosenToken;
 use crate::runtime::any::AnySession;
 use crate::runtime::plan::Plan;
 use crate::runtime::session::{RunIds, Session, Token};
 use crate::sampler::SamplingOptions;
 use crate::{Error, ErrorCode, Result};
 
+/// A token that was chosen, and how likely it was, where that was asked for.
+pub type Likeliest = (Token, Option<ChosenToken>);
 /// A token that is being chosen.
-pub type Heard<'a> = Pin<Box<dyn Future<Output = Result<Option<Token>>> + 'a>>;
+pub type Heard<'a> = Pin<Box<dyn Future<Output = Result<Option<Likeliest>>> + 'a>>;
 
 impl Engine {
     /// Reads the last of `ids`, as many as there are `tokens`, and gives the likeliest token behind them. They stand
     /// for these tokens, to the embeddings of which `rows` are added, `[tokens, hidden]`: ids of rows that are in no
-    /// other text. Ids before must be cached. `None` where `stop` was set meanwhile; it is not reset here.
+    /// other text. Ids before must be cached. With `logprobs` also how likely the token was, and this number of the
+    /// likeliest ones. `None` where `stop` was set meanwhile; it is not reset here.
     ///
     /// # Errors
     /// `invalid_argument` while a run is on, for a model that does not hear so, for ids before that are not cached, for
-    /// unknown ids and tokens, and for another number of values; `context_full`; errors of the device.
-    pub fn hear<'a>(&'a mut self, ids: &'a [u32], tokens: &'a [u32], rows: &'a [f32]) -> Heard<'a> {
-        Box::pin(self.likeliest_behind(ids, tokens, rows))
+    /// unknown ids and tokens, and for another number of values; `context_full`; `bad_file` where every logit is NaN;
+    /// errors of the device.
+    pub fn hear<'a>(
+        &'a mut self,
+        ids: &'a [u32],
+        tokens: &'a [u32],
+        rows: &'a [f32],
+        logprobs: Option<usize>,
+    ) -> Heard<'a> {
+        Box::pin(self.likeliest_behind(ids, (tokens, rows), logprobs))
     }
 
-    async fn likeliest_behind(&mut self, ids: &[u32], tokens: &[u32], rows: &[f32]) -> Result<Option<Token>> {
+    async fn likeliest_behind(
+        &mut self,
+        ids: &[u32],
+        (tokens, rows): (&[u32], &[f32]),
+        logprobs: Option<usize>,
+    ) -> Result<Option<Likeliest>> {
         self.check_heard(ids, tokens, rows)?;
         let known = ids.len() - tokens.len();
         if self.session.rewind(known) != known || known == 0 {
@@ -35,11 +51,16 @@ impl Engine {
         self.cached.truncate(known);
         let options = SamplingOptions { temperature: 0.0, ..SamplingOptions::default() };
         let ends = self.tokenizer.end_of_generation_ids();
-        self.session.configure(&options, &RunIds { ends: &ends, ..RunIds::default() }, &[]);
+        let wanted = RunIds { ends: &ends, logits: logprobs.is_some(), ..RunIds::default() };
+        self.session.configure(&options, &wanted, &[]);
         let found = self.read_heard(ids, tokens, rows).await;
+        let logits = self.session.take_logits();
         self.session.rest();
         self.put_beside(&vec![0.0; rows.len() / tokens.len()]).await?;
-        found
+        let Some(token) = found? else { return Ok(None) };
+        self.check_token(token.id)?;
+        let likely = logits.zip(logprobs).map(|(logits, count)| ChosenToken::new(token.id, &logits, count));
+        Ok(Some((token, likely)))
     }
 
     /// Row by row: a pass may have several, and a list of its own.
