@@ -111,6 +111,8 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
   }
   const answerer = Promise.resolve(model).then(localAnswerer, (error: unknown) => serverAnswerer(fallback, error));
   answerer.catch(() => {}); // each request gets it
+  // For `listen`, which gives a model that writes while it hears each sample as it arrives: js/voice/written.ts.
+  const behind = { [Symbol.for('webgguf.model')]: async () => (await answerer).model };
   const client = {
     chat: {
       completions: {
@@ -148,7 +150,7 @@ export function openai({ model, fallback }: OpenAIOptions): OpenAIClient {
       },
     },
   };
-  return { ...client, fetch: fetchOf(client) };
+  return { ...client, fetch: fetchOf(client), ...behind };
 }
 
 /**

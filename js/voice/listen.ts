@@ -1,12 +1,13 @@
 /**
  * Listening: a microphone or another sound, where somebody speaks in it, and what is said.
  */
-import { abortSignal, type Check, checked, number, ofType, show } from '../check.js';
+import { abortSignal, type Check, checked, integer, number, ofType, show } from '../check.js';
 import { invalidArgument } from '../errors.js';
 import { ACTIVITY_OPTIONS, type Change, VoiceActivity } from './activity.js';
 import { EventQueue } from './events.js';
 import { LiveWords } from './live.js';
 import { WrittenWords, writesWhile } from './written.js';
+import type { EarModel } from './ear.js';
 import { openMicrophone, soundOf } from './microphone.js';
 import { RATE, Resampler } from './resample.js';
 import { Ring } from './ring.js';
@@ -27,7 +28,7 @@ const CHECKS: Record<keyof ListenOptions, Check> = {
   ...ACTIVITY_OPTIONS,
   ...{ model: isEars, language: text, prompt: text, every: number(0.2, 10, 'a number of seconds from 0.2 to 10') },
   ...{ onSpeech: callback, onSilence: callback, onPartial: callback, onFinal: callback, onLevel: callback },
-  signal: abortSignal,
+  ...{ logprobs: integer(0, 20, 'an integer from 0 to 20'), signal: abortSignal },
 };
 
 /**
@@ -46,7 +47,13 @@ export async function listen(source: Heard, options: ListenOptions = {}): Promis
   if (typeof source !== 'object' || source === null) {
     throw invalidArgument(`listen: expected a MediaStream, { microphone: true } or pieces, found ${show(source)}`);
   }
-  if (Symbol.asyncIterator in source) return new Listening(() => source, wanted);
+  const writer = wanted.model && writesWhile(wanted.model);
+  if (wanted.logprobs !== undefined && !(await writer)) {
+    throw invalidArgument("listen: option 'logprobs' takes a model that writes while it hears");
+  }
+  // A model that is loaded is known then; another one later.
+  await Promise.race([writer, new Promise((wake) => setTimeout(wake))]);
+  if (Symbol.asyncIterator in source) return new Listening(() => source, wanted, writer);
   const isOurs = 'microphone' in source;
   const stream = isOurs ? await openMicrophone(source.microphone) : source;
   if (wanted.signal?.aborted) stopTracks(stream, isOurs);
@@ -54,7 +61,7 @@ export async function listen(source: Heard, options: ListenOptions = {}): Promis
   if (typeof stream.getAudioTracks !== 'function') {
     throw invalidArgument(`listen: expected a MediaStream, { microphone: true } or pieces, found ${show(source)}`);
   }
-  const listening = new Listening((signal) => soundOf(stream, signal), wanted, stream);
+  const listening = new Listening((signal) => soundOf(stream, signal), wanted, writer, stream);
   void listening.done.catch(() => {}).finally(() => stopTracks(stream, isOurs));
   return listening;
 }
@@ -73,23 +80,32 @@ export class Listening implements AsyncIterable<ListenEvent> {
   readonly #queues = new Set<EventQueue<ListenEvent>>();
   readonly #ring = new Ring(KEPT);
   readonly #activity: VoiceActivity;
-  readonly #words: LiveWords | WrittenWords | undefined;
+  #words: LiveWords | WrittenWords | undefined;
+  /** Makes the words of a model that writes while it hears. */
+  #writer: (() => WrittenWords) | undefined;
   /** Ends the sound, and the work on it. */
   readonly #hearing = new AbortController();
   readonly #working = new AbortController();
 
   /** @internal */
-  constructor(sound: (signal: AbortSignal) => AsyncIterable<SoundPiece>, options: ListenOptions, stream?: MediaStream) {
+  constructor(
+    sound: (signal: AbortSignal) => AsyncIterable<SoundPiece>,
+    options: ListenOptions,
+    writer?: Promise<EarModel | undefined>,
+    stream?: MediaStream,
+  ) {
     [this.stream, this.#options] = [stream, options];
-    const { model: ears, every = 1, language, prompt, signal } = options;
+    const { model: ears, every = 1, language, prompt, logprobs, signal } = options;
     this.#activity = new VoiceActivity(options);
     const fail = (error: unknown): void => this.#working.abort(error);
     const emit = (event: ListenEvent): void => this.#emit(event);
     const asked = { ...(language !== undefined && { language }), ...(prompt !== undefined && { prompt }) };
     const { signal: working } = this.#working;
-    const live = ears && { ears, every, asked, signal: working, emit, fail };
-    const writer = ears && writesWhile(ears);
-    this.#words = live && (writer ? new WrittenWords(this.#ring, live, writer) : new LiveWords(this.#ring, live));
+    const live = ears && { ears, every, asked, logprobs, signal: working, emit, fail };
+    this.#words = live && new LiveWords(this.#ring, live);
+    void writer?.then((model) => {
+      if (live && model) this.#writer = () => new WrittenWords(this.#ring, live, model);
+    });
     working.addEventListener('abort', () => this.#hearing.abort());
     const abort = (): void => this.#working.abort(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });
@@ -161,6 +177,8 @@ export class Listening implements AsyncIterable<ListenEvent> {
   #change(change: Change): void {
     const start = change.start / RATE;
     if (change.type === 'speech') {
+      // The speeches before are written down by what has begun them.
+      if (this.#writer && this.#words instanceof LiveWords && !this.#words.isBusy) this.#words = this.#writer();
       this.#emit({ type: 'speech', start });
       this.#words?.begin(change.start);
       return;

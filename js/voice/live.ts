@@ -49,6 +49,7 @@ export interface LiveOptions {
   readonly ears: Ears;
   readonly every: number;
   readonly asked: Omit<TranscribeOptions, 'signal'>;
+  readonly logprobs?: number | undefined;
   readonly signal: AbortSignal;
   readonly emit: (event: PartialEvent | FinalEvent) => void;
   readonly fail: (error: unknown) => void;
@@ -95,6 +96,11 @@ export class LiveWords {
   /** Resolves once no speech waits. */
   async settled(): Promise<void> {
     while (this.#working) await this.#working;
+  }
+
+  /** Whether a speech is being written down. */
+  get isBusy(): boolean {
+    return this.#working !== undefined;
   }
 
   /** Samples that wait. */

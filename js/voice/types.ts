@@ -2,6 +2,7 @@
  * What listening, speaking and conversations take and give. No code here.
  */
 import type { Message } from '../types/chat.js';
+import type { ChosenToken } from '../types/generate.js';
 import type { AnswerPiece, ConverseOptions } from '../types/speech.js';
 import type { ActivityOptions } from './activity.js';
 
@@ -96,6 +97,8 @@ export interface FinalEvent {
   readonly type: 'final';
   /** The words; empty of a speech that waited for the model longer than two minutes of further speech. */
   readonly text: string;
+  /** Their tokens, with the option `logprobs`. */
+  readonly tokens?: readonly ChosenToken[];
   /** When the speech began, in seconds of the sound. */
   readonly start: number;
   /** When it ended, in seconds of the sound. */
@@ -118,6 +121,11 @@ export interface ListenOptions extends ActivityOptions {
    * while it hears gets each piece as it arrives.
    */
   readonly every?: number | undefined;
+  /**
+   * Also give the log-probability of each token, and this number of the most likely tokens in its place, 0 to 20: see
+   * {@link FinalEvent.tokens}. Only of a model that writes while it hears.
+   */
+  readonly logprobs?: number | undefined;
   /** Somebody began to speak. */
   readonly onSpeech?: ((event: SpeechEvent) => void) | undefined;
   /** A speech is over. */

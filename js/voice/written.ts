@@ -5,8 +5,11 @@ import { Ear, type EarModel } from './ear.js';
 import { RATE, joined } from './resample.js';
 import type { LiveOptions } from './live.js';
 import type { Ring } from './ring.js';
+import type { ChosenToken } from '../types/generate.js';
 import type { Ears } from './types.js';
 
+/** By this a client of `openai` gives its model, once that is loaded. */
+const BEHIND: unique symbol = Symbol.for('webgguf.model');
 /** Samples that may wait for the model: two minutes. */
 const WAITING = 120 * RATE;
 
@@ -19,14 +22,18 @@ interface Speech {
   /** Samples that wait. */
   waiting: Float32Array[];
   text: string;
+  readonly tokens: ChosenToken[];
   readonly ear: Ear;
 }
 
-/** The model, where it is one that writes while it hears. @internal */
-export function writesWhile(ears: Ears): EarModel | undefined {
-  const model = ears as Partial<EarModel> & { info?: { encoders?: readonly { projector: string }[] } };
-  const hears = model.info?.encoders?.some(({ projector }) => projector === 'voxtral_rt');
-  return hears && typeof model.withEngine === 'function' ? (model as EarModel) : undefined;
+type Model = Partial<EarModel> & { info?: { encoders?: readonly { projector: string }[] } };
+
+/** The model, where it, or what a client of `openai` asks, writes while it hears. @internal */
+export async function writesWhile(ears: Ears): Promise<EarModel | undefined> {
+  const { [BEHIND]: behind } = ears as { [BEHIND]?: () => Promise<Model | undefined> };
+  const model = behind ? await behind().catch(() => undefined) : (ears as Model);
+  const hears = model?.info?.encoders?.some(({ projector }) => projector === 'voxtral_rt');
+  return hears && typeof model?.withEngine === 'function' ? (model as EarModel) : undefined;
 }
 
 /** The words of speeches in a ring. @internal */
@@ -45,7 +52,8 @@ export class WrittenWords {
 
   /** A speech begins. */
   begin(start: number): void {
-    this.#speeches.push({ start, until: start, waiting: [], text: '', ear: new Ear(this.#model, 'listen') });
+    const ear = new Ear(this.#model, 'listen', this.#options.logprobs);
+    this.#speeches.push({ start, until: start, waiting: [], text: '', tokens: [], ear });
   }
 
   /** The ring has more of it. */
@@ -95,8 +103,9 @@ export class WrittenWords {
       await this.#write(speech, joined(waiting));
       if (end === undefined) continue;
       this.#speeches.shift();
-      const text = speech.text.trim();
-      this.#options.emit({ type: 'final', text, start: speech.start / RATE, end: end / RATE });
+      const { text, tokens, start } = speech;
+      const likely = this.#options.logprobs !== undefined && { tokens };
+      this.#options.emit({ type: 'final', text: text.trim(), ...likely, start: start / RATE, end: end / RATE });
     }
   }
 
@@ -106,6 +115,7 @@ export class WrittenWords {
     try {
       for await (const said of ear.hear(samples, end !== undefined, signal)) {
         speech.text += said.text ?? '';
+        if (said.token) speech.tokens.push(said.token);
         const text = speech.text.trim();
         // What is written stays.
         if (said.text && text) emit({ type: 'partial', text, stable: text, start: start / RATE });

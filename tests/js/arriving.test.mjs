@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { Encoder } from '../../dist/media/encoder.js';
 import { Ear } from '../../dist/voice/ear.js';
 import { quietest } from '../../dist/voice/cut.js';
+import { WebggufError } from '../../dist/index.js';
+import { openai } from '../../dist/openai/index.js';
 import { Resampler } from '../../dist/voice/resample.js';
 import { listen } from '../../dist/voice/index.js';
 import { expectationsOf, open } from './encoders.mjs';
@@ -84,7 +86,14 @@ function speech() {
   return { samples: Float32Array.from(parts.flatMap((part) => [...part])), sampleRate: RATE };
 }
 
-test('listen writes while somebody speaks, and reads no sample twice', async () => {
+for (const [ears, name] of [
+  [(model) => model, 'a model'],
+  [(model) => openai({ model }), 'a client of openai'],
+]) {
+  test(`${name}: listen writes while somebody speaks, and reads no sample twice`, () => writtenWhole(ears));
+}
+
+async function writtenWhole(ears) {
   const model = await open(expectationsOf('voxtral_rt'), { contextLength: 512 });
   const sound = speech();
   const [events, heardOf] = [[], new Map()];
@@ -98,7 +107,8 @@ test('listen writes while somebody speaks, and reads no sample twice', async () 
         };
         return work({ say: noted });
       });
-    const listening = await listen(pieces(sound, 800), { model, onPartial: (event) => events.push(event) });
+    const onPartial = (event) => events.push(event);
+    const listening = await listen(pieces(sound, 800), { model: ears(model), logprobs: 1, onPartial });
     const finals = [];
     for await (const event of listening) if (event.type !== 'partial') finals.push(event);
     model.withEngine = say;
@@ -109,19 +119,79 @@ test('listen writes while somebody speaks, and reads no sample twice', async () 
   const finals = listening.filter(({ type }) => type === 'final');
   const sounds = [...heardOf.values()].map((samples) => Float32Array.from(samples));
   assert.equal(sounds.length, finals.length);
-  for (const [number, { text, start }] of finals.entries()) {
+  for (const [number, { text, tokens, start }] of finals.entries()) {
     const own = events.filter((event) => event.start === start);
     assert.ok(own.length > 3 && own.every(({ text: part, stable }) => text.startsWith(part) && stable === part));
     assert.equal(own.at(-1).text, text);
     const samples = sounds[number];
     const first = Math.round(start * RATE);
     assert.deepEqual(samples, sound.samples.slice(first, first + samples.length), 'every sample, and once');
-    const whole = await model.audio.transcriptions.create({ file: { samples, sampleRate: RATE } });
+    const file = { samples, sampleRate: RATE };
+    const whole = await model.audio.transcriptions.create({ file, include: ['logprobs'] });
     assert.equal(text, whole.text, 'the words of all that was heard, at once');
+    assert.deepEqual(
+      tokens.map(({ text: token, logprob }) => [token, logprob]),
+      whole.logprobs.map(({ token, logprob }) => [token, logprob]),
+    );
+    assert.ok(tokens.length > 3 && tokens.every(({ id, top }) => top.length === 1 && top[0].id === id));
   }
   const rows = layers.reduce((sum, count) => sum + count, 0) / 4;
   const own = sounds.reduce((sum, { length }) => sum + Math.ceil(length / 1280), 0);
   assert.equal(rows, finals.length * (BEFORE + 6 + 11) + own);
+  await model.free();
+}
+
+test('while the model of a client is loaded, speeches wait; those after that are written as they arrive', async () => {
+  const model = await open(expectationsOf('voxtral_rt'), { contextLength: 512 });
+  let load;
+  const client = openai({ model: new Promise((resolve) => (load = resolve)) });
+  const { create } = client.audio.transcriptions;
+  let requests = 0;
+  client.audio.transcriptions.create = (...asked) => {
+    requests += 1;
+    return create(...asked);
+  };
+  const finals = [];
+  let heard;
+  const first = new Promise((resolve) => (heard = resolve));
+  async function* sound() {
+    for await (const piece of pieces(speech(), 800)) {
+      yield piece;
+      if (isSilent && finals.length === 0) await first;
+    }
+  }
+  let isSilent = false;
+  const partials = [];
+  const listening = await listen(sound(), {
+    model: client,
+    every: 10,
+    onSilence: () => {
+      isSilent = true;
+      load(model);
+    },
+    onPartial: (event) => partials.push([finals.length, event]),
+    onFinal: (event) => {
+      finals.push(event);
+      heard();
+    },
+  });
+  await listening.done;
+  assert.deepEqual([finals.length, requests], [2, 1], 'the first by a request');
+  assert.ok(finals.every(({ text }) => text !== ''));
+  assert.ok(partials.length > 3 && partials.every(([before]) => before === 1), 'the second token by token');
+  await model.free();
+});
+
+test('log-probabilities of a model that hears windows are refused by name', async () => {
+  const refused = { code: 'invalid_argument', message: /^listen: option 'logprobs' takes a model that writes while/ };
+  const model = await open(expectationsOf('ultravox'), { contextLength: 430 });
+  const error = new WebggufError('webgpu_unavailable', 'no');
+  const server = openai({ model: Promise.reject(error), fallback: { baseURL: 'https://example.com', model: 'a' } });
+  for (const ears of [async () => '', model, openai({ model }), server]) {
+    await assert.rejects(listen(pieces(speech()), { model: ears, logprobs: 0 }), refused);
+  }
+  await assert.rejects(listen(pieces(speech()), { logprobs: 0 }), refused);
+  await assert.rejects(listen(pieces(speech()), { logprobs: 21 }), { message: /'logprobs'.*an integer from 0 to 20/ });
   await model.free();
 });
 

@@ -75,6 +75,7 @@ for (const options of [{ backend: 'webgpu' }, { backend: 'webgpu', worker: true 
         const { WasmModel } = await import('/dist/index.js');
         const { listen } = await import('/dist/voice/index.js');
         const { Ear } = await import('/dist/voice/ear.js');
+        const { openai } = await import('/dist/openai/index.js');
         const mmproj = `/fixtures/encoders/${encoder}`;
         const model = await WasmModel.load(`/fixtures/models/${text}`, { ...options, mmproj });
         const hear = async (samples, size) => {
@@ -98,7 +99,10 @@ for (const options of [{ backend: 'webgpu' }, { backend: 'webgpu', worker: true 
           }
         };
         const events = [];
-        for await (const event of await listen(sounds(), { model })) events.push([event.type, event.start, event.text]);
+        const ears = options.worker ? openai({ model }) : model;
+        for await (const { type, start, text, tokens } of await listen(sounds(), { model: ears, logprobs: 0 })) {
+          events.push([type, start, text, tokens?.map((token) => token.text).join('')]);
+        }
         const after = model.info.gpuBytes;
         await model.free();
         return { answers, events, bytes: [before, after], count: whole.length };
@@ -111,7 +115,8 @@ for (const options of [{ backend: 'webgpu' }, { backend: 'webgpu', worker: true 
     assert.equal(found.bytes[0], found.bytes[1]);
     const finals = found.events.filter(([type]) => type === 'final');
     assert.equal(finals.length, 2, 'two sentences');
-    for (const [, start, words] of finals) {
+    for (const [, start, words, tokens] of finals) {
+      assert.equal(tokens.trim(), words);
       const written = found.events.filter((event) => event[0] === 'partial' && event[1] === start);
       assert.ok(written.length > 1 && written.at(-1)[2] === words, `${written.length} times, then ${words}`);
     }
