@@ -22,6 +22,8 @@ const [BEFORE, BEHIND] = [32, 11];
 const FRAMES = 2 * (RATE / 100);
 /** Samples that are made frames of without a pause. */
 const PIECE = 20_480;
+/** Rows that go into a blob together once they are read, and are read together. */
+const CHUNK = 64;
 /** Ids of rows that are asked for at once. */
 const IDS = 512;
 /** Sounds that are begun and not over, at most; then the oldest is dropped. */
@@ -54,8 +56,14 @@ interface Heard {
   sound: ArrivingSound | undefined;
   ready: number;
   isEncoded: boolean;
-  /** Ids of rows, as far as they are known, and the rows. */
+  /** Ids of rows, as far as they are known, and how many rows there are. */
   readonly ids: number[];
+  made: number;
+  /**
+   * The rows: only where something else was read meanwhile, those that were read are needed again. So the browser has
+   * them, chunk by chunk, outside of the memory of scripts.
+   */
+  readonly read: Blob[];
   readonly rows: Float32Array[];
   /** The tokens that go with the rows, as far as they are known, and how many were given. */
   readonly tokens: number[];
@@ -105,7 +113,7 @@ class Hearing {
     }
     const tokens = [begin, ...new Array<number>(BEFORE + delay).fill(pad)];
     const queue = [this.#silence(BEFORE)];
-    const text = { ids: [], rows: [], tokens, given: tokens.length, delay, shown: 0 };
+    const text = { ids: [], made: 0, read: [], rows: [], tokens, given: tokens.length, delay, shown: 0 };
     const of: Heard = { queue, count: 0, isWhole: false, sound: undefined, ready: 0, isEncoded: false, ...text };
     this.#all.set(name, of);
     const [oldest] = this.#all.keys();
@@ -140,10 +148,10 @@ class Hearing {
 
   async #next(of: Heard, text: Wanted, signal: AbortSignal | undefined): Promise<Said> {
     const needed = of.tokens.length;
-    if (of.rows.length < needed) await this.#encode(of, needed, signal);
+    if (of.made < needed) await this.#encode(of, needed, signal);
     const rows = text.contextLength - BEFORE - of.delay - BEHIND;
     const left = Math.max(0, rows * this.#samples - of.count);
-    if (of.rows.length < needed) return said({ waits: true, left });
+    if (of.made < needed) return said({ waits: true, left });
     return { ...(await nextOf(of, text, signal)), left };
   }
 
@@ -155,34 +163,36 @@ class Hearing {
     const { ArrivingSound: Kind } = await mediaModule();
     of.sound ??= new Kind(Float64Array.from(this.#encoder.info.numbers));
     const { sound } = of;
-    while (of.rows.length < needed) {
+    while (of.made < needed) {
       await inSteps(() => of.ready >= most || !pushed(of, sound), signal);
       if (of.ready === 0) break;
       const counts = sound.take(Math.min(of.ready, most));
       const count = counts[1] as number;
-      const rows = await this.#encoder.arrived(sound, counts, of.rows.length > 0, signal);
+      const rows = await this.#encoder.arrived(sound, counts, of.made > 0, signal);
       of.ready -= count;
+      of.made += count;
       const width = rows.length / count;
       for (let at = 0; at < count; at += 1) of.rows.push(rows.subarray(at * width, (at + 1) * width));
     }
     if (!of.isWhole || of.queue.length > 0 || of.ready > 0) return;
     of.isEncoded = true;
-    this.#release(of);
+    this.#rest(of);
   }
 
   /** The encoder need not keep its state any more. */
-  #release(of: Heard): void {
-    of.sound?.free();
+  #rest(of: Heard): void {
+    if (!of.sound) return;
+    of.sound.free();
     of.sound = undefined;
-    if (this.#owner !== of) return;
-    this.#owner = undefined;
     this.#encoders.rest();
   }
 
   #drop(name: string): void {
     const of = this.#all.get(name);
     this.#all.delete(name);
-    if (of) this.#release(of);
+    if (of) this.#rest(of);
+    // Only then, since two sounds that are read in turns would be read again from their beginning each time.
+    if (this.#owner === of) this.#owner = undefined;
   }
 }
 
@@ -200,8 +210,15 @@ function said(about: Partial<Said>): Said {
   return { samples: new Float32Array(), latents: [], isLast: false, text: '', ...about };
 }
 
+/** Rows of one chunk: all, where it was read before. */
+async function rowsOf({ read, rows }: Heard, from: number, end: number): Promise<Float32Array> {
+  const chunk = read[Math.floor(from / CHUNK)];
+  const before = read.length * CHUNK;
+  return chunk ? new Float32Array(await chunk.arrayBuffer()) : joined(rows.slice(from - before, end - before));
+}
+
 async function nextOf(of: Heard, { handle, run, logprobs }: Wanted, signal: AbortSignal | undefined): Promise<Said> {
-  const { ids, rows, tokens, given } = of;
+  const { ids, tokens, given } = of;
   while (ids.length < tokens.length) {
     const first = handle.knowRows(randomDigest(), 0, IDS);
     for (let at = 0; at < IDS; at += 1) ids.push(first + at);
@@ -209,13 +226,24 @@ async function nextOf(of: Heard, { handle, run, logprobs }: Wanted, signal: Abor
   const found = await run(async () => {
     const all = Uint32Array.from(ids.slice(0, tokens.length));
     // Where something else was read meanwhile, all of it has to be read again.
-    const from = Math.min(handle.commonPrefix(all), tokens.length - 1);
-    return handle.hear(all, Uint32Array.from(tokens.slice(from)), joined(rows.slice(from, tokens.length)), logprobs);
+    let from = Math.min(handle.commonPrefix(all), all.length - 1);
+    if (from < of.read.length * CHUNK) from = 0;
+    for (;;) {
+      signal?.throwIfAborted();
+      const end = Math.min(all.length, from - (from % CHUNK) + CHUNK);
+      const own = Uint32Array.from(tokens.slice(from, end));
+      const found = await handle.hear(all.subarray(0, end), own, await rowsOf(of, from, end), logprobs);
+      if (end === all.length || found === undefined) return found;
+      from = end;
+    }
   }, signal);
+  if (tokens.length >= (of.read.length + 1) * CHUNK) {
+    of.read.push(new Blob(of.rows.splice(0, CHUNK) as Float32Array<ArrayBuffer>[]));
+  }
   const chosen = typeof found === 'object' ? found?.[0] : undefined;
   const token = chosen?.id ?? (found as number | null);
   if (token !== null) tokens.push(token);
-  const isLast = token === null || (of.isEncoded && tokens.length > rows.length);
+  const isLast = token === null || (of.isEncoded && tokens.length > of.made);
   const all = handle.detokenize(Uint32Array.from(tokens.slice(given)), false);
   const whole = isLast ? all : all.replace(/\ufffd+$/u, '');
   const text = whole.slice(of.shown);

@@ -3,7 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Encoder } from '../../dist/media/encoder.js';
+import { WasmModel as Handle } from '../../dist/wasm/webgguf.js';
 import { Ear } from '../../dist/voice/ear.js';
 import { quietest } from '../../dist/voice/cut.js';
 import { WebggufError } from '../../dist/index.js';
@@ -192,6 +195,71 @@ test('log-probabilities of a model that hears windows are refused by name', asyn
   }
   await assert.rejects(listen(pieces(speech()), { logprobs: 0 }), refused);
   await assert.rejects(listen(pieces(speech()), { logprobs: 21 }), { message: /'logprobs'.*an integer from 0 to 20/ });
+  await model.free();
+});
+
+/** What `work` gives, and how many rows the text model has read meanwhile. */
+async function counted(work) {
+  const { hear } = Handle.prototype;
+  let count = 0;
+  Handle.prototype.hear = function (...asked) {
+    count += asked[1].length;
+    return hear.apply(this, asked);
+  };
+  try {
+    return [await work(), count];
+  } finally {
+    Handle.prototype.hear = hear;
+  }
+}
+
+test('rows that were read leave the memory of scripts, and are read again behind a text', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc');
+  const model = await open(expectationsOf('voxtral_rt'), { contextLength: 512 });
+  const { samples } = soundOf(36 * RATE);
+  const whole = await heard(model, samples, 'whole');
+  assert.ok(whole.ids.length > 440, `${whole.ids.length} tokens`);
+  const { arrived } = Encoder.prototype;
+  const [buffers, kept] = [[], []];
+  let made = 0;
+  Encoder.prototype.arrived = async function (...args) {
+    const rows = await arrived.apply(this, args);
+    buffers.push([new WeakRef(rows.buffer), rows.byteLength]);
+    made += rows.byteLength;
+    return rows;
+  };
+  try {
+    const [found, read] = await counted(() =>
+      heard(model, samples, 'kept', 2 * RATE, async () => {
+        await new Promise((wake) => setTimeout(wake));
+        gc();
+        kept.push(buffers.reduce((sum, [buffer, bytes]) => sum + (buffer.deref() ? bytes : 0), 0));
+        // Behind a text all of it is read once more.
+        if (kept.length === 10) await model.generate('ab', { maxTokens: 2 }).result;
+      }),
+    );
+    assert.deepEqual(found.ids, whole.ids);
+    const rows = whole.ids.length + BEFORE + 6;
+    assert.ok(read > 1.3 * rows && read < 1.8 * rows, `${read} of ${rows} rows were read`);
+  } finally {
+    Encoder.prototype.arrived = arrived;
+  }
+  const row = made / (whole.ids.length + BEFORE + 6);
+  assert.ok(Math.max(...kept) < 150 * row, `${Math.max(...kept) / row} rows are kept`);
+  assert.ok(Math.max(...kept) > 60 * row, 'they are counted');
+  await model.free();
+});
+
+test('two sounds at once are read one after the other, each row once', async () => {
+  const expected = expectationsOf('voxtral_rt');
+  const model = await open(expected);
+  const sounds = expected.cases.map(({ samples }) => soundOf(samples));
+  const hear = (file) => model.audio.transcriptions.create({ file });
+  const [one, count] = await counted(async () => [await hear(sounds[0]), await hear(sounds[1])]);
+  const [both, together] = await counted(() => Promise.all(sounds.map(hear)));
+  assert.deepEqual(both, one);
+  assert.ok(together <= count + BEFORE + 7, `${together} rows, and one by one ${count}`);
   await model.free();
 });
 
