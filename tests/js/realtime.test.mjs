@@ -263,6 +263,8 @@ test('what is wrong is an event of OpenAI’s shape, and the session goes on', a
   wrong(update(7), 'invalid_value', /'session' must be an object, found 7/);
   wrong(update({ colour: 1 }), 'unknown_parameter', /'session.colour'/);
   wrong(update({ type: 'transcription' }), 'invalid_value', /'session.type'/);
+  const include = ['item.input_audio_transcription.logprobs'];
+  wrong(update({ include }), 'invalid_value', /'session.include' must be empty: words come without log-probabilities/);
   wrong(update({ output_modalities: ['audio'] }), 'invalid_value', /no voice/);
   wrong(update({ audio: { output: { speed: 9 } } }), 'invalid_value', /'session.audio.output.speed'.*0.25 to 4/);
   wrong(update({ audio: { input: { format: { type: 'audio/pcmu' } } } }), 'invalid_value', /format.type/);

@@ -49,6 +49,9 @@ export function updated(session: RealtimeSession, update: unknown, hasVoice: boo
   const fields = objectOf('session', update);
   refuseUnknown('session', fields, [...KNOWN, ...WITHOUT_EFFECT]);
   if ((fields.type ?? 'realtime') !== 'realtime') throw wrongValue('session.type', "'realtime'", fields.type);
+  // Log-probabilities of words, which whoever writes them down here does not say.
+  const { include } = fields as { include?: unknown[] };
+  if (include?.length) throw wrongValue('session.include', 'empty: words come without log-probabilities', include);
   const { input, output } = fields.audio === undefined ? {} : (objectOf('session.audio', fields.audio) as Fields);
   return {
     ...session,
