@@ -9,7 +9,7 @@ use webgguf::ErrorCode::{self, BadFile, UnsupportedArchitecture};
 use webgguf::gguf::{Array, GgmlType, Metadata, Value};
 use webgguf::model::ModelConfig;
 use webgguf::model::program::{AttentionSpec, Keys, Norm, Op, Program, RopeTable};
-use webgguf::model::{Drafter, PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
+use webgguf::model::{Drafter, Masks, PerLayer, RopeStyle, YarnRamp, architectures, match_tensors, weight_specs};
 
 fn with(key: &str, value: Value) -> webgguf::Result<ModelConfig> {
     let mut metadata = metadata("llama");
@@ -958,11 +958,10 @@ fn other_kinds_of_files_are_named() {
     kind(&[("general.type", "adapter"), ("adapter.type", "lora")], "an adapter (LoRA)");
     kind(&[("general.architecture", "controlvector")], "a control vector");
     kind(&[("general.type", "imatrix")], "an importance matrix");
-    for drafter in ["eagle3", "gemma4-assistant"] {
+    for drafter in ["eagle3", "gemma4-assistant", "dflash"] {
         let message = format!("a drafter, of architecture {drafter}: give it to the option 'draft'");
         kind(&[("general.architecture", drafter)], &message);
     }
-    kind(&[("general.architecture", "dflash")], "of architecture dflash, a drafter");
     let mut vocabulary = header(metadata("llama"));
     vocabulary.metadata.insert("tokenizer.ggml.tokens", Value::Array(Array::Strings(["a"].iter().collect())));
     vocabulary.tensors.clear();
@@ -1016,6 +1015,43 @@ fn drafters_of_other_models_are_refused() {
         let keys: Vec<(&str, Value)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
         refused(join(&keys, tokens), ErrorCode::InvalidArgument, &[&parts[..], &["option 'draft'"]].concat());
     }
+}
+
+/// The same of one that drafts several tokens in a pass; one that drafts in another way is named.
+#[test]
+fn blocks_of_other_models_are_refused() {
+    let layers = |list: &[i32]| Value::Array(Array::I32(list.to_vec()));
+    let join = |key: &str, value: Value, tensor_of: &str| {
+        let mut own = metadata("dflash");
+        own.insert("dflash.target_layers", layers(&[0, 1]));
+        own.insert("tokenizer.ggml.mask_token_id", Value::U32(7));
+        own.insert(key, value);
+        let (mut gguf, mut drafter) = (header(metadata("llama")), header(own));
+        drafter.tensors = ["fc.weight", "blk.1.attn_v.weight", tensor_of].map(|name| tensor(name, &[64, 32])).to_vec();
+        let config = webgguf::model::config(&gguf).expect("good settings");
+        Drafter::join(&mut gguf, 3, config, drafter)
+    };
+    let config = join("dflash.block_size", Value::U32(4), "other").expect("a drafter of this model");
+    let program = webgguf::model::program(&config);
+    let next = program.next.as_ref().expect("a block");
+    let masks = Masks { id: 7, rows: 4, sees_all: true };
+    assert_eq!((next.drafted.masks, next.layers.len(), program.attentions().len()), (Some(masks), 2, 4));
+    let kept = |op: &Op| matches!(op, Op::Attend { kv: Some(_), keys: Keys::Kept(_), .. });
+    assert_eq!(program.layers.iter().map(|ops| ops.iter().filter(|op| kept(op)).count()).collect::<Vec<_>>(), [0, 2]);
+    let number = |number| Value::U32(number);
+    for (key, value, parts) in [
+        ("dflash.embedding_length", number(48), ["width is 48", "here it is 32"]),
+        ("dflash.target_layers", layers(&[0, 3]), ["reads layer 3", "the model has 2"]),
+        ("dflash.target_layers", layers(&[]), ["reads layers []", "expected 1"]),
+        ("tokenizer.ggml.mask_token_id", number(37), ["masks: 37", "expected one of 37"]),
+        ("dflash.block_size", number(1), ["blocks of 1", "expected 2"]),
+        ("dflash.hidden_activation", Value::String("relu".into()), ["\"relu\"", "\"silu\""]),
+        ("dflash.conv_kernel_size", number(3), ["drafter of DFlash 2", "not supported"]),
+    ] {
+        refused(join(key, value, "other"), ErrorCode::InvalidArgument, &[&parts[..], &["option 'draft'"]].concat());
+    }
+    let found = join("dflash.block_size", number(8), "markov_w1.weight");
+    refused(found, ErrorCode::InvalidArgument, &["DSpark", "option 'draft'"]);
 }
 
 /// An assistant says so of a Gemma 4 whose caches it cannot read, or of another model.

@@ -50,7 +50,7 @@ export const PARTS = {
       '^<?webgguf::kernels::delta_net::(delta_net|reference)::',
       '^<?webgguf::model::drafter::',
       '^webgguf::gguf::.*::put_behind(::|$)',
-      '^<?webgguf::(forward::next|kernels::carry_row)::',
+      '^<?webgguf::(forward::(next|whole)|runtime::passes::whole|kernels::carry_row)::',
       '^webgguf::forward::activations::place_behind(::|$)',
     ].join('|'),
   ),

@@ -4,7 +4,7 @@
 import type { ByteSource } from '../wasm/webgguf.js';
 
 /** Architectures of drafters that become a block of their model. @internal */
-export const DRAFTERS: readonly (string | null | undefined)[] = ['eagle3', 'gemma4-assistant'];
+export const DRAFTERS: readonly (string | null | undefined)[] = ['eagle3', 'gemma4-assistant', 'dflash'];
 
 /** Bytes in which the key is looked for. */
 const MOST = 1 << 12;

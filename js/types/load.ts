@@ -123,9 +123,10 @@ export interface LoadOptions extends SourceOptions {
   /**
    * A smaller model with the same vocabulary that drafts tokens, which this one then looks at several at a time: where
    * its file comes from, as for the model itself. It lies on the same device; texts stay what they are without it, see
-   * {@link GenerateOptions.draft}. Or a drafter that was made for this model, of architecture `eagle3` or
-   * `gemma4-assistant`: it becomes a block of the model. On the CPU neither is loaded. Files of Qwen 3.5 may have a
-   * block that drafts: it is loaded on the GPU unless this is `false` or a model, or `parallel` is more than 1.
+   * {@link GenerateOptions.draft}. Or a drafter that was made for this model, of architecture `eagle3`,
+   * `gemma4-assistant` or `dflash`: it becomes a block of the model. On the CPU neither is loaded. Files of Qwen 3.5
+   * may have a block that drafts: it is loaded on the GPU unless this is `false` or a model, or `parallel` is more than
+   * 1.
    */
   draft?: Source | false | undefined;
   /**

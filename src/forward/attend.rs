@@ -24,7 +24,7 @@ impl Lowering<'_> {
     /// The cache that an attention looks into.
     pub(super) fn cache_of(&self, attend: &Attend) -> LayerCache {
         match attend.keys {
-            Keys::Cached(number) => self.forward.buffers.cache[number],
+            Keys::Cached(number) | Keys::Kept(number) => self.forward.buffers.cache[number],
             Keys::OfInput { .. } => unreachable!("rows that see those of their input have no cache"),
         }
     }
@@ -79,13 +79,14 @@ impl Lowering<'_> {
     }
 
     pub(super) fn attention(&self, attend: &Attend) -> (Attention, Limits) {
-        let buffers = self.forward.buffers;
+        let Forward { buffers, program, .. } = self.forward;
+        let is_held = buffers.turned.is_some() && program.drafted.held;
         let LayerCache { heads, cache, .. } = self.cache_of(attend);
         let y = self.places.of(attend.y).slice;
         let AttentionSpec { scale, value_dim, window, soft_cap, alibi, sinks, .. } = attend.attention;
         let sinks = sinks.map(|key| self.forward.vector(key));
         let limits = Limits {
-            window: window.map_or(0, |window| window - usize::from(buffers.turned.is_some())) as u32,
+            window: window.map_or(0, |window| window - usize::from(is_held)) as u32,
             soft_cap: soft_cap.unwrap_or(0.0),
             alibi: alibi.unwrap_or(0.0),
             value_dim: value_dim as u32,

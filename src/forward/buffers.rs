@@ -5,7 +5,9 @@ use super::experts::ExpertScratch;
 use super::growth::START_CONTEXT;
 use super::next::Next;
 use super::plan::Plan;
+use super::recurrent::checkpoint_slots;
 use super::weights::Weights;
+use super::whole::Whole;
 use super::{CHUNK, Source, Tables};
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Drafts, bytes_of_reports, words_of_texts};
 use crate::kernels::argmax::{Commit, partial_argmax_bytes};
@@ -169,8 +171,8 @@ pub struct Buffers {
     pub chunk: usize,
     /// The [`Pass`] of up to so many rows.
     pub pass: Slice,
-    /// Where heads turn by other positions than the pass's, each one behind: a [`Pass`] with these, of a block that is
-    /// `held`.
+    /// Where heads turn by other positions than the pass's, up to which they see: a [`Pass`] with these. They are one
+    /// behind where a block is `held`.
     pub turned: Option<Slice>,
     /// The inputs of a batch; of use to embedders alone.
     pub inputs: Inputs,
@@ -199,6 +201,8 @@ pub struct Buffers {
     pub replay: Option<Replay>,
     /// Where the model predicts the token after the next, and passes may have drafts.
     pub next: Option<Next>,
+    /// Where one pass of a block drafts several tokens, in place of `next`.
+    pub whole: Option<Whole>,
     /// Of the sampler.
     pub sample: SampleBuffers,
     /// How much of each adapter the sequences have, see [`crate::kernels::lora::scale_words`].
@@ -232,8 +236,7 @@ impl Buffers {
         let cache = layer_caches(program, room, plan);
         let state_bytes: usize = program.states().iter().map(|values| values * room.sequences * 4).sum();
         let checkpoints = checkpoint_slots(state_bytes as u64);
-        let has_next = program.next.is_some() && room.drafts;
-        let next = if has_next { Next::alloc(program, (room, chunk), logits, plan) } else { None };
+        let (next, whole) = blocks(program, (room, chunk), logits, plan);
         let replay = (room.drafts && state_bytes > 0).then(|| Replay {
             places: activations::place_inputs_of_states(program, DRAFT_ROWS, &places, plan),
             states: states("state before a draft", program, room, plan),
@@ -263,6 +266,7 @@ impl Buffers {
             checkpoints: (0..checkpoints).map(|_| states("checkpoint of state", program, room, plan)).collect(),
             replay,
             next,
+            whole,
             sample: SampleBuffers {
                 stops: plan.words("end-of-generation ids", MAX_STOPS + 1),
                 partial_argmaxes: plan
@@ -291,9 +295,23 @@ impl Buffers {
         rings.map(|layer| layer.heads.capacity as usize - layer.window).min().unwrap_or(usize::MAX)
     }
 
+    /// Whether a block of the model drafts.
+    pub fn has_block(&self) -> bool {
+        self.next.is_some() || self.whole.is_some()
+    }
+
     /// The buffers through which a sampler commits a token.
     pub fn commit(&self) -> Commit {
         Commit { stops: self.sample.stops, pass: self.pass, is_draft: false }
+    }
+}
+
+/// What a block that drafts needs, step by step or at once.
+fn blocks(program: &Program, of: (Room, usize), logits: Slice, plan: &mut Plan) -> (Option<Next>, Option<Whole>) {
+    match program.next.as_deref().filter(|_| of.0.drafts).map(|next| next.drafted.masks) {
+        None => (None, None),
+        Some(None) => (Next::alloc(program, of, logits, plan), None),
+        Some(Some(_)) => (None, Whole::alloc(program, of.0, logits, plan)),
     }
 }
 
@@ -342,19 +360,6 @@ fn layer_cache(number: usize, spec: &AttentionSpec, room: Room, plan: &mut Plan)
     LayerCache { heads, window: spec.window.unwrap_or(context), cache }
 }
 
-/// What the copies of a session's recurrent states may take together, in bytes ...
-const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// ... and how many there are: one for the end of the prompt and one for the answer, at least.
-const CHECKPOINTS: std::ops::RangeInclusive<u64> = 2..=8;
-
-/// Copies that a session keeps of recurrent states of so many bytes.
-pub fn checkpoint_slots(bytes: u64) -> usize {
-    match bytes {
-        0 => 0,
-        _ => (CHECKPOINT_BYTES / bytes).clamp(*CHECKPOINTS.start(), *CHECKPOINTS.end()) as usize,
-    }
-}
-
 /// A buffer for each recurrent state.
 fn states(label: &str, program: &Program, room: Room, plan: &mut Plan) -> Vec<Slice> {
     let states = program.states().into_iter().enumerate();
@@ -389,15 +394,5 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         splits,
         products: plan.words("products of a scan", program.layers.iter().flatten().map(products).max().unwrap_or(0)),
         experts: ExpertScratch::alloc(program, rows, plan),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::checkpoint_slots;
-
-    #[test]
-    fn copies_of_states_take_a_bounded_part_of_memory() {
-        assert_eq!([0, 1, 160 << 10, 20 << 20, 1 << 30].map(checkpoint_slots), [0, 8, 8, 3, 2]);
     }
 }

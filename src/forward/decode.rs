@@ -12,7 +12,7 @@ use crate::kernels::prologue::{self, Prologue};
 use crate::kernels::spec::{Dispatch, Slice};
 use crate::kernels::swiglu::{side_by_side, swiglu};
 use crate::model::WeightKey;
-use crate::model::program::{Factor, Norm, NormKind, Op, Program};
+use crate::model::program::{Factor, Keys, Norm, NormKind, Op, Program};
 
 /// The operations of all parts, and the part of each: 0 the embedding, then the layers, then the head.
 pub(super) fn in_a_row(program: &Program) -> (Vec<Op>, Vec<usize>) {
@@ -109,6 +109,9 @@ impl Lowering<'_> {
     pub(super) fn step(&self, step: &Step, of_outputs: bool) -> Vec<Dispatch> {
         match step {
             Step::Linears { input, linears, then } => self.products(input, linears, *then, of_outputs),
+            Step::Attention { heads, attend } if matches!(attend.keys, Keys::Kept(_)) => {
+                vec![self.rope_kv(heads, attend)]
+            }
             Step::Attention { heads, attend } => {
                 let (attention, limits) = self.attention(attend);
                 let Forward { buffers, weights, .. } = self.forward;

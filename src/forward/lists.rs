@@ -25,7 +25,7 @@ pub struct Lists {
     /// After `prefill`, where the model predicts the token after the next: that block along the rows, as far as its
     /// cache needs. The lists of few rows have it within `decode`.
     pub follow: Vec<Dispatch>,
-    /// Of passes with drafts: a step that drafts a token.
+    /// Of passes with drafts: a step that drafts a token, or all of a pass.
     pub step: Vec<Dispatch>,
     /// Where the model attends to a source: its encoder over the rows of one.
     pub source: Vec<Dispatch>,

@@ -29,13 +29,12 @@ mod source;
 mod streams;
 mod trace;
 mod weights;
+mod whole;
 
 pub use activations::widest_row;
 pub use activations::{Place, Places};
 pub use adapters::{AdapterGroup, AdapterPlaces, Adapters, GroupPlace, adapted, adapter_groups};
-pub use buffers::{
-    Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, checkpoint_slots, takes_drafts,
-};
+pub use buffers::{Buffers, Inputs, LayerCache, MAX_STOPS, Room, SampleBuffers, Scratch, takes_drafts};
 pub use embedder::BatchLists;
 pub use encoder::Tables;
 pub use expert_adapters::bytes_of_experts;
@@ -46,13 +45,16 @@ pub use lists::Lists;
 pub use next::Next;
 pub use placement::place;
 pub use plan::{BufferSpec, Plan};
+pub use recurrent::checkpoint_slots;
 pub use row_cache::RowCache;
 pub use source::Source;
 pub use trace::{Traced, ops_in_a_row};
 pub use weights::{Part, Placement, Projection, RowRun, Target, VectorRun, Weights};
+pub use whole::Whole;
 
 use fusion::Step;
 use next::Following;
+use whole::Together;
 
 use crate::kernels::accept_drafts::accept_drafts;
 use crate::kernels::argmax::{Choices, Commit, argmax, argmax_merge};
@@ -139,6 +141,7 @@ impl<'a> Forward<'a> {
             list.push(accept.clone());
             list.extend(next.as_ref().map(Following::carry_accepted));
         }
+        lists.step = self.whole().map_or(Vec::new(), |whole| whole.step(rows));
         lists
     }
 
@@ -152,6 +155,12 @@ impl<'a> Forward<'a> {
     fn next(&self) -> Option<Following<'a>> {
         let (program, next) = (self.program.next.as_deref()?, self.buffers.next.as_ref()?);
         Some(Following { forward: *self, program, next })
+    }
+
+    /// The same of what drafts several tokens in one pass.
+    fn whole(&self) -> Option<Together<'a>> {
+        let (program, whole) = (self.program.next.as_deref()?, self.buffers.whole.as_ref()?);
+        Some(Together { forward: *self, program, whole })
     }
 
     /// Logits of the last `rows` rows → the largest one's id of each, committed as the next token.

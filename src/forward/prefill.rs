@@ -38,7 +38,7 @@ impl<'a> Forward<'a> {
     pub(super) fn kept_after(&self, step: &Step, count: usize) -> Option<usize> {
         match step {
             // Keys and values are written before attention reads them.
-            Step::Attention { attend, .. } if matches!(attend.keys, Keys::Cached(_)) => attend.kv.map(|_| 1),
+            Step::Attention { attend, .. } if !matches!(attend.keys, Keys::OfInput(_)) => attend.kv.map(|_| 1),
             Step::Alone(op) => self.program.state(op).map(|_| count),
             _ => None,
         }
@@ -97,6 +97,7 @@ impl Lowering<'_> {
             }
             Step::Attention { heads, attend } => match attend.keys {
                 Keys::OfInput(sight) => self.attention_input(&heads, &attend, sight),
+                Keys::Kept(_) => vec![self.rope_kv(&heads, &attend)],
                 Keys::Cached(_) => {
                     let (problem, limits) = self.attention(&attend);
                     let Forward { buffers, caps, .. } = self.forward;
@@ -132,7 +133,9 @@ impl Lowering<'_> {
             }
         }
         let keeps = |op: &Op| match op {
-            Op::Attend { kv, keys: Keys::Cached(_), .. } => kv.iter().flatten().any(|of| written.contains(of)),
+            Op::Attend { kv, keys: Keys::Cached(_) | Keys::Kept(_), .. } => {
+                kv.iter().flatten().any(|of| written.contains(of))
+            }
             other => self.forward.program.state(other).is_some() && other.reads().iter().any(|of| written.contains(of)),
         };
         rest.iter().any(keeps)

@@ -224,3 +224,26 @@ impl Lowering<'_> {
         rows
     }
 }
+
+/// What the copies of a session's recurrent states may take together, in bytes ...
+const CHECKPOINT_BYTES: u64 = 64 << 20;
+/// ... and how many there are: one for the end of the prompt and one for the answer, at least.
+const CHECKPOINTS: std::ops::RangeInclusive<u64> = 2..=8;
+
+/// Copies that a session keeps of recurrent states of so many bytes.
+pub fn checkpoint_slots(bytes: u64) -> usize {
+    match bytes {
+        0 => 0,
+        _ => (CHECKPOINT_BYTES / bytes).clamp(*CHECKPOINTS.start(), *CHECKPOINTS.end()) as usize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::checkpoint_slots;
+
+    #[test]
+    fn copies_of_states_take_a_bounded_part_of_memory() {
+        assert_eq!([0, 1, 160 << 10, 20 << 20, 1 << 30].map(checkpoint_slots), [0, 8, 8, 3, 2]);
+    }
+}

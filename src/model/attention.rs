@@ -227,6 +227,8 @@ pub enum Sight {
 pub enum Keys {
     /// Causal attention over the KV cache with this index, to which the operation appends its keys and values.
     Cached(usize),
+    /// The same, where another block attends to the cache: the operation appends, and writes no result.
+    Kept(usize),
     /// The rows of the same input that a row sees. If it sees rows behind it, a window reaches `window / 2` rows to
     /// either side.
     OfInput(Sight),

@@ -18,6 +18,20 @@ pub struct Drafted {
     pub held: bool,
     /// Where the block has a vocabulary of its own: for each of its ids the model's, as 64-bit integers.
     pub ids: Option<WeightKey>,
+    /// Where one pass of the block drafts several tokens.
+    pub masks: Option<Masks>,
+}
+
+/// How one pass of a block drafts several tokens: its rows are the last token of the text, and a mask for each token
+/// to be drafted. The model's own passes write the keys and values of the text that they see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Masks {
+    /// The id of a token to be drafted.
+    pub id: u32,
+    /// Rows at most.
+    pub rows: usize,
+    /// Whether a row sees those behind it.
+    pub sees_all: bool,
 }
 
 /// A kind of drafter.
@@ -43,6 +57,12 @@ pub struct Drafter {
     pub norms_taps: bool,
     /// Whether its residual stream begins with the normalised state.
     pub begins_normed: bool,
+    /// Where one pass of it drafts several tokens.
+    pub masks: Option<Masks>,
+    /// The factor of what its attention adds.
+    pub value_scale: Option<f32>,
+    /// Whether its gates are GELUs.
+    pub has_gelu: bool,
     /// Bytes of its tensors.
     pub bytes: u64,
 }
@@ -62,8 +82,17 @@ impl Drafter {
         let architecture = Architecture { name: kind.name, embeds: Embeds::Never, axes: None, projector: None };
         let own = ModelConfig::from_gguf(&draft, architecture)?;
         let bytes = draft.tensors.iter().map(|tensor| tensor.bytes).sum();
-        let mut drafter =
-            Self { config: own, own_vocab: None, taps: Vec::new(), norms_taps: false, begins_normed: false, bytes };
+        let mut drafter = Self {
+            config: own,
+            own_vocab: None,
+            taps: Vec::new(),
+            norms_taps: false,
+            begins_normed: false,
+            masks: None,
+            value_scale: None,
+            has_gelu: false,
+            bytes,
+        };
         check_same("vocabulary", [drafter.config.vocab, config.vocab])?;
         (kind.read)(&draft, &config, &mut drafter)?;
         let layers = config.layers;

@@ -32,7 +32,7 @@ pub use config::{
     Decoder, EmbedderConfig, Embeds, EncoderConfig, Latent, Loops, ModelConfig, MostRows, PerLayer, Pooling, Projector,
     RopeScaling, RopeSections, Rotations, Ssm, Suggested, T5, WholeImages, Wkv, YarnRamp, flatten, rounded_kernel,
 };
-pub use drafter::Drafter;
+pub use drafter::{Drafter, Masks};
 pub use encoder_input::{EncoderInput, Fold, TableWidths, Taps};
 pub use experts::ExpertConfig;
 pub use families::{PART, SOUNDS, architectures, check_input, check_kind, is_encoder, is_rare, program, whole_images};

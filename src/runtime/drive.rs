@@ -48,7 +48,7 @@ impl Drive {
     /// Makes the texts of a session. The session must have room for as many rows as sequences, at least.
     pub fn new(session: GpuSession) -> Self {
         let (room, copies) = (session.buffers.room, session.buffers.checkpoints.len());
-        let block = session.buffers.next.is_some().then_some(Block { context: room.context });
+        let block = session.buffers.has_block().then_some(Block { context: room.context });
         let drive = Self {
             session: Turns::new(session),
             schedule: Schedule::new(room.sequences, room.context, copies).into(),

@@ -94,7 +94,7 @@ pub enum List {
     Sample,
     /// Runs recurrent states along the accepted rows of a draft.
     Replay,
-    /// One token of a draft, by the model's own block.
+    /// One token of a draft, by the model's own block, or all of them.
     Step,
     /// The encoder over the rows of a source.
     Source,

@@ -151,7 +151,7 @@ impl Schedule {
         }
         self.keep_for_refusal(&mut plan, layout);
         if let Some(drafter) = drafter {
-            drafter.draft(&mut plan, layout, drafted);
+            drafter.draft(&mut plan, layout, (self.form.rows(), drafted));
         }
         let started = std::mem::take(&mut self.started);
         decode(&mut plan, layout, Decode { form: self.form, choosing: self.choosing(), started });

@@ -1,5 +1,5 @@
 // Drafters made of zeros, which draft the first token of their vocabulary: of architecture eagle3, where that is token
-// 1 of the model, and gemma4-assistant.
+// 1 of the model, gemma4-assistant, and dflash.
 
 const ALIGNMENT = 32;
 const [U32, F32, ARRAY, I32, STRING, BOOL] = [4, 6, 9, 5, 8, 7];
@@ -78,20 +78,51 @@ export function assistant({ hidden, vocab, head, heads, window, ...changed }) {
   return written('gemma4-assistant', numbers, slides, zeros(shapes));
 }
 
+/** The same of architecture dflash, for a model of this width and vocabulary; `changed` are keys in place of others. */
+export function dflash({ hidden, vocab, ...changed }) {
+  const head = 16;
+  const numbers = {
+    context_length: 512,
+    embedding_length: hidden,
+    block_count: 1,
+    block_size: 6,
+    feed_forward_length: 48,
+    'attention.head_count': 3,
+    'attention.head_count_kv': 1,
+    'attention.key_length': head,
+    'attention.value_length': head,
+    vocab_size: vocab,
+    ...changed,
+  };
+  const taps = [text('dflash.target_layers'), short(ARRAY), short(I32), long(2), ...[0, 0].map(short)];
+  const mask = [text('tokenizer.ggml.mask_token_id'), short(U32), short(5)];
+  const ofLayer = {
+    ...{ attn_norm: [hidden], attn_q: [hidden, 3 * head], attn_k: [hidden, head], attn_v: [hidden, head] },
+    ...{ attn_q_norm: [head], attn_k_norm: [head], attn_output: [3 * head, hidden], ffn_norm: [hidden] },
+    ...{ ffn_gate: [hidden, 48], ffn_up: [hidden, 48], ffn_down: [48, hidden] },
+  };
+  const shapes = {
+    ...Object.fromEntries(Object.entries(ofLayer).map(([name, shape]) => [`blk.0.${name}`, shape])),
+    ...{ fc: [2 * hidden, hidden], 'enc.output_norm': [hidden], output_norm: [hidden], output: [hidden, vocab] },
+  };
+  return written('dflash', numbers, taps, zeros(shapes), mask);
+}
+
 const zeros = (shapes) =>
   Object.entries(shapes).map(([name, shape]) => {
     const bytes = Buffer.alloc(4 * shape.reduce((product, size) => product * size, 1));
     return { name: `${name}.weight`, shape, type: OF_TENSOR.f32, bytes };
   });
 
-/** The bytes of a file with these keys, and one more. */
-function written(architecture, numbers, further, tensors) {
+/** The bytes of a file with these keys, and one or two more. */
+function written(architecture, numbers, further, tensors, last) {
   const epsilon = `${architecture}.attention.layer_norm_rms_epsilon`;
   const keys = [
     [text('general.architecture'), short(STRING), text(architecture)],
     ...Object.entries(numbers).map(([name, value]) => [text(`${architecture}.${name}`), short(U32), short(value)]),
     [text(epsilon), short(F32), Buffer.from(Float32Array.of(1e-5).buffer)],
     further,
+    ...(last ? [last] : []),
   ];
   let offset = 0;
   const table = tensors.map(({ name, shape, type, bytes }) => {

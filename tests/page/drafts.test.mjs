@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assistant, eagle3 } from '../js/drafter_file.mjs';
+import { assistant, dflash, eagle3 } from '../js/drafter_file.mjs';
 import { longTest } from '../long.mjs';
 import { openSite, SMALL } from './site.mjs';
 
@@ -15,6 +15,8 @@ const routes = {
   '/blank': blank,
   '/eagle3.gguf': file(eagle3({ hidden: 64, vocab: 307 })),
   '/wide.gguf': file(eagle3({ hidden: 80, vocab: 307 })),
+  '/dflash.gguf': file(dflash({ hidden: 64, vocab: 307 })),
+  '/broad.gguf': file(dflash({ hidden: 48, vocab: 307 })),
   '/assistant.gguf': file(assistant(OF_GEMMA)),
   '/far.gguf': file(assistant({ ...OF_GEMMA, window: 64 })),
 };
@@ -286,6 +288,7 @@ const WITH_DRAFTERS = async ({ WasmModel }, { url, draft, other, right }) => {
 
 for (const [architecture, { url, draft, other, right, unfit }] of Object.entries({
   eagle3: { url: LLAMA, draft: '/eagle3.gguf', other: '/wide.gguf', right: 1, unfit: /is 80, here it is 64/ },
+  dflash: { url: LLAMA, draft: '/dflash.gguf', other: '/broad.gguf', right: 0, unfit: /is 48, here it is 64/ },
   'gemma4-assistant': {
     url: '/fixtures/models/gemma4-bf16.gguf',
     draft: '/assistant.gguf',

@@ -1,4 +1,4 @@
-"""What the newest llama.cpp drafts with EAGLE-3 and Gemma 4's assistants: tests/fixtures/drafters/*.json.
+"""What the newest llama.cpp drafts with EAGLE-3, Gemma 4's assistants and DFlash: tests/fixtures/drafters/*.json.
 
     python tools/oracle/make_drafters.py [name ...]
 
@@ -6,7 +6,8 @@ Each drafter is of one of tests/fixtures/models, with tensors whose values follo
 so that tests make it again in memory. `newest/drafter.cpp` runs llama.cpp (`LLAMA_DRAFTER` names another program), and
 is fed as llama.cpp's own `common/speculative.cpp` feeds it: the token at p + 1 goes with the features of the token at
 p, at position p. An assistant reads the caches of its model, and all tokens of its draft have the position of the first
-one. What the keys of the files mean is in `make_blocks.py`. Logits are of the drafter's own vocabulary.
+one. DFlash keeps keys and values of the features at their positions, and drafts a block in one run: the last token and
+masks, of one token to be drafted, of seven and of three. What the keys of the files mean is in `make_blocks.py`. Logits are of the drafter's own vocabulary.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from named_values import fnv1a, values_of
 TARGET = MODELS.parent / "drafters"
 DRIVER = Path(os.environ.get("LLAMA_DRAFTER", ".oracle/newest/drafter"))
 TEXTS = 12_000
+MASK = 7  # of DFlash
 # Name of the model's file, then numbers of the drafter: its width, query heads, kv heads, values of a head, width of
 # the feed-forward, layers that it reads, tokens of its own vocabulary (0: the model's), whether it has an embedding, a
 # head and divisors of its own, whether it normalises what it reads, and whether its stream begins normalised.
@@ -48,6 +50,21 @@ ASSISTANTS = {
                                    head_sliding=40, turned=28, window=33)),
 }
 LONG = 44
+# The same of DFlash, which is as wide as its model: of each layer whether it has a window; whether values have a
+# product of their own, tokens of a block see those behind them, blocks end normalised and scaled, heads have sinks,
+# gates are GELUs; factors of embeddings and of what attention adds.
+BLOCKS = {
+    "dflash-qwen3": ("qwen3-q4_0", dict(slides=[0, 0], heads=5, kv_heads=1, head=20, ffn=44, taps=[0, 1], own_vocab=150,
+                                        embedding=False, head_of_own=True, factors=False, window=0, values=True,
+                                        causal=False, more=False, scales=[])),
+    "dflash-gemma4": ("gemma4-bf16", dict(slides=[1, 0, 1], heads=6, kv_heads=3, head=12, ffn=52, taps=[0, 1, 1, 2],
+                                          own_vocab=0, embedding=True, head_of_own=False, factors=True, window=9,
+                                          values=False, causal=True, more=True, scales=[3.5, 0.25, 0.75])),
+    "dflash-qwen35": ("qwen35-f32", dict(slides=[0], heads=3, kv_heads=3, head=8, ffn=68, taps=[0, 1, 2], own_vocab=0,
+                                         embedding=False, head_of_own=False, factors=False, window=0, values=True,
+                                         causal=False, more=False, scales=[])),
+}
+SIZES = [1, 7]
 
 
 def shapes_of(of: dict, hidden: int, vocab: int) -> dict[str, tuple[int, ...]]:
@@ -103,6 +120,51 @@ def assistant_keys(of: dict, hidden: int, writer: GGUFWriter) -> None:
     writer.add_float32(f"{name}.rope.freq_base_swa", 700.0)
 
 
+def block_shapes(of: dict, hidden: int, vocab: int) -> dict[str, tuple[int, ...]]:
+    """The same of DFlash."""
+    q, kv, shapes = of["heads"] * of["head"], of["kv_heads"] * of["head"], {}
+    own = {"attn_norm": (hidden,), "attn_q": (q, hidden), "attn_k": (kv, hidden), "attn_v": (kv, hidden),
+           "attn_q_norm": (of["head"],), "attn_k_norm": (of["head"],), "attn_output": (hidden, q), "ffn_norm": (hidden,),
+           "ffn_gate": (of["ffn"], hidden), "ffn_up": (of["ffn"], hidden), "ffn_down": (hidden, of["ffn"])}
+    if not of["values"]:
+        del own["attn_v"]
+    if of["more"]:
+        own |= {"post_attention_norm": (hidden,), "post_ffw_norm": (hidden,), "layer_output_scale": (1,),
+                "attn_sinks": (of["heads"],)}
+    for layer in range(len(of["slides"])):
+        shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in own.items()}
+    shapes |= {"fc.weight": (hidden, len(of["taps"]) * hidden), "output_norm.weight": (hidden,),
+               "enc.output_norm.weight": (hidden,)}
+    if of["embedding"]:
+        shapes["token_embd.weight"] = (vocab, hidden)
+    if of["head_of_own"]:
+        shapes["output.weight"] = (of["own_vocab"] or vocab, hidden)
+    if of["factors"]:
+        shapes["rope_freqs.weight"] = (of["head"] // 2,)
+    return shapes
+
+
+def block_keys(of: dict, hidden: int, writer: GGUFWriter) -> None:
+    numbers = {"context_length": 512, "embedding_length": hidden, "block_count": len(of["slides"]),
+               "feed_forward_length": of["ffn"], "attention.head_count": of["heads"],
+               "attention.head_count_kv": of["kv_heads"], "attention.key_length": of["head"],
+               "attention.value_length": of["head"], "rope.dimension_count": of["head"], "block_size": 8}
+    if of["window"]:
+        numbers["attention.sliding_window"] = of["window"]
+        writer.add_array("dflash.attention.sliding_window_pattern", [bool(slides) for slides in of["slides"]])
+    for key, number in numbers.items():
+        writer.add_uint32(f"dflash.{key}", number)
+    for key, scale in zip(["embedding_scale", "attention.scale", "attention.value_scale"], of["scales"]):
+        writer.add_float32(f"dflash.{key}", scale)
+    writer.add_float32("dflash.attention.layer_norm_rms_epsilon", 1e-5)
+    writer.add_float32("dflash.rope.freq_base", 5000.0)
+    writer.add_array("dflash.target_layers", of["taps"])
+    writer.add_bool("dflash.attention.causal", of["causal"])
+    if of["more"]:
+        writer.add_string("dflash.hidden_activation", "gelu_pytorch_tanh")
+    writer.add_uint32("tokenizer.ggml.mask_token_id", MASK)
+
+
 def eagle3_keys(of: dict, hidden: int, writer: GGUFWriter) -> None:
     numbers = {"context_length": 512, "embedding_length": of["width"], "block_count": 1,
                "feed_forward_length": of["ffn"], "attention.head_count": of["heads"],
@@ -121,16 +183,16 @@ def write_drafter(of: dict, model: GGUFReader, target: Path) -> dict[str, np.nda
     """A drafter of the model, with the model's tokens; the values of its tensors."""
     architecture = model.fields["general.architecture"].contents()
     hidden = model.fields[f"{architecture}.embedding_length"].contents()
-    is_assistant = "slides" in of
-    writer = GGUFWriter(target, "gemma4-assistant" if is_assistant else "eagle3")
+    is_block, is_assistant = "causal" in of, "head_sliding" in of
+    writer = GGUFWriter(target, "dflash" if is_block else "gemma4-assistant" if is_assistant else "eagle3")
     writer.add_file_type(LlamaFileType.ALL_F32)
     for field in model.fields.values():
-        if field.name.startswith("tokenizer.ggml."):
+        if field.name.startswith("tokenizer.ggml.") and "mask_token" not in field.name:
             is_array = field.types[0] == GGUFValueType.ARRAY
             writer.add_key_value(field.name, field.contents(), field.types[0], field.types[1] if is_array else None)
-    (assistant_keys if is_assistant else eagle3_keys)(of, hidden, writer)
+    (block_keys if is_block else assistant_keys if is_assistant else eagle3_keys)(of, hidden, writer)
     vocab = len(model.fields["tokenizer.ggml.tokens"].data)
-    shapes = (assistant_shapes if is_assistant else shapes_of)(of, hidden, vocab)
+    shapes = (block_shapes if is_block else assistant_shapes if is_assistant else shapes_of)(of, hidden, vocab)
     made = {name: values_of(name, shape) for name, shape in shapes.items()}
     if is_assistant:
         # Scores are not scaled.
@@ -229,6 +291,37 @@ class AskedAssistant(Asked):
         return drafts, said
 
 
+class AskedBlock(Asked):
+    """The same with DFlash, which keeps keys and values of what its model has read."""
+
+    def fused(self, features: np.ndarray, start: int) -> None:
+        self.ask(2, 1, start, len(features), parts=[np.ascontiguousarray(features, np.float32)])
+
+    def process_text(self, ids: list[int], start: int) -> tuple[np.ndarray, dict[int, list[np.ndarray]]]:
+        logits, of_drafter = [], {}
+        for part in [ids[:MIDDLE], ids[MIDDLE:]] if start == 0 else [ids]:
+            if start == MIDDLE:
+                of_drafter[MIDDLE - 1] = self.block(part[0], MIDDLE, DRAFTS)
+            found, features = self.run(0, part, start)
+            self.fused(features, start)
+            start += len(part)
+            logits.append(found)
+        return np.vstack(logits), of_drafter
+
+    def accept(self, accepted: int, start: int) -> None:
+        self.remove(1, start + accepted + 1)
+
+    def block(self, token: int, start: int, count: int) -> list[np.ndarray]:
+        rows, _ = self.run(1, [token, *[MASK] * count], start)
+        self.remove(1, start)
+        return list(rows[1:])
+
+    def draft(self, token: int, start: int) -> tuple[list[int], list[np.ndarray]]:
+        said = self.block(token, start, DRAFTS)
+        best = [int(of.argmax()) for of in said]
+        return [of if self.ids is None else int(self.ids[of]) for of in best], said
+
+
 def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
     """What follows the text, and the least lead of a token over the second; 0 where the model takes no draft or all."""
     asked.begin()
@@ -249,6 +342,8 @@ def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
         best(of)
     if min(leads) < LEAST_LEAD:
         return 0.0, {}
+    is_block = isinstance(asked, AskedBlock)
+    of_sizes = [[largest(of) for of in asked.block(c, n, size)] for size in SIZES] if is_block else []
     checked = [best(of) for of in asked.process_text([c, *drafts], n)[0]]
     accepted = next((k for k in range(DRAFTS) if drafts[k] != checked[k]), DRAFTS)
     if not 0 < accepted < DRAFTS:
@@ -258,20 +353,23 @@ def answers(asked: Asked, text: list[int]) -> tuple[float, dict]:
     for of in said_again:
         best(of)
     return min(leads), {
-        "text": text, "next": c, "middle": MIDDLE, "middle_logits": largest(middle), "drafts": drafts,
+        "text": text, "next": c, "middle": MIDDLE,
+        "middle_logits": [largest(of) for of in middle] if is_block else largest(middle), "drafts": drafts,
+        **({"of_sizes": of_sizes} if is_block else {}),
         "draft_logits": [largest(of) for of in said], "checked": checked, "accepted": accepted, "drafts_again": again,
-        "draft_again": largest(said_again[0])}
+        "draft_again": [largest(of) for of in said_again] if is_block else largest(said_again[0])}
 
 
 def main() -> int:
-    cases = CASES | ASSISTANTS
+    cases = CASES | ASSISTANTS | BLOCKS
     for name in sys.argv[1:] or cases:
         base, of = cases[name]
         with tempfile.TemporaryDirectory() as scratch:
             model, drafter = Path(scratch) / "model.gguf", Path(scratch) / "drafter.gguf"
             write_twin([MODELS / f"{base}.gguf"], model)
             made = write_drafter(of, GGUFReader(model), drafter)
-            asked = (AskedAssistant if name in ASSISTANTS else Asked)(model, drafter, of)
+            kind = AskedAssistant if name in ASSISTANTS else AskedBlock if name in BLOCKS else Asked
+            asked = kind(model, drafter, of)
             rng = np.random.default_rng(fnv1a(name.encode()))
             texts = rng.integers(10, asked.vocab - 10, (TEXTS, LONG if name in ASSISTANTS else LENGTH)).tolist()
             lead, found = max((answers(asked, text) for text in texts), key=lambda answer: answer[0])

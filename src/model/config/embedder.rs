@@ -161,7 +161,8 @@ fn pooling(keys: &Keys, key: &str) -> Result<Option<Pooling>> {
 fn causal(keys: &Keys, embeds: Embeds) -> Result<bool> {
     let name = keys.name("attention.causal");
     match keys.metadata.bool(&name)? {
-        Some(false) if embeds == Embeds::Never => {
+        // Rows of a draft may see those behind them.
+        Some(false) if embeds == Embeds::Never && keys.architecture != "dflash" => {
             let only = format!("architecture {} writes text alone", keys.architecture);
             Err(unsupported(format!("metadata `{name}`: expected true, found false: {only}")))
         }

@@ -28,7 +28,7 @@ impl Keys<'_> {
 
     /// Whether the head may have other rows than the vocabulary: of a drafter's vocabulary, or of a vector.
     pub fn has_other_head(&self) -> bool {
-        self.projects_embedding() || self.architecture == "eagle3"
+        self.projects_embedding() || ["eagle3", "dflash"].contains(&self.architecture)
     }
 
     /// Whether all layers run behind the layers of another model, and read its caches.

@@ -173,11 +173,7 @@ const OTHER_KINDS: [(&str, &str, &str); 7] = [
     ("general.type", "imatrix", "an importance matrix, which serves to quantise a model: take the file of the model"),
     ("general.architecture", "eagle3", drafts!("eagle3")),
     ("general.architecture", "gemma4-assistant", drafts!("gemma4-assistant")),
-    (
-        "general.architecture",
-        "dflash",
-        "of architecture dflash, a drafter that reads the states of its model, which is not supported",
-    ),
+    ("general.architecture", "dflash", drafts!("dflash")),
     ("general.type", "mmproj", "an encoder of images or sounds: give it to the option 'mmproj', beside its model"),
 ];
 

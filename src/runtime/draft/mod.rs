@@ -79,8 +79,8 @@ pub(super) trait Drafter {
     }
 
     /// Adds a round: it drafts tokens after the last one of each of these texts, a step for all of them at a time, and
-    /// leaves them in the rows of the next pass.
-    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]);
+    /// leaves them in the rows of the next pass, whose number comes with the texts.
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, of: (usize, &[Drafted]));
 
     /// Calls `run` with the session that its steps run in, if that is another one and free.
     fn with_session(&self, run: &mut dyn FnMut(Option<&Executor>) -> Result<()>) -> Result<()> {

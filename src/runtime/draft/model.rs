@@ -142,7 +142,7 @@ impl Drafter for DraftModel {
         Box::pin(async move { self.lanes[0].drive.session.take().await.record_form(Form::Rows(texts)).await })
     }
 
-    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]) {
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, (_, texts): (usize, &[Drafted])) {
         draft(plan, (self.pass, layout.buffers.pass), texts);
         texts.iter().for_each(|text| self.lanes[text.number].state(|own| own.positions.advance_to(text.end)));
     }
@@ -181,7 +181,7 @@ impl Drafter for FakeDraftModel {
         false
     }
 
-    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, texts: &[Drafted]) {
+    fn draft(&self, plan: &mut Plan<'static>, layout: Layout<'_>, (_, texts): (usize, &[Drafted])) {
         draft(plan, (self.pass, layout.buffers.pass), texts);
     }
 }

@@ -8,10 +8,12 @@ use super::session::GpuSession;
 use crate::gpu::Part;
 use crate::kernels::accept_drafts::{DRAFT_ROWS, Report};
 use crate::kernels::pass::{Header, Pass, ROW_DONE, Row, Sequence};
+use crate::runtime::draft::Drafter;
+use crate::runtime::draft::block::Block;
 use crate::runtime::pass::{Reading, Until};
 use crate::runtime::passes::decode::{Decode, decode};
 use crate::runtime::passes::round::Drafted;
-use crate::runtime::passes::{block, states};
+use crate::runtime::passes::states;
 use crate::runtime::plan::{Form, List, Plan};
 use crate::runtime::read::{Reader, Wants};
 use crate::runtime::schedule::Schedule;
@@ -92,7 +94,7 @@ impl FewRows {
     }
 
     /// The same for the first `count` sequences at once, which have as many rows each of the pass that follows. The
-    /// logits are `[count, vocab]`.
+    /// logits are `[count, vocab]`, of a block that drafts several tokens at once those of all rows of the pass.
     ///
     /// # Errors
     /// Errors of the device.
@@ -116,12 +118,14 @@ impl FewRows {
             plan.write(layout.buffers.pass, pass.bytes());
         }
         let of = |number| Drafted { number, rows: number * width..(number + 1) * width, steps, end: 0 };
-        block::draft(&mut plan, layout, &(0..count).map(of).collect::<Vec<Drafted>>());
+        let (of, context) = ((0..count).map(of).collect::<Vec<Drafted>>(), layout.buffers.room.context);
+        let outputs = if layout.buffers.whole.is_some() { DRAFT_ROWS } else { count };
+        Block { context }.draft(&mut plan, layout, (DRAFT_ROWS, &of));
         session.gpu.execute(&plan)?;
         let bytes = self.pass(Pass::bytes_of(DRAFT_ROWS)).await?;
         let token = |row: usize| bytemuck::pod_read_unaligned::<u32>(&bytes[Pass::bytes_of(row) as usize..][..4]);
         let drafts = (0..count).map(|number| (1..=steps).map(|step| token(number * width + step)).collect()).collect();
-        let logits = self.logits(count).await?;
+        let logits = self.logits(outputs).await?;
         self.session.model.device.check()?;
         Ok((drafts, logits))
     }

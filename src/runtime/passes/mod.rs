@@ -12,3 +12,4 @@ pub(super) mod rows;
 pub(super) mod saved;
 pub(super) mod source;
 pub(super) mod states;
+pub(super) mod whole;

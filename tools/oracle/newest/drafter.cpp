@@ -1,15 +1,17 @@
-// Runs a model and a drafter of it, EAGLE-3 or an assistant of Gemma 4: `drafter MODEL DRAFTER`. It writes the size of
-// the vocabulary, the widths of the model and of the drafter's state, and how many layers the drafter reads (an
-// assistant: the normalised output of the last); then it answers questions of four i32: what (0: run, 1: remove, 2:
-// fuse), context (0: the model, 1: the drafter), first position, count. A run is followed by the ids and, for the
-// drafter, the states that go with them; its answer is logits, then of the
-// model what the drafter reads of layers, of the drafter its state, for each row. Inputs of layers are fused to states.
+// Runs a model and a drafter of it, EAGLE-3, DFlash or an assistant of Gemma 4: `drafter MODEL DRAFTER`. It writes the
+// size of the vocabulary, the widths of the model and of the drafter's state (DFlash: 0), and how many layers the drafter
+// reads (an assistant: the normalised output of the last); then it answers questions of four i32: what (0: run, 1:
+// remove, 2: fuse), context (0: the model, 1: the drafter), first position, count. A run is followed by the ids and, for
+// the drafter, the states that go with them; its answer is logits, then of the model what the drafter reads of layers,
+// of the drafter its state, for each row. Inputs of layers are fused to states, of DFlash to keys and values that it
+// keeps.
 // All numbers are little-endian, i32 or f32. `make_drafters.py` asks it. Built as `block.cpp` is.
 
 #include "llama-ext.h"
 #include "llama.h"
 
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 static void errors(ggml_log_level level, const char * text, void *) {
@@ -49,12 +51,17 @@ int main(int, char ** arguments) {
     std::vector<int32_t> ids(found, found + llama_model_target_layer_ids_n(models[1]));
     const bool fuses = !ids.empty();
     if (!fuses) ids.push_back(layers);
-    const int n = ids.size(), own = fuses ? llama_model_n_embd(models[1]) : llama_model_n_embd_out(models[1]);
+    char text[32] = "";
+    llama_model_meta_val_str(models[1], "general.architecture", text, sizeof(text));
+    const bool keeps = !strcmp(text, "dflash");
+    llama_model_meta_val_str(models[1], "dflash.attention.causal", text, sizeof(text));
+    if (keeps) llama_set_causal_attn(contexts[1], !strcmp(text, "true"));
+    const int n = ids.size(), own = keeps ? 0 : fuses ? llama_model_n_embd(models[1]) : llama_model_n_embd_out(models[1]);
     for (int k = 0; k < n; k++) {
         if (ids[k] < layers) llama_set_embeddings_layer_inp(contexts[0], ids[k], true);
         else llama_set_embeddings_nextn(contexts[0], true, false);
     }
-    llama_set_embeddings_nextn(contexts[1], true, true);
+    if (!keeps) llama_set_embeddings_nextn(contexts[1], true, true);
     for (int i : {0, 1}) batches[i] = llama_batch_ext_init(contexts[i]);
     int head[4] = {vocab, hidden, own, n};
     fwrite(head, 4, 4, stdout); fflush(stdout);
@@ -69,15 +76,15 @@ int main(int, char ** arguments) {
         if (what == 2) {
             std::vector<float> features((size_t) count * n * hidden);
             if (!take(features.data(), 4, features.size())) return 3;
-            llama_pos pos = llama_memory_seq_pos_max(llama_get_memory(context), 0) + 1;
+            llama_pos pos = keeps ? start : llama_memory_seq_pos_max(llama_get_memory(context), 0) + 1;
             for (int row = 0; row < count; row++, pos++) {
                 const float * of_row = features.data() + (size_t) row * n * hidden;
                 const int at = llama_batch_ext_add_embd(batch, 0, llama_embd{of_row, 1, (size_t) n * hidden});
                 llama_batch_ext_set_pos(batch, at, &pos);
-                llama_batch_ext_set_output_logits(batch, at, true);
+                llama_batch_ext_set_output_logits(batch, at, !keeps);
             }
-            if (llama_process(context, LLAMA_PROCESS_TYPE_ENCODE, batch)) return 6;
-            fwrite(llama_get_embeddings_nextn(context), 4, (size_t) count * own, stdout);
+            if (llama_process(context, keeps ? LLAMA_PROCESS_TYPE_DECODE : LLAMA_PROCESS_TYPE_ENCODE, batch)) return 6;
+            if (own) fwrite(llama_get_embeddings_nextn(context), 4, (size_t) count * own, stdout);
             continue;
         }
         std::vector<int> tokens(count); std::vector<float> states(of ? (size_t) count * own : 0);
@@ -87,14 +94,15 @@ int main(int, char ** arguments) {
             const llama_pos position = start + row;
             const float * state = states.data() + (size_t) row * own;
             const auto set_state = fuses ? llama_batch_ext_set_embd_token : llama_batch_ext_set_embd_state;
-            if (of && !set_state(batch, at, llama_embd{state, 1, (size_t) own})) return 4;
+            if (of && own && !set_state(batch, at, llama_embd{state, 1, (size_t) own})) return 4;
             llama_batch_ext_set_pos(batch, at, &position);
             llama_batch_ext_set_output_logits(batch, at, true);
         }
         if (llama_process(context, LLAMA_PROCESS_TYPE_DECODE, batch)) return 5;
         for (int row = 0; row < count; row++) {
             fwrite(llama_get_logits_ith(context, row), 4, vocab, stdout);
-            if (of) { fwrite(llama_get_embeddings_nextn_ith(context, row), 4, own, stdout); continue; }
+            if (of && own) fwrite(llama_get_embeddings_nextn_ith(context, row), 4, own, stdout);
+            if (of) continue;
             for (int k = 0; k < n; k++) {
                 const float * layer = ids[k] < layers ? llama_get_embeddings_layer_inp(context, ids[k])
                                                            : llama_get_embeddings_nextn(context);

@@ -2,10 +2,11 @@
 //! layers of its model, fused into one hidden state, beside the embedding of the next token.
 
 use super::super::super::drafter::{Drafted, Drafter, Kind, check_same};
-use super::super::super::program::{Activation, LOGITS, Op, Program, RopeFactors, of_layer, of_model};
-use super::super::super::{GateKind, ModelConfig, Role, RopeStyle};
+use super::super::super::program::{Activation, LOGITS, Op, Program, RopeFactors, of_layer};
+use super::super::super::{GateKind, ModelConfig, Role, RopeStyle, WeightKey};
 use super::super::behind::STATE;
 use super::super::builder::{AttentionBlock, Builder, named};
+use super::gemma4_assistant::refused;
 use crate::gguf::Gguf;
 use crate::{Error, Result};
 
@@ -16,7 +17,7 @@ pub(super) const EAGLE3: Kind = Kind { name: "eagle3", read, program };
 const IDS: &str = "d2t";
 
 /// Layers whose inputs are fused.
-const TAPS: [&str; 3] = ["input of a layer", "inputs of two layers", "inputs of three layers"];
+const TAPS: usize = 3;
 
 fn read(gguf: &Gguf, model: &ModelConfig, drafter: &mut Drafter) -> Result<()> {
     let metadata = &gguf.metadata;
@@ -24,35 +25,47 @@ fn read(gguf: &Gguf, model: &ModelConfig, drafter: &mut Drafter) -> Result<()> {
     let number = |key: &str| metadata.u64(&format!("eagle3.{key}")).map(|found| found.unwrap_or(0) as usize);
     check_same("width of the model's residual stream", [number("target_hidden_size")?, model.hidden])?;
     (drafter.norms_taps, drafter.begins_normed) = (flag("norm_before_fc")?, flag("norm_before_residual")?);
-    let layers = metadata.i32s("eagle3.target_layers")?.unwrap_or_default();
-    drafter.taps = layers.iter().map(|&layer| usize::try_from(layer).unwrap_or(usize::MAX)).collect();
-    let message = match drafter.taps.iter().find(|&&layer| layer > model.layers) {
-        Some(layer) => {
-            format!("reads layer {layer}, the model has {}: a drafter of another model", model.layers)
-        }
-        None if layers.len() != TAPS.len() || !layers.is_sorted() => {
-            format!("reads layers {layers:?}, expected {} in ascending order", TAPS.len())
-        }
-        None if drafter.config.layers != 1 => format!("has {} layers, expected 1", drafter.config.layers),
-        None => String::new(),
-    };
-    if !message.is_empty() {
-        return Err(Error::invalid_argument(format!("option 'draft': {message}")));
+    drafter.taps = read_taps(gguf, "eagle3.target_layers", (model, Some(TAPS)))?;
+    if drafter.config.layers != 1 {
+        return Err(refused(format!("has {} layers, expected 1", drafter.config.layers)));
     }
+    drafter.own_vocab = read_vocab(gguf, model)?;
+    let lacks = |name: &&str| !gguf.tensors.iter().any(|tensor| tensor.name == *name);
+    if ["token_embd.weight", "output.weight"].iter().any(lacks) {
+        check_same("width", [drafter.config.hidden, model.hidden])?;
+    }
+    Ok(())
+}
+
+/// The layers of the model that a drafter reads: `count` of them, if that is given.
+pub(super) fn read_taps(gguf: &Gguf, key: &str, of: (&ModelConfig, Option<usize>)) -> Result<Vec<usize>> {
+    let (model, count) = of;
+    let layers = gguf.metadata.i32s(key)?.unwrap_or_default();
+    let taps: Vec<usize> = layers.iter().map(|&layer| usize::try_from(layer).unwrap_or(usize::MAX)).collect();
+    match taps.iter().find(|&&layer| layer > model.layers) {
+        Some(layer) => {
+            let message = format!("reads layer {layer}, the model has {}: a drafter of another model", model.layers);
+            Err(refused(message))
+        }
+        None if taps.is_empty() || count.is_some_and(|count| count != taps.len()) || !taps.is_sorted() => {
+            let expected = count.unwrap_or(1);
+            Err(refused(format!("reads layers {layers:?}, expected {expected} in ascending order")))
+        }
+        None => Ok(taps),
+    }
+}
+
+/// The number of tokens of a drafter's own vocabulary, if it has one.
+pub(super) fn read_vocab(gguf: &Gguf, model: &ModelConfig) -> Result<Option<usize>> {
     let tensor = |name: &str| gguf.tensors.iter().find(|tensor| tensor.name == name);
     // As words of 32 bits: two for each.
     let ids = tensor(IDS).and_then(|ids| ids.dims.first()).map(|&words| (words / 2) as usize);
-    drafter.own_vocab = ids;
-    let lacks = ["token_embd.weight", "output.weight"].iter().any(|name| tensor(name).is_none());
-    if lacks {
-        check_same("width", [drafter.config.hidden, model.hidden])?;
-    }
     match ids {
         Some(ids) if ids == 0 || ids > model.vocab || tensor("output.weight").is_none() => {
             let message = format!("tensor {IDS}: {ids} ids beside a vocabulary of {} and the head", model.vocab);
             Err(Error::bad_file(message))
         }
-        _ => Ok(()),
+        ids => Ok(ids),
     }
 }
 
@@ -88,17 +101,8 @@ fn program(program: Program, model: &ModelConfig, drafter: &Drafter) -> Program 
     b.add(update);
     let layer = b.take();
 
-    let normed = b.norm(x, named("output_norm.weight"));
-    let shared = of_model(if model.tied { Role::TokenEmbedding } else { Role::Output });
-    let own = named("output.weight");
-    let weight = if b.has(own) { of_layer(model.layers, own) } else { shared };
-    let vocab = drafter.own_vocab.unwrap_or(config.vocab);
-    let logits = b.activation(LOGITS, vocab);
-    b.push(Op::Linear { x: normed, weight, bias: None, y: logits });
-    let head = b.take();
-
-    let ids = drafter.own_vocab.map(|_| of_layer(model.layers, named(IDS)));
-    let drafted = Drafted { earlier: true, held: false, ids };
+    let (head, ids) = head(&mut b, model, drafter);
+    let drafted = Drafted { earlier: true, ids, ..Drafted::default() };
     let mut made = b.program;
     let own = vec![Op::Copy { x, y: state }];
     let (layers, sides) = (vec![layer], Vec::new());
@@ -107,12 +111,21 @@ fn program(program: Program, model: &ModelConfig, drafter: &Drafter) -> Program 
     made
 }
 
-/// The program with the inputs of three layers side by side.
-fn with_taps(mut program: Program, model: &ModelConfig, taps: &[usize]) -> (Program, Activation) {
+/// Norm and head of a drafter, and the model's ids of its own.
+pub(super) fn head(b: &mut Builder, model: &ModelConfig, drafter: &Drafter) -> (Vec<Op>, Option<WeightKey>) {
+    let normed = b.norm(b.x, named("output_norm.weight"));
+    let weight = b.own_or("output.weight", if model.tied { Role::TokenEmbedding } else { Role::Output });
+    let logits = b.activation(LOGITS, drafter.own_vocab.unwrap_or(model.vocab));
+    b.push(Op::Linear { x: normed, weight, bias: None, y: logits });
+    (b.take(), drafter.own_vocab.map(|_| of_layer(model.layers, named(IDS))))
+}
+
+/// The program with the inputs of layers side by side.
+pub(super) fn with_taps(mut program: Program, model: &ModelConfig, taps: &[usize]) -> (Program, Activation) {
     let x = program.residual();
     let mut last = x;
     for (number, &layer) in taps.iter().enumerate() {
-        let y = program.activation(TAPS[number], (number + 1) * model.hidden);
+        let y = program.activation("inputs of layers", (number + 1) * model.hidden);
         let op = if number == 0 { Op::Copy { x, y } } else { Op::JoinHeads { parts: [last, x], heads: 1, y } };
         // Behind what has been put there before.
         match program.layers.get_mut(layer) {

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// What `tools/oracle/make_drafters.py` makes files of.
 pub(super) const ASSISTANT: Kind = Kind { name: "gemma4-assistant", read, program };
 
-fn refused(message: impl std::fmt::Display) -> Error {
+pub(super) fn refused(message: impl std::fmt::Display) -> Error {
     Error::invalid_argument(format!("option 'draft': {message}"))
 }
 
@@ -28,7 +28,7 @@ fn last_of(program: &Program, slides: bool) -> Option<(usize, AttentionSpec)> {
     })
 }
 
-fn slides(config: &ModelConfig, layer: usize) -> bool {
+pub(super) fn slides(config: &ModelConfig, layer: usize) -> bool {
     config.sliding_window.is_some() && config.sliding_pattern.as_ref().is_some_and(|pattern| pattern.slides(layer))
 }
 
@@ -60,13 +60,17 @@ fn read(gguf: &Gguf, model: &ModelConfig, drafter: &mut Drafter) -> Result<()> {
             return Err(refused(format!("layer {layer} has a window of 1, expected 2 or more")));
         }
     }
-    // The layers have the numbers behind the model's.
+    number_behind(config, model.layers);
+    Ok(())
+}
+
+/// Gives the layers the numbers behind a model's.
+pub(super) fn number_behind(config: &mut ModelConfig, layers: usize) {
     for of in [&mut config.heads, &mut config.kv_heads, &mut config.ffn] {
         if let PerLayer::Each(counts) = of {
-            counts.splice(..0, (0..model.layers).map(|_| 0));
+            counts.splice(..0, (0..layers).map(|_| 0));
         }
     }
-    Ok(())
 }
 
 /// Behind a model's program.
@@ -111,7 +115,7 @@ fn program(program: Program, model: &ModelConfig, drafter: &Drafter) -> Program 
         b.take()
     });
 
-    let drafted = Drafted { earlier: true, held: true, ids: None };
+    let drafted = Drafted { earlier: true, held: true, ..Drafted::default() };
     let mut made = b.program;
     let next = Program { embed, layers, head, hands_on: own, drafted, ..made.clone() };
     (made.hands_on, made.next) = (hands_on, Some(next.into()));

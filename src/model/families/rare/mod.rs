@@ -5,6 +5,7 @@ mod alibi;
 mod bailing;
 mod bert;
 mod bitnet;
+mod dflash;
 mod eagle3;
 mod ernie;
 mod gemma3n;
@@ -79,7 +80,7 @@ pub(super) static FAMILIES: &[Family] = &[
 ];
 
 /// Drafters that are files of their own.
-pub(in crate::model) static DRAFTERS: &[Kind] = &[eagle3::EAGLE3, gemma4_assistant::ASSISTANT];
+pub(in crate::model) static DRAFTERS: &[Kind] = &[eagle3::EAGLE3, gemma4_assistant::ASSISTANT, dflash::DFLASH];
 
 /// The architectures among these whose models run no rare shaders but for their tensor types: pages fetch none with the
 /// code.
