@@ -384,8 +384,8 @@ fn scratch(program: &Program, (room, rows): (Room, usize), plan: &mut Plan) -> S
         partial: plan.words("attention partials", room.rows * queries * count as usize),
         stats: plan.words("attention stats", room.rows * heads * count as usize * 2),
     };
-    // In f16; 8 bits take half of it, and more scales.
-    let rounded = plan.words("rounded activations", rows * widest / 2);
+    // In f16, of whole blocks; 8 bits take half of it, and more scales.
+    let rounded = plan.words("rounded activations", rows * widest.next_multiple_of(32) / 2);
     let scales = plan.words("scales of rounded activations", rows * widest.div_ceil(32) * 4);
     Scratch {
         q: plan.words("q", rows * queries),

@@ -184,7 +184,7 @@ impl Lowering<'_> {
         let takes = |problem: &&MatMul| match format {
             ActivationFormat::F32 => false,
             ActivationFormat::Int8 => mat_mul_int8::supports(problem.weights),
-            ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights),
+            ActivationFormat::F16(_) => mat_mul_subgroup_matrix::supports(problem.weights, problem.x_stride),
             ActivationFormat::F16Blocks => groups(problem).is_some(),
         };
         let round = |&MatMul { weights, x, x_stride, .. }: &MatMul| match format {

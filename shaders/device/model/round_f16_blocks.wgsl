@@ -1,14 +1,14 @@
 // y[t, c] = f16(x[t, c] / scale), a scale for each block of 32 columns                  activations for mat_mul_f16
 //
 // The scale is the power of two that brings the largest value of the block to between 2 and 4, which is exact: large
-// enough for values of a thousandth of it to keep all bits, small enough that 16 products do not overflow. One thread
-// takes a block.
+// enough for values of a thousandth of it to keep all bits, small enough that 16 products do not overflow. Behind the
+// last column the last block of a row has zeros. One thread takes a block.
 
 override WG_SIZE: u32;
-override COLS: u32;     // columns of x: a multiple of 32
+override COLS: u32;     // columns of x: a multiple of 4
 override X_STRIDE: u32; // elements from one row of x to the next: a multiple of 4
 
-override BLOCKS: u32 = COLS / 32u;
+override BLOCKS: u32 = (COLS + 31u) / 32u;
 
 struct Params {
     unused: u32,
@@ -32,8 +32,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var block: array<vec4<f32>, 8>;
     var most = vec4<f32>();
     for (var k = 0u; k < 8u; k += 1u) {
-        // mutant: (t * X_STRIDE) / 4u => t * (COLS / 4u)
-        block[k] = x[(t * X_STRIDE) / 4u + b * 8u + k];
+        block[k] = vec4<f32>();
+        // mutant: b * 8u + k < COLS / 4u => true
+        if b * 8u + k < COLS / 4u {
+            // mutant: (t * X_STRIDE) / 4u => t * (COLS / 4u)
+            block[k] = x[(t * X_STRIDE) / 4u + b * 8u + k];
+        }
         most = max(most, abs(block[k]));
     }
     let largest = max(max(most.x, most.y), max(most.z, most.w));

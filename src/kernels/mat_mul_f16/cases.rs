@@ -24,7 +24,7 @@ const SIZES: &[[f32; 2]] = &[[1e4, 1e4], [1e-6, 1e-6], [1e4, 1e-6], [1e30, 1e30]
 
 pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
     let random = &mut suite.random("mat_mul_f16");
-    let types = GgmlType::ALL.into_iter().filter(|&ty| supports(&Matrix::whole(ty, 1, 256, BufferId(0))));
+    let types = GgmlType::ALL.into_iter().filter(|&ty| supports(&Matrix::whole(ty, 1, 256, BufferId(0)), 256));
     let all: Vec<Groups> = RULES.iter().filter_map(|rule| rule.groups).collect();
     let mut cases = Vec::new();
     for (i, ty) in types.enumerate() {
@@ -34,10 +34,14 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
             cases.push(multiply(random, groups, (ty, widths[(i + g) % widths.len()], kind), [1.0, 1.0]));
         }
     }
+    // Columns that end in a block.
+    for (i, (cols, &groups)) in [100, 1076].into_iter().zip(all.iter().cycle()).enumerate() {
+        cases.push(multiply(random, groups, (GgmlType::F16, cols, KINDS[1 + i]), [1.0, 1.0]));
+    }
     for (&size, &groups) in SIZES.iter().zip(all.iter().cycle()) {
         cases.push(multiply(random, groups, (GgmlType::Q4_0, 256, KINDS[3]), size));
     }
-    cases.extend([(1, 32, 1.0), (3, 96, 1e9), (2, 2080, 1e-9), (2, 96, 0.0)].map(|size| rounding(random, size)));
+    cases.extend([(1, 32, 1.0), (3, 100, 1e9), (2, 2084, 1e-9), (2, 96, 0.0)].map(|size| rounding(random, size)));
     let needs = (!suite.caps.f16).then_some("shader-f16");
     cases.into_iter().map(|case| Case { needs, ..case }).collect()
 }
@@ -50,11 +54,13 @@ fn values(random: &mut Random, count: u32, size: [f32; 2]) -> Vec<f32> {
 
 fn multiply(random: &mut Random, groups: Groups, (ty, cols, kind): (GgmlType, u32, Kind), size: [f32; 2]) -> Case {
     let mut bench = Bench::new(kind.tokens);
-    let blocks = reference::round_f16_blocks(&values(random, kind.tokens * cols, size));
+    let rows: Vec<_> = (0..kind.tokens).map(|_| reference::round_f16_blocks(&values(random, cols, size))).collect();
+    let blocks = rows.concat();
     let halves: Vec<u16> = blocks.iter().flat_map(|block| block.halves.clone()).collect();
     let scales: Vec<f32> = blocks.iter().map(|block| block.scale).collect();
     let halves = Halves { x: bench.bytes(bytemuck::cast_slice(&halves)).into(), scales: bench.floats(&scales).into() };
-    let x: Vec<f32> = blocks.iter().flat_map(HalfRow::values).collect();
+    let x: Vec<f32> =
+        rows.iter().flat_map(|row| row.iter().flat_map(HalfRow::values).take(cols as usize)).collect();
     let Tolerance { abs, rel } = Tolerance::HALF_SUMS;
     let tolerance = Tolerance { abs: abs * size[0], rel };
     let activations = Activations { values: &x, x: None };
@@ -70,10 +76,10 @@ fn rounding(random: &mut Random, (tokens, cols, size): (u32, u32, f32)) -> Case 
     let x_stride = cols + 4;
     let rows = values(random, tokens * cols, [size; 2]);
     let x: Vec<f32> = rows.chunks_exact(cols as usize).flat_map(|row| [row, &[9e30; 4]].concat()).collect();
-    let blocks = reference::round_f16_blocks(&rows);
+    let blocks: Vec<_> = rows.chunks_exact(cols as usize).flat_map(reference::round_f16_blocks).collect();
     let out = Halves {
-        x: bench.bytes(&vec![0x55; 2 * rows.len()]).into(),
-        scales: bench.floats(&vec![f32::NAN; rows.len() / 32]).into(),
+        x: bench.bytes(&vec![0x55; 64 * blocks.len()]).into(),
+        scales: bench.floats(&vec![f32::NAN; blocks.len()]).into(),
     };
     let x = bench.floats(&x).into();
     let dispatch = round_f16_blocks(bench.fixed().0, (cols, x_stride), x, &out);

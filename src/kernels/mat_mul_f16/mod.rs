@@ -58,21 +58,21 @@ pub static RULES: &[Rule] = &[
 ];
 
 /// The groups for a product: what the table or a verdict says. `None` where this kernel cannot take the product (f16
-/// has not the range of its weights, or its rows are no whole blocks) or is not to.
+/// has not the range of its weights, or rows of x are not read in fours) or is not to.
 pub fn choose(caps: &Caps, problem: &MatMul) -> Option<Groups> {
     let Matrix { ty, rows, cols, .. } = *problem.weights;
     let tiles = u64::from(rows.div_ceil(TILE_8X8.side)) * u64::from(problem.x_rows.div_ceil(TILE_8X8.side));
     let name = format_args!("mat_mul_f16 {} {rows}x{cols} x {}", ty.key(), class_of(problem.x_rows));
     let choice = || caps.tuned.choose(name, RULES, |rule| rule.groups, &|_| true, &|rule| tiles >= rule.min_tiles);
-    mat_mul_subgroup_matrix::supports(problem.weights).then(choice).flatten()
+    mat_mul_subgroup_matrix::supports(problem.weights, problem.x_stride).then(choice).flatten()
 }
 
-/// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 32) are used. Each block of 32
-/// gets a scale of its own.
+/// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 4) are used, to rows of
+/// whole blocks of 32. Each block gets a scale of its own.
 pub fn round_f16_blocks(pass: Slice, (cols, x_stride): (u32, u32), x: Slice, halves: &Halves) -> Dispatch {
     let wg_size = 64;
     let constants = [("WG_SIZE", f64::from(wg_size)), ("COLS", cols.into()), ("X_STRIDE", x_stride.into())];
-    let grid = [Extent::Fixed((cols / BLOCK).div_ceil(wg_size)), Extent::PerRows(1), Extent::Fixed(1)];
+    let grid = [Extent::Fixed(cols.div_ceil(BLOCK).div_ceil(wg_size)), Extent::PerRows(1), Extent::Fixed(1)];
     let kernel = Kernel::new(&ROUND, &constants).enable("f16");
     Dispatch::new(kernel, &NoParams::default(), &[pass, x, halves.x, halves.scales], grid)
 }

@@ -1,19 +1,18 @@
 //! Activations in f16 with a scale for each block of 32.
 
-use crate::gguf::f16_from_f32;
 use crate::kernels::mat_mul_subgroup_matrix::reference::HalfRow;
 
-/// Rounds `x`, whole blocks of 32 finite numbers, to the nearest halves of at most 4 in magnitude.
-pub fn round_f16_blocks(x: &[f32]) -> Vec<HalfRow> {
-    assert!(x.len().is_multiple_of(32), "{} values are not whole blocks of 32", x.len());
-    x.chunks_exact(32).map(block).collect()
+/// Rounds a row of finite numbers in blocks of 32, the last of which zeros fill, to the nearest halves of at most 4 in
+/// magnitude.
+pub fn round_f16_blocks(row: &[f32]) -> Vec<HalfRow> {
+    row.chunks(32).map(block).collect()
 }
 
 fn block(x: &[f32]) -> HalfRow {
     let largest = x.iter().fold(0f32, |max, x| max.max(x.abs()));
     let exponent = (largest.to_bits() >> 23).max(2) - 1;
     let scale = f32::from_bits(exponent << 23);
-    HalfRow { scale, halves: x.iter().map(|x| f16_from_f32(x / scale)).collect() }
+    HalfRow::new(x, scale)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::gguf::GgmlType;
 use crate::harness::product::{Activations, Kind, product};
 use crate::harness::{Bench, Case, Expected, Random, Suite, Tolerance};
 use crate::kernels::caps::MatrixShape;
-use crate::kernels::layout::Matrix;
+use crate::kernels::layout::{BLOCK, Matrix};
 use crate::kernels::mat_mul::MatMul;
 use crate::kernels::mat_mul_subgroup_matrix::{Halves, RULES, Subgroups, Tiling, dispatch, round_f16, supports};
 use crate::kernels::mat_vec::Epilogue;
@@ -27,17 +27,20 @@ pub(crate) fn cases(suite: &Suite) -> Vec<Case> {
         Some(shape) => Subgroups { size: caps.subgroup_size.0, shape },
         None => Subgroups { size: 32, shape: MatrixShape::ALL[0] },
     };
-    let types = GgmlType::ALL.into_iter().filter(|&ty| supports(&Matrix::whole(ty, 1, 256, BufferId(0))));
-    for (i, ty) in types.enumerate() {
-        let widths: &[u32] = if ty.block_len() <= 32 { &[32, 96, 1056, 64] } else { &[256, 768] };
-        let wanted = (ty, widths[i % widths.len()], KINDS[i % KINDS.len()]);
+    let types = GgmlType::ALL.into_iter().filter(|&ty| supports(&Matrix::whole(ty, 1, 256, BufferId(0)), 256));
+    let widths = |ty: GgmlType| if ty.block_len() <= 32 { &[32, 96, 1056, 64][..] } else { &[256, 768] };
+    let of_types = types.enumerate().map(|(i, ty)| (ty, widths(ty)[i % widths(ty).len()]));
+    // Columns that end in a block.
+    let ragged = [16, 100, 1076, 36].map(|cols| (GgmlType::F16, cols));
+    for (i, (ty, cols)) in of_types.chain(ragged).enumerate() {
+        let wanted = (ty, cols, KINDS[i % KINDS.len()]);
         let rule = RULES[i % RULES.len()];
         let case = multiply(random, subgroups, rule.tiling, wanted);
         let no_room = (!rule.can_run(caps, subgroups)).then_some("more threads or more memory in a workgroup");
         cases.push(Case { needs: missing.or(no_room), ..case });
     }
     let missing = (!caps.f16).then_some("shader-f16");
-    let sizes = [(1, 32, 1.0), (3, 96, 1e9), (2, 2080, 1e-9), (2, 1028, 0.0)];
+    let sizes = [(1, 32, 1.0), (3, 100, 1e9), (2, 2080, 1e-9), (2, 1028, 0.0)];
     cases.extend(sizes.map(|size| Case { needs: missing, ..rounding(random, size) }));
     cases
 }
@@ -53,7 +56,7 @@ fn multiply(
     let halves: Vec<u16> = rows.iter().flat_map(|row| row.halves.clone()).collect();
     let scales: Vec<f32> = rows.iter().map(|row| row.scale).collect();
     let halves = Halves { x: bench.bytes(bytemuck::cast_slice(&halves)).into(), scales: bench.floats(&scales).into() };
-    let x: Vec<f32> = rows.iter().flat_map(reference::HalfRow::values).collect();
+    let x: Vec<f32> = rows.iter().flat_map(|row| row.values().take(cols as usize)).collect();
     product(
         random,
         bench,
@@ -82,7 +85,7 @@ fn rounding(random: &mut Random, (tokens, cols, size): (u32, u32, f32)) -> Case 
     let x: Vec<f32> = rows.iter().flat_map(|row| [row.as_slice(), &[9e30; 4]].concat()).collect();
     let rounded: Vec<_> = rows.iter().map(|row| reference::round_f16(row)).collect();
     let out = Halves {
-        x: bench.bytes(&vec![0x55; (2 * tokens * cols) as usize]).into(),
+        x: bench.bytes(&vec![0x55; (2 * tokens * cols.next_multiple_of(BLOCK)) as usize]).into(),
         scales: bench.floats(&vec![f32::NAN; tokens as usize]).into(),
     };
     let x = bench.floats(&x).into();

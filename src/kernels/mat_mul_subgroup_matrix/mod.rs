@@ -6,7 +6,7 @@ pub(crate) mod cases;
 pub mod reference;
 
 use super::caps::{Caps, MatrixShape};
-use super::layout::{BLOCK, Matrix, Shard};
+use super::layout::{Matrix, Shard};
 use super::mat_mul::{MatMul, Params, ROUNDED_BINDINGS, product, product_kernel};
 use super::spec::{Dispatch, Extent, Kernel, KernelSpec, NoParams, PARAMS, SUBGROUP_MATRIX, Slice, read, write};
 use super::tuned::class_of;
@@ -31,7 +31,7 @@ pub static ROUND: KernelSpec = KernelSpec {
 /// Activations of a pass in f16.
 #[derive(Debug, Clone, Copy)]
 pub struct Halves {
-    /// `[tokens, cols]` f16
+    /// `[tokens, cols]` f16: the columns of x, and zeros up to a whole block of 32
     pub x: Slice,
     /// `[tokens]` f32: the scale of each row; of [`mat_mul_f16`](super::mat_mul_f16) `[tokens, cols / 32]`, of each
     /// block.
@@ -111,12 +111,15 @@ pub fn choose(caps: &Caps, subgroups: Subgroups, weights: &Matrix, tokens: u32) 
     caps.tuned.choose(problem, RULES, |rule| rule.tiling, &can_run, &|rule| *rows >= rule.min_rows)
 }
 
-/// Whether this kernel can take a matrix: f16 has the range of its weights, and its rows are whole blocks.
-pub fn supports(weights: &Matrix) -> bool {
-    (weights.ty.is_quantised() || weights.ty == GgmlType::F16) && weights.cols.is_multiple_of(BLOCK)
+/// Whether this kernel can take a matrix: f16 has the range of its weights, and rows of x, which are `x_stride`
+/// elements apart, are read four values at a time.
+pub fn supports(weights: &Matrix, x_stride: u32) -> bool {
+    let is_in_fours = weights.cols.is_multiple_of(4) && x_stride.is_multiple_of(4);
+    (weights.ty.is_quantised() || weights.ty == GgmlType::F16) && is_in_fours
 }
 
-/// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 4) are used.
+/// Rounds the pass's rows of x, `[tokens, x_stride]` f32 of which `cols` (a multiple of 4) are used, to rows of whole
+/// blocks.
 pub fn round_f16((cols, x_stride): (u32, u32), x: Slice, halves: &Halves) -> Dispatch {
     let constants = [("WG_SIZE", 256.0), ("COLS", cols.into()), ("X_STRIDE", x_stride.into())];
     let grid = [Extent::PerRows(1), Extent::Fixed(1), Extent::Fixed(1)];

@@ -1,13 +1,14 @@
 //! A row of activations in f16, scaled so that none overflows.
 
 use crate::gguf::{f16_from_f32, f16_to_f32};
+use crate::kernels::layout::BLOCK;
 
 /// A row, or a block of one, as f16 numbers: value ≈ `scale` · half.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HalfRow {
     /// The power of two that brings the largest magnitude to between 2¹⁴ and 2¹⁵; of a block, to between 2 and 4.
     pub scale: f32,
-    /// Bits of f16.
+    /// Bits of f16: whole blocks of 32, with zeros behind the row's values.
     pub halves: Vec<u16>,
 }
 
@@ -16,11 +17,18 @@ pub fn round_f16(row: &[f32]) -> HalfRow {
     let largest = row.iter().fold(0f32, |max, x| max.max(x.abs()));
     let exponent = (largest.to_bits() >> 23).max(15) - 14;
     let scale = f32::from_bits(exponent << 23);
-    HalfRow { scale, halves: row.iter().map(|x| f16_from_f32(x / scale)).collect() }
+    HalfRow::new(row, scale)
 }
 
 impl HalfRow {
-    /// The rounded values.
+    /// Rounds the quotients of values and a scale.
+    pub fn new(values: &[f32], scale: f32) -> Self {
+        let mut halves: Vec<u16> = values.iter().map(|x| f16_from_f32(x / scale)).collect();
+        halves.resize(values.len().next_multiple_of(BLOCK as usize), 0);
+        Self { scale, halves }
+    }
+
+    /// The rounded values, and zeros behind them.
     pub fn values(&self) -> impl Iterator<Item = f32> + '_ {
         self.halves.iter().map(|&half| self.scale * f16_to_f32(half))
     }
@@ -43,6 +51,6 @@ mod tests {
 
     #[test]
     fn zeros_stay_zeros() {
-        assert_eq!(round_f16(&[0.0, -0.0]).values().collect::<Vec<f32>>(), [0.0, 0.0]);
+        assert_eq!(round_f16(&[0.0, -0.0]).values().collect::<Vec<f32>>(), [0.0; 32]);
     }
 }
