@@ -250,16 +250,7 @@ fn attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activation {
     let scale = (head_dim as f32).sqrt().recip();
     let plain = AttentionSpec::plain([heads, kv_heads, head_dim], scale);
     let attention = AttentionSpec { window: vit.form.window, ..plain };
-    let parts = [
-        ("q", names!("attn_q"), attention.query_width()),
-        ("k", names!("attn_k"), attention.kv_width()),
-        ("v", names!("attn_v"), attention.kv_width()),
-    ];
-    let [q, k, v] = parts.map(|(label, names, width)| {
-        let y = vit.activation(label, width);
-        vit.product(normed, (Some(layer), names), y);
-        y
-    });
+    let [q, k, v] = vit.qkv(normed, layer, &attention);
     for (x, name) in [(q, "attn_q_norm.weight"), (k, "attn_k_norm.weight")] {
         let norm = vit.norm(NormKind::Rms, vit.of_layer(layer, name), head_dim);
         vit.push(Op::Norm { x, norm, y: x });

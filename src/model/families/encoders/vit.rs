@@ -8,6 +8,7 @@ use super::super::super::program::{
 };
 use super::super::super::{Role, WeightKey};
 
+mod attention;
 mod form;
 mod projector;
 mod tables;

@@ -40,16 +40,7 @@ fn attention(vit: &mut Vit, layer: usize, normed: Activation) -> Activation {
     let (heads, kv_heads, head_dim) = (vit.config.heads.of(layer), vit.config.kv_heads.of(layer), vit.config.head_dim);
     let plain = AttentionSpec::plain([heads, kv_heads, head_dim], vit.form.scale);
     let attention = AttentionSpec { window: vit.form.window, ..plain };
-    let parts = [
-        ("q", names!("attn_q"), attention.query_width()),
-        ("k", names!("attn_k"), attention.kv_width()),
-        ("v", names!("attn_v"), attention.kv_width()),
-    ];
-    let [q, k, v] = parts.map(|(label, names, width)| {
-        let y = vit.activation(label, width);
-        vit.product(normed, (Some(layer), names), y);
-        y
-    });
+    let [q, k, v] = vit.qkv(normed, layer, &attention);
     let table = vit.rope_table(RopeTable {
         style: RopeStyle::Interleaved,
         dims: head_dim,
