@@ -1043,6 +1043,7 @@ fn blocks_of_other_models_are_refused() {
         ("dflash.embedding_length", number(48), ["width is 48", "here it is 32"]),
         ("dflash.target_layers", layers(&[0, 3]), ["reads layer 3", "the model has 2"]),
         ("dflash.target_layers", layers(&[]), ["reads layers []", "expected 1"]),
+        ("dflash.target_layers", layers(&[1; 4]), ["reads 4 layers", "expected 3 at most"]),
         ("tokenizer.ggml.mask_token_id", number(37), ["masks: 37", "expected one of 37"]),
         ("dflash.block_size", number(1), ["blocks of 1", "expected 2"]),
         ("dflash.hidden_activation", Value::String("relu".into()), ["\"relu\"", "\"silu\""]),

@@ -42,6 +42,10 @@ pub(super) fn read_taps(gguf: &Gguf, key: &str, of: (&ModelConfig, Option<usize>
     let (model, count) = of;
     let layers = gguf.metadata.i32s(key)?.unwrap_or_default();
     let taps: Vec<usize> = layers.iter().map(|&layer| usize::try_from(layer).unwrap_or(usize::MAX)).collect();
+    let most = count.unwrap_or(model.layers + 1);
+    if taps.len() > most {
+        return Err(refused(format!("reads {} layers, expected {most} at most", taps.len())));
+    }
     match taps.iter().find(|&&layer| layer > model.layers) {
         Some(layer) => {
             let message = format!("reads layer {layer}, the model has {}: a drafter of another model", model.layers);
