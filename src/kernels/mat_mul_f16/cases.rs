@@ -59,8 +59,7 @@ fn multiply(random: &mut Random, groups: Groups, (ty, cols, kind): (GgmlType, u3
     let halves: Vec<u16> = blocks.iter().flat_map(|block| block.halves.clone()).collect();
     let scales: Vec<f32> = blocks.iter().map(|block| block.scale).collect();
     let halves = Halves { x: bench.bytes(bytemuck::cast_slice(&halves)).into(), scales: bench.floats(&scales).into() };
-    let x: Vec<f32> =
-        rows.iter().flat_map(|row| row.iter().flat_map(HalfRow::values).take(cols as usize)).collect();
+    let x: Vec<f32> = rows.iter().flat_map(|row| row.iter().flat_map(HalfRow::values).take(cols as usize)).collect();
     let Tolerance { abs, rel } = Tolerance::HALF_SUMS;
     let tolerance = Tolerance { abs: abs * size[0], rel };
     let activations = Activations { values: &x, x: None };
